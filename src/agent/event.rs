@@ -1,0 +1,197 @@
+//! The contract between the agent and whatever shows it: orders in, facts out, over bounded channels.
+
+use crate::llm::Effort;
+use crate::llm::message::{Item, SessionId, Usage};
+use crate::policy::{Approval, ApprovalId, Decision, Mode};
+use serde::{Deserialize, Serialize};
+
+/// Orders to the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentCommand {
+    /// Starts a turn; refused with a notice while one runs (the UI queues).
+    Submit {
+        text: String,
+        images: Vec<crate::llm::message::Image>,
+    },
+    /// Delivered at the next step boundary of the running turn; starts one when idle.
+    Steer(String),
+    /// Stops the turn; `force` does not wait for outcomes.
+    Stop {
+        force: bool,
+    },
+    Decide(ApprovalId, Decision),
+    Answer(QuestionId, String),
+    /// `MODEL` or `PROVIDER:MODEL`; applies to the next step.
+    SetModel(String),
+    SetEffort(Effort),
+    SetMode(Mode),
+    /// A fresh session in the same folder.
+    New,
+    Resume(SessionId),
+    SetTitle(String),
+    /// A running retry wait ends now: try again, or (`false`) give up.
+    SkipWait(bool),
+    /// Re-reads the configuration (a key was pasted, a setting changed).
+    Reload,
+    Close,
+}
+
+/// Facts of the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentEvent {
+    /// A session is open: new (no items) or resumed (its newest page; older pages come from the store).
+    SessionOpened {
+        session: SessionInfo,
+        items: Vec<Item>,
+    },
+    SessionChanged(SessionInfo),
+    TurnStarted {
+        turn: u32,
+        at: i64,
+    },
+    StepStarted {
+        step: u32,
+    },
+    TextDelta(String),
+    ReasoningDelta(String),
+    /// The model writes a call: its name, and the bytes of arguments so far.
+    CallDelta {
+        index: usize,
+        name: String,
+        bytes: usize,
+    },
+    /// Durable. Replaces whatever was streamed for it.
+    ItemFinished(Item),
+    /// Partial text of a broken stream was given up or will be continued.
+    StreamReset,
+    ToolStarted(ToolStart),
+    ToolProgress {
+        call_id: String,
+        line: String,
+    },
+    /// The call runs as this process.
+    ToolProcess {
+        call_id: String,
+        process: crate::exec::ProcessId,
+    },
+    ApprovalRequested(Box<Approval>),
+    ApprovalClosed(ApprovalId),
+    Asked(Question),
+    QuestionClosed(QuestionId),
+    PlanChanged(Vec<Todo>),
+    UsageChanged(Meter),
+    /// The next try is at `until` (milliseconds since the epoch).
+    Retrying {
+        reason: String,
+        attempt: u32,
+        of: u32,
+        until: i64,
+    },
+    RetryEnded,
+    Notice {
+        level: Level,
+        text: String,
+    },
+    TurnFinished(TurnOutcome),
+}
+
+/// A call that begins to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolStart {
+    pub call_id: String,
+    pub name: String,
+    pub emoji: String,
+    /// `running`, `reading`.
+    pub verb: String,
+    pub target: String,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
+/// What the title bar and the session browser tell of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionInfo {
+    pub id: SessionId,
+    pub title: Option<String>,
+    /// `PROVIDER:MODEL`; empty when none is set up.
+    pub model: String,
+    pub effort: Effort,
+    pub mode: Mode,
+    pub cwd: String,
+    /// Tokens of the model's window, when known.
+    pub window: Option<u64>,
+}
+
+/// How full the window is and what it cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Meter {
+    /// Tokens of the next request: what the provider reported, plus an estimate of what came after.
+    pub context: u64,
+    pub window: Option<u64>,
+    /// Sums over the session.
+    pub total: Usage,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnOutcome {
+    pub turn: u32,
+    pub end: TurnEnd,
+    pub steps: u32,
+    pub duration_ms: u64,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TurnEnd {
+    Completed,
+    Stopped,
+    /// The iteration budget is used up.
+    Limit,
+    /// The provider failed for good; the text says what to do.
+    Provider(String),
+    /// Something of ours failed (the disk is full); the text says what to do.
+    Error(String),
+}
+
+/// Weight of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Info,
+    Warning,
+    Error,
+}
+
+/// A question the model asks the person.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    pub id: QuestionId,
+    pub call_id: String,
+    pub text: String,
+    /// At most six.
+    pub choices: Vec<String>,
+    pub allow_freetext: bool,
+}
+
+/// Counts up within a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QuestionId(pub u64);
+
+/// One entry of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Todo {
+    pub id: String,
+    pub content: String,
+    pub status: TodoStatus,
+}
+
+/// Where a plan entry is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    #[default]
+    Pending,
+    InProgress,
+    Completed,
+    Cancelled,
+}

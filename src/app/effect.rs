@@ -1,0 +1,69 @@
+//! Orders of the UI; the runtime carries them out and answers with messages.
+
+use crate::agent::event::AgentCommand;
+use crate::exec::ProcessCommand;
+use crate::store::StoreJob;
+
+/// Everything the UI can want, closed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Agent(AgentCommand),
+    Process(ProcessCommand),
+    Store(StoreJob),
+    /// Latest per kind of request wins.
+    Load(LoadRequest),
+    /// To the clipboard.
+    Copy(String),
+    /// Opens the external editor with this text.
+    Edit(String),
+    /// The terminal's window title.
+    Title(String),
+    /// Attention: BEL and OSC 9, when the window is not focused.
+    Notify(String),
+    /// Sends `Msg::Woke` at this time (milliseconds since the epoch); the earliest wins.
+    WakeAt(i64),
+    /// Mouse capture on or off.
+    Mouse(bool),
+    /// Clears and repaints.
+    Repaint,
+    /// Stops the process (job control) and repaints when it comes back.
+    Suspend,
+    /// Leaves, with this exit code, after the store has written everything.
+    Quit(i32),
+}
+
+/// Work outside the UI.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoadRequest {
+    Models {
+        refresh: bool,
+    },
+    FirstRun,
+    TryKey {
+        provider: String,
+        key: String,
+    },
+    Knowledge,
+    /// A skin or theme by name, for the preview or for good; `save` writes it to the config.
+    Look {
+        skin: Option<String>,
+        theme: Option<String>,
+        save: bool,
+    },
+    Git,
+    Paths {
+        word: String,
+    },
+    /// Text for a slash command: the command's name and argument.
+    Report {
+        name: String,
+        argument: String,
+    },
+    /// Sets a config key to a YAML scalar, keeping comments.
+    SetConfig {
+        key: String,
+        value: String,
+    },
+    /// Starts the scripted demo in a scratch folder.
+    Demo,
+}

@@ -1,0 +1,50 @@
+//! The field where the person writes.
+
+use tui_textarea::TextArea;
+
+/// Text, history, attachments and completion.
+#[derive(Default)]
+pub struct Composer {
+    pub area: TextArea<'static>,
+    /// Large pastes, shown as `[Pasted text #1: 120 lines]` and put back when sent.
+    pub pastes: Vec<Paste>,
+    pub images: Vec<crate::llm::message::Image>,
+    pub history: History,
+    pub completion: Option<Completion>,
+    /// Drafts that Ctrl-C put aside, newest last.
+    pub drafts: Vec<String>,
+}
+
+/// A folded paste.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paste {
+    pub placeholder: String,
+    pub text: String,
+}
+
+/// Earlier prompts, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    pub entries: Vec<String>,
+    /// Where the walk is; `None`: at the draft.
+    pub at: Option<usize>,
+    /// The draft waits here while walking.
+    pub draft: String,
+}
+
+/// The popup over the composer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Completion {
+    /// The word that is completed.
+    pub word: String,
+    pub items: Vec<CompletionItem>,
+    pub selected: usize,
+}
+
+/// One suggestion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompletionItem {
+    /// What is put in place of the word.
+    pub text: String,
+    pub detail: String,
+}

@@ -1,0 +1,50 @@
+//! What the last frame put where: hit areas and page sizes for the next message.
+
+use super::Pane;
+use super::transcript::{CellId, Position};
+
+/// A rectangle in cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Area {
+    pub x: u16,
+    pub y: u16,
+    pub width: u16,
+    pub height: u16,
+}
+
+impl Area {
+    /// Whether a cell lies in it.
+    pub fn contains(&self, column: u16, row: u16) -> bool {
+        column >= self.x && column < self.x + self.width && row >= self.y && row < self.y + self.height
+    }
+}
+
+/// Facts of a frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    pub panes: Vec<(Pane, Area)>,
+    /// Rows of the conversation on the screen, top down: screen row, cell, row in the cell.
+    pub rows: Vec<(u16, CellId, usize)>,
+    /// Where the conversation came to rest after `scroll` was applied.
+    pub position: Position,
+    /// The inner size of the terminal pane; `None` when closed.
+    pub terminal: Option<(u16, u16)>,
+    /// Things that can be clicked, topmost last.
+    pub targets: Vec<(Area, Hit)>,
+    /// Text of the mouse or keyboard selection, source where it is known.
+    pub selected_text: Option<String>,
+    /// The conversation shows its first row.
+    pub at_top: bool,
+}
+
+/// What a click means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hit {
+    ToggleCell(CellId),
+    ShowProcess(crate::exec::ProcessId),
+    /// Index of the row in the topmost modal.
+    ModalRow(usize),
+    Link(String),
+    ToEnd,
+    FirstRunRow(usize),
+}

@@ -1,0 +1,175 @@
+//! What covers the screen. A modal that opened by itself is inert until the keys have been quiet.
+
+use crate::agent::event::QuestionId;
+use crate::policy::ApprovalId;
+use crate::store::SessionRow;
+use crate::text::Line;
+
+/// One open modal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Modal {
+    Approval(ApprovalModal),
+    Question(QuestionModal),
+    Picker(Box<Picker>),
+    Sessions(Box<SessionBrowser>),
+    /// Scrollable text: help, reports, the whole of something.
+    Text(TextModal),
+    Confirm(Confirm),
+    /// One line of input: a title, a key (masked), a search.
+    Input(InputModal),
+}
+
+/// The answer to a dangerous command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApprovalModal {
+    pub id: ApprovalId,
+    /// Keys are ignored until this time (milliseconds since the epoch); every key moves it on.
+    pub inert_until: i64,
+    pub selected: ApprovalChoice,
+    pub stage: ApprovalStage,
+    /// First row of the command and reasons that is shown.
+    pub scroll: u16,
+}
+
+/// The options of the approval modal, in the order of its grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ApprovalChoice {
+    #[default]
+    Deny,
+    Once,
+    Session,
+    Edit,
+    Always,
+}
+
+/// What the approval modal waits for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ApprovalStage {
+    #[default]
+    Choosing,
+    /// An answer that allows was chosen; Enter confirms.
+    Confirming,
+    /// Why not; sent to the model.
+    Reason(String),
+    /// The command, being edited.
+    Editing(String),
+}
+
+/// A question of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuestionModal {
+    pub id: QuestionId,
+    pub inert_until: i64,
+    /// Index into the choices; one past the end is the free answer.
+    pub selected: usize,
+    /// `Some` while a free answer is typed.
+    pub text: Option<String>,
+}
+
+/// A list to choose from, with a filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picker {
+    pub kind: PickerKind,
+    pub title: String,
+    pub query: String,
+    pub items: Vec<PickItem>,
+    /// Indices into `items`, best match first.
+    pub matches: Vec<usize>,
+    /// Index into `matches`.
+    pub selected: usize,
+    pub loading: bool,
+    /// Shown under the list: a problem and its remedy, a hint.
+    pub footnote: String,
+}
+
+/// What a picker chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PickerKind {
+    Palette,
+    Model,
+    Skin,
+    Theme,
+    Provider,
+    Inbox,
+    History,
+}
+
+/// One row of a picker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PickItem {
+    pub label: String,
+    pub detail: String,
+    /// Right-aligned: a key, a state.
+    pub hint: String,
+    /// What choosing it means: an action name, a model, a skin.
+    pub value: String,
+    pub group: String,
+    pub current: bool,
+}
+
+/// Past sessions, with search and preview.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionBrowser {
+    pub query: String,
+    pub rows: Vec<SessionRow>,
+    pub selected: usize,
+    /// The end of the selected session.
+    pub preview: Vec<Line>,
+    pub loading: bool,
+    /// Only sessions of this folder.
+    pub here: bool,
+}
+
+/// Text to read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextModal {
+    pub title: String,
+    pub lines: Vec<Line>,
+    pub scroll: usize,
+}
+
+/// Yes or no; no is the default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confirm {
+    pub title: String,
+    pub text: String,
+    pub yes: String,
+    /// What yes means.
+    pub then: ConfirmThen,
+    pub selected_yes: bool,
+}
+
+/// What a confirmed question does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConfirmThen {
+    Yolo,
+    /// Leave though processes run: keep or kill them.
+    Quit,
+    NewSession,
+    DeleteSession(crate::llm::message::SessionId),
+}
+
+/// One line of input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputModal {
+    pub title: String,
+    pub hint: String,
+    pub text: String,
+    /// Cursor, in characters.
+    pub cursor: usize,
+    pub masked: bool,
+    pub then: InputThen,
+    /// What became of the last try.
+    pub message: String,
+    pub busy: bool,
+}
+
+/// What an input is for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputThen {
+    Title,
+    /// A key for this provider.
+    Key(String),
+    /// Find in the transcript.
+    Find,
+}

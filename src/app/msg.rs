@@ -1,0 +1,86 @@
+//! Facts that reach the UI.
+
+use crate::agent::event::AgentEvent;
+use crate::app::model::layout::Layout;
+use crate::config::keymap::Key;
+use crate::exec::ProcessEvent;
+use crate::store::StoreReply;
+
+/// Everything that can happen, closed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Msg {
+    // input
+    Key(Key),
+    Pasted(String),
+    Mouse(Mouse),
+    /// Columns and rows.
+    Resized(u16, u16),
+    FocusChanged(bool),
+    // time
+    /// A wake-up that an effect asked for.
+    Woke,
+    // workers
+    Agent(AgentEvent),
+    Process(ProcessEvent),
+    Store(StoreReply),
+    Loaded(LoadReply),
+    // shell
+    /// What the last frame put where.
+    Drawn(Box<Layout>),
+    /// SIGTERM, SIGHUP or SIGINT from outside.
+    Terminated,
+    /// The external editor returned this text.
+    Edited(Option<String>),
+    /// What copying did: the channel used, or why not.
+    Copied(Result<String, String>),
+}
+
+/// A mouse fact; wheel steps are summed, rows down are positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mouse {
+    pub column: u16,
+    pub row: u16,
+    pub kind: MouseKind,
+    pub shift: bool,
+}
+
+/// What the mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MouseKind {
+    Press,
+    Drag,
+    Release,
+    Wheel(i16),
+}
+
+/// Answers to `Effect::Load`, by what was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoadReply {
+    /// Models that can be chosen, with prices and windows; the error names the provider and the remedy.
+    Models { choices: Vec<ModelChoice>, problems: Vec<String> },
+    /// What the first-run card found.
+    Found(crate::app::model::first_run::Found),
+    /// One live call with a pasted key.
+    KeyTried { provider: String, outcome: Result<String, String> },
+    /// Memory, skills and context files that the prompt was made of.
+    Knowledge(crate::app::model::sidebar::Knowledge),
+    /// A look (skin and theme) ready to use.
+    Look { name: String, result: Result<crate::config::skin::Look, String> },
+    /// Branch and changed files of the working folder.
+    Git(Option<crate::app::model::sidebar::Git>),
+    /// Paths that complete a word.
+    Paths { word: String, paths: Vec<String> },
+    /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
+    Report { title: String, text: String },
+}
+
+/// One row of the model picker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelChoice {
+    pub provider: String,
+    pub model: String,
+    /// `200K · $3 / $15`, `no price`, `?`.
+    pub detail: String,
+    /// A key is there or none is needed.
+    pub ready: bool,
+}

@@ -1,0 +1,260 @@
+//! Configuration: layers of YAML into one typed value, paths, keys, themes and skins.
+//!
+//! Unknown keys warn and are kept. Nothing here can loosen approvals from a project folder.
+
+pub mod keymap;
+pub mod paths;
+pub mod skin;
+pub mod theme;
+
+use crate::policy::Mode;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The whole configuration with defaults filled in. Field names are the keys of `config.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    pub model: ModelConfig,
+    pub providers: BTreeMap<String, ProviderConfig>,
+    pub fallback_providers: Vec<FallbackConfig>,
+    pub toolsets: Option<Vec<String>>,
+    pub agent: AgentConfig,
+    pub terminal: TerminalConfig,
+    pub approvals: ApprovalsConfig,
+    pub command_allowlist: Vec<String>,
+    pub memory: MemoryConfig,
+    pub compression: CompressionConfig,
+    pub display: DisplayConfig,
+    pub tool_output: ToolOutputConfig,
+    pub skills: SkillsConfig,
+    pub security: SecurityConfig,
+    pub paste_collapse_threshold: PasteLines,
+    pub paste_collapse_char_threshold: PasteChars,
+}
+
+/// Lines from which a paste folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct PasteLines(pub usize);
+impl Default for PasteLines {
+    fn default() -> Self {
+        Self(5)
+    }
+}
+
+/// Characters from which a paste folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct PasteChars(pub usize);
+impl Default for PasteChars {
+    fn default() -> Self {
+        Self(2000)
+    }
+}
+
+/// `model:`; a plain string means `default`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ModelConfig {
+    pub default: String,
+    /// Provider id, `custom`, or `auto` (empty means `auto`).
+    pub provider: String,
+    pub base_url: String,
+    pub api_key: String,
+    /// `chat_completions`, `codex_responses` or `anthropic_messages`; empty: by provider.
+    pub api_mode: String,
+    pub context_length: Option<u64>,
+    pub max_tokens: Option<u32>,
+    pub default_headers: BTreeMap<String, String>,
+}
+
+/// `providers.<name>`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ProviderConfig {
+    pub base_url: String,
+    pub api_key: String,
+    /// Name of an environment variable.
+    pub key_env: String,
+    pub api_mode: String,
+    pub default_model: String,
+    pub models: BTreeMap<String, ProviderModelConfig>,
+    pub extra_headers: BTreeMap<String, String>,
+    pub stale_timeout_seconds: Option<u64>,
+}
+
+/// `providers.<name>.models.<id>`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ProviderModelConfig {
+    pub context_length: Option<u64>,
+}
+
+/// One entry of `fallback_providers`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct FallbackConfig {
+    pub provider: String,
+    pub model: String,
+    pub base_url: String,
+    pub api_key: String,
+    pub key_env: String,
+    pub api_mode: String,
+}
+
+/// `agent:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct AgentConfig {
+    /// Steps of a turn.
+    pub max_turns: u32,
+    pub api_max_retries: u32,
+    /// `none` to `xhigh`.
+    pub reasoning_effort: String,
+    pub disabled_toolsets: Vec<String>,
+    /// Seconds without a byte of the stream before it is given up and tried again.
+    pub stream_stale_timeout: u64,
+    pub local_stream_stale_timeout: u64,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self {
+            max_turns: 90,
+            api_max_retries: 3,
+            reasoning_effort: "medium".into(),
+            disabled_toolsets: Vec::new(),
+            stream_stale_timeout: 180,
+            local_stream_stale_timeout: 900,
+        }
+    }
+}
+
+/// `terminal:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct TerminalConfig {
+    pub backend: String,
+    pub cwd: String,
+    /// Seconds.
+    pub timeout: u64,
+    pub max_foreground_timeout: u64,
+    pub env_passthrough: Vec<String>,
+    pub daemon_term_grace_seconds: f64,
+    pub shell_init_files: Vec<String>,
+}
+
+impl Default for TerminalConfig {
+    fn default() -> Self {
+        Self {
+            backend: "local".into(),
+            cwd: ".".into(),
+            timeout: 180,
+            max_foreground_timeout: 600,
+            env_passthrough: Vec::new(),
+            daemon_term_grace_seconds: 2.0,
+            shell_init_files: Vec::new(),
+        }
+    }
+}
+
+/// `approvals:`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ApprovalsConfig {
+    pub mode: Mode,
+    /// Rules in words with `*`.
+    pub deny: Vec<String>,
+}
+
+/// `memory:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct MemoryConfig {
+    pub memory_enabled: bool,
+    pub user_profile_enabled: bool,
+    pub memory_char_limit: usize,
+    pub user_char_limit: usize,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self { memory_enabled: true, user_profile_enabled: true, memory_char_limit: 2200, user_char_limit: 1375 }
+    }
+}
+
+/// `compression:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct CompressionConfig {
+    pub enabled: bool,
+    pub threshold: f64,
+}
+
+impl Default for CompressionConfig {
+    fn default() -> Self {
+        Self { enabled: true, threshold: 0.5 }
+    }
+}
+
+/// `display:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct DisplayConfig {
+    pub skin: String,
+    /// Empty: the skin's, by background.
+    pub theme: String,
+    pub show_reasoning: bool,
+    pub bell_on_complete: bool,
+    pub mouse: bool,
+}
+
+impl Default for DisplayConfig {
+    fn default() -> Self {
+        Self {
+            skin: "default".into(),
+            theme: String::new(),
+            show_reasoning: true,
+            bell_on_complete: false,
+            mouse: true,
+        }
+    }
+}
+
+/// `tool_output:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ToolOutputConfig {
+    /// Characters of command output for the model.
+    pub max_bytes: usize,
+    pub max_lines: usize,
+    pub max_line_length: usize,
+}
+
+impl Default for ToolOutputConfig {
+    fn default() -> Self {
+        Self { max_bytes: 50_000, max_lines: 2000, max_line_length: 2000 }
+    }
+}
+
+/// `skills:`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SkillsConfig {
+    pub external_dirs: Vec<String>,
+    pub disabled: Vec<String>,
+}
+
+/// `security:`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct SecurityConfig {
+    pub redact_secrets: bool,
+}
+
+impl Default for SecurityConfig {
+    fn default() -> Self {
+        Self { redact_secrets: true }
+    }
+}

@@ -1,0 +1,20 @@
+//! Hermes: a full-screen terminal agent.
+//!
+//! `docs/ARCHITECTURE.md` explains the house; `tests/tidy.rs` keeps it. The layers, from the inside out:
+//! *core* (`app`, `agent::turn`, `policy`, `text`), *adapters* (`llm`, `exec`, `store`, `tools`, `knowledge`, `term`,
+//! `config`) and *shell* (`runtime`, `agent::runner`, `ui`, `cli`).
+
+pub mod agent;
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod exec;
+pub mod knowledge;
+pub mod llm;
+pub mod policy;
+pub mod runtime;
+pub mod store;
+pub mod term;
+pub mod text;
+pub mod tools;
+pub mod ui;

@@ -1,0 +1,222 @@
+//! The neutral conversation: what the agent writes, the store keeps, the view shows and the wire dialects translate.
+//!
+//! A leaf: it knows nothing of providers, storage or the screen.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Position of an item in its session, counted from 1 by the agent runner, the only writer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ItemId(pub i64);
+
+/// `YYYYMMDD_HHMMSS_<6 hex>` for sessions made here; imported sessions keep their own id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(pub String);
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for SessionId {
+    fn from(id: &str) -> Self {
+        Self(id.to_owned())
+    }
+}
+
+/// One durable entry of a conversation. Items are appended, never rewritten.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    pub id: ItemId,
+    /// Milliseconds since the Unix epoch, UTC.
+    pub at: i64,
+    /// The turn it belongs to, counted from 1.
+    pub turn: u32,
+    pub body: Body,
+}
+
+/// What an item holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Body {
+    User {
+        text: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
+        /// What changes between turns (cwd, git state, processes, plan), sent after the text and shown nowhere.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        context: String,
+        #[serde(default)]
+        origin: Origin,
+    },
+    Assistant(AssistantBody),
+    Tool(ToolBody),
+    /// For the person only; never sent to the model.
+    Note {
+        kind: NoteKind,
+        text: String,
+    },
+}
+
+/// Who a user message came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    #[default]
+    Person,
+    /// Given while a turn ran, delivered at a step boundary.
+    Steer,
+    /// Made by the program: a background process ended, a truncated answer is continued.
+    Program,
+}
+
+/// What a note tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    Info,
+    Warning,
+    Error,
+    /// The turn was stopped, or the program ended while it ran.
+    Interrupted,
+}
+
+/// One answer of the model: a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AssistantBody {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(default)]
+    pub model: String,
+    #[serde(default)]
+    pub stop: StopReason,
+    /// Provider-private blocks (signed or encrypted reasoning) that must be echoed to the same dialect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opaque: Vec<serde_json::Value>,
+}
+
+/// The result of one tool call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolBody {
+    pub call_id: String,
+    pub name: String,
+    /// What the model reads: bounded and redacted.
+    pub content: String,
+    pub outcome: Outcome,
+    #[serde(default)]
+    pub view: ToolView,
+    pub duration_ms: u64,
+}
+
+/// What the person sees of a finished tool call, beside its content.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolView {
+    /// Short target for the line: a command, a path, a pattern.
+    #[serde(default)]
+    pub target: String,
+    /// Short result for the line: `exit 1`, `220 lines`, `+14 −6`.
+    #[serde(default)]
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Unified diffs of the files that the call changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diffs: Vec<FileDiff>,
+    /// Output as a person reads it when the content is JSON for the model.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// How the call was approved or refused, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub approval: String,
+}
+
+/// One changed file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileDiff {
+    pub path: String,
+    pub added: u32,
+    pub removed: u32,
+    /// Unified diff with three lines of context; empty for a new or binary file that is too large to show.
+    pub unified: String,
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    #[default]
+    Ok,
+    /// Ran and failed, or could not run.
+    Failed,
+    /// The person or a rule said no, or nobody could be asked.
+    Denied,
+    /// Never run in any mode.
+    Refused,
+    /// Stopped by the person, or the program ended.
+    Interrupted,
+}
+
+/// A call the model asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    /// The arguments as JSON text, exactly as they arrived.
+    pub args: String,
+    /// Recovered from text or from a damaged name; shown with a mark.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repaired: bool,
+}
+
+/// An image in a user message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub media_type: String,
+    /// Base64, standard alphabet, padded.
+    pub data: String,
+}
+
+/// Tokens of one model call, as the provider reports them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Everything in the prompt, cached tokens included.
+    pub input: u64,
+    pub cached: u64,
+    pub cache_write: u64,
+    /// Everything generated, reasoning included.
+    pub output: u64,
+    pub reasoning: u64,
+    /// US dollars; `None` when the model has no known price.
+    pub cost: Option<f64>,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    #[default]
+    EndTurn,
+    ToolCalls,
+    /// The output limit was reached.
+    Length,
+    ContentFilter,
+    /// The person stopped it.
+    Cancelled,
+    /// Any other word of the provider.
+    Other(String),
+}
+
+/// A message as the wire dialects take it. Order: user and tool messages alternate with assistant ones.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    User { text: String, images: Vec<Image> },
+    Assistant { text: String, reasoning: String, calls: Vec<ToolCall>, opaque: Vec<serde_json::Value> },
+    Tool { call_id: String, name: String, content: String, failed: bool },
+}

@@ -1,0 +1,157 @@
+//! Models: one neutral request and reply, three wire dialects, and what is known about providers and their models.
+//!
+//! Owns: HTTP to model servers, error classes, the provider and model tables. Does not own: retries (the agent decides
+//! by error class), what is sent (the agent builds the request), keys (the config finds them).
+
+pub mod message;
+
+use futures::future::BoxFuture;
+use message::{Message, StopReason, ToolCall, Usage};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// One model call.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Byte-stable within a session, so that provider caches hit.
+    pub system: Arc<str>,
+    /// In a stable order.
+    pub tools: Arc<[ToolSchema]>,
+    pub messages: Vec<Message>,
+    pub effort: Effort,
+    /// Tokens; `None` leaves it to the provider (Anthropic gets the model's limit).
+    pub max_output: Option<u32>,
+    /// Stable per session: a cache key for providers that take one.
+    pub cache_key: String,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSchema {
+    pub name: String,
+    pub description: String,
+    /// A JSON Schema object.
+    pub parameters: Arc<serde_json::Value>,
+}
+
+/// How hard a reasoning model thinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    None,
+    Minimal,
+    Low,
+    #[default]
+    Medium,
+    High,
+    XHigh,
+}
+
+/// A piece of a reply while it streams. Adapters merge what one network read brought, so a flood makes few of these.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Delta {
+    Text(String),
+    Reasoning(String),
+    /// A call has begun; `index` counts the calls of this reply.
+    CallStarted {
+        index: usize,
+        name: String,
+    },
+    /// Bytes of arguments received so far for that call.
+    CallProgress {
+        index: usize,
+        bytes: usize,
+    },
+}
+
+/// A whole reply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    pub text: String,
+    pub reasoning: String,
+    pub calls: Vec<ToolCall>,
+    pub usage: Option<Usage>,
+    pub stop: StopReason,
+    pub opaque: Vec<serde_json::Value>,
+    /// The model that answered, where the provider says so.
+    pub model: String,
+}
+
+/// What went wrong, in the classes that call for different behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// No key, a wrong key, no access.
+    Auth,
+    /// Paid quota or credit is used up.
+    Quota,
+    RateLimit,
+    /// The prompt does not fit the model's window.
+    ContextOverflow,
+    Overloaded,
+    /// Connection refused, reset, name not resolved, or the stream was cut.
+    Network,
+    /// Nothing came for the stall timeout.
+    Stalled,
+    /// Not the dialect that was expected.
+    Malformed,
+    ContentFilter,
+    ModelNotFound,
+    /// The provider says the request is wrong.
+    BadRequest,
+    /// The person stopped it.
+    Cancelled,
+}
+
+/// A failed model call.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    pub kind: ErrorKind,
+    pub status: Option<u16>,
+    /// Lower case, names the provider and what to do; no secrets.
+    pub message: String,
+    pub retry_after: Option<Duration>,
+    /// What had arrived before the failure. Calls in it are never complete.
+    pub partial: Option<Box<Reply>>,
+}
+
+/// A model server that has been chosen. Object-safe; one per session and model.
+pub trait Provider: Send + Sync {
+    /// Streams one reply. Deltas go to `sink` (bounded: a slow reader slows the stream; a closed one is ignored); the
+    /// whole reply is returned. `cancel` ends it with [`ErrorKind::Cancelled`] and the partial reply.
+    fn stream<'a>(
+        &'a self,
+        request: &'a Request,
+        sink: mpsc::Sender<Delta>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<Reply, ProviderError>>;
+
+    /// What is known about the model behind it.
+    fn model(&self) -> &ModelInfo;
+}
+
+/// What is known about one model. Absent means unknown: the screen prints `?`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelInfo {
+    /// The id that goes over the wire.
+    pub id: String,
+    /// The provider's name in the config.
+    pub provider: String,
+    /// Tokens.
+    pub context: Option<u64>,
+    pub max_output: Option<u64>,
+    /// US dollars per million tokens.
+    pub price: Option<Price>,
+    pub vision: Option<bool>,
+    pub reasoning: Option<bool>,
+    pub tools: Option<bool>,
+}
+
+/// US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Price {
+    pub input: f64,
+    pub cached: f64,
+    pub output: f64,
+}

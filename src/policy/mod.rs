@@ -1,0 +1,155 @@
+//! The gate's judgement: what a call means to do, whether it may, and why.
+//!
+//! Pure: questions about the machine go through [`World`], which a test fakes. `tools::dispatch` is the only caller that
+//! acts on a verdict, so every door goes through one gate.
+
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// What a planned call would do. The modal shows this same value and `Call::run` does nothing else.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intent {
+    /// Reads files or folders.
+    Read(PathBuf),
+    /// Writes these files (absolute paths, with their unified diffs).
+    Edit(Vec<EditIntent>),
+    /// Runs a shell line.
+    Command { line: String, cwd: PathBuf, background: bool },
+    /// Types into a running process.
+    Input { process: String, text: String },
+    /// Touches only the agent's own state: plan, questions, listing processes.
+    Talk,
+}
+
+/// One file that a call would change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditIntent {
+    pub path: PathBuf,
+    pub diff: String,
+    /// Deletes or moves it away.
+    pub removes: bool,
+}
+
+/// What the policy decided.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Allow(Vec<Why>),
+    Ask(Vec<Why>),
+    /// Asked even under yolo: policy edits, words that can't be resolved.
+    AskAlways(Vec<Why>),
+    DeniedByRule(Why),
+    /// No mode runs it.
+    Refuse(Vec<Why>),
+}
+
+impl Verdict {
+    /// The word of the command line and of `docs/CLI.md`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Allow(_) => "allow",
+            Verdict::Ask(_) => "ask",
+            Verdict::AskAlways(_) => "ask-always",
+            Verdict::DeniedByRule(_) => "denied-by-rule",
+            Verdict::Refuse(_) => "refuse",
+        }
+    }
+
+    /// The reasons, most serious first.
+    pub fn reasons(&self) -> &[Why] {
+        match self {
+            Verdict::Allow(why) | Verdict::Ask(why) | Verdict::AskAlways(why) | Verdict::Refuse(why) => why,
+            Verdict::DeniedByRule(why) => std::slice::from_ref(why),
+        }
+    }
+}
+
+/// One reason of a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Why {
+    /// The class, as a person reads it and as a session grant or the allowlist names it: `recursive delete`.
+    pub effect: String,
+    /// A sentence without a full stop: what these words would do.
+    pub text: String,
+    /// Bytes of the command that it is about.
+    pub span: Range<usize>,
+}
+
+/// A bounded look at the machine where the call would run.
+pub trait World: Send + Sync {
+    /// The home folder of the user, absolute.
+    fn home(&self) -> PathBuf;
+    /// The home of the program itself (`~/.hermes`).
+    fn hermes_home(&self) -> PathBuf;
+    /// The value of an environment variable that a command would see.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// Paths that a glob matches, absolute, at most `limit`; empty when none or unknown.
+    fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
+    /// The path with symlinks and `..` resolved as far as it exists.
+    fn resolve(&self, path: &std::path::Path) -> PathBuf;
+}
+
+/// How questions are treated. Shown as *ask*, *auto*, *yolo*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Manual,
+    /// An auxiliary model may pass low-risk questions. Until one is configured it asks like manual.
+    Smart,
+    Off,
+}
+
+/// What the person (or the absence of one) answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    Once,
+    /// These classes of effect for the rest of the session.
+    Session(Vec<String>),
+    /// Written to `command_allowlist`.
+    Always(Vec<String>),
+    /// Run this line instead; it is judged again, and only a refusal or a new class stops it.
+    Edited(String),
+    Deny {
+        feedback: String,
+    },
+    Interrupted,
+    /// Headless: no one to ask.
+    NoOne,
+}
+
+/// A question for a person, as the modal and the inbox show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub call_id: String,
+    pub tool: String,
+    pub intent: Intent,
+    /// `ask` or `ask-always`, with reasons.
+    pub verdict: Verdict,
+    /// What it would touch, with counts and sizes; bounded work.
+    pub targets: Vec<Target>,
+    /// Who asks and why: `the main agent: "start from a clean tree"`.
+    pub asker: String,
+    /// Milliseconds since the epoch.
+    pub asked_at: i64,
+}
+
+/// Something a command would touch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// As typed or resolved, for the first column.
+    pub name: String,
+    /// Number of files; `None` when not counted.
+    pub files: Option<u64>,
+    /// Bytes; `None` when not measured.
+    pub bytes: Option<u64>,
+    /// The count stopped at a bound.
+    pub at_least: bool,
+    /// `ignored by git`, `outside this folder`, `does not exist`.
+    pub note: String,
+}
+
+/// Counts up within a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApprovalId(pub u64);

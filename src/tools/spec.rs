@@ -1,0 +1,179 @@
+//! What a tool is: data for the model and the screen, and a two-step call that plans before it acts.
+
+use crate::config::Config;
+use crate::exec::Exec;
+use crate::llm::message::{FileDiff, Outcome, ToolView};
+use crate::policy::{Intent, World};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Everything about a tool but its code.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    pub name: Cow<'static, str>,
+    pub toolset: Cow<'static, str>,
+    /// Two cells wide, without a variation selector.
+    pub emoji: &'static str,
+    /// For the model; from `assets/tools/NAME.md`.
+    pub description: Cow<'static, str>,
+    /// JSON Schema of the arguments.
+    pub schema: Arc<Value>,
+    pub access: Access,
+    /// Environment variables it needs, for display.
+    pub requires_env: &'static [&'static str],
+    /// Shared checks run once a listing.
+    pub check: Option<CheckId>,
+    pub verbs: Verbs,
+    pub parallel: Parallel,
+    /// Characters of a result that the model gets; the rest goes to a spill file. `usize::MAX`: the tool bounds itself.
+    pub output_cap: usize,
+}
+
+/// What a tool touches at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The agent's own state.
+    Agent,
+    Read,
+    Write,
+    Execute,
+}
+
+/// A named availability check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CheckId(pub &'static str);
+
+/// Words for the tool line: `reading`, `read`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verbs {
+    pub running: &'static str,
+    pub done: &'static str,
+}
+
+/// When calls of one step may overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parallel {
+    /// A barrier.
+    Never,
+    /// Reads only.
+    Always,
+    /// When the paths of its arguments do not overlap with another call's.
+    ByPath,
+}
+
+/// A tool: built in, or later from a plugin or an MCP server.
+pub trait Tool: Send + Sync {
+    fn spec(&self) -> &ToolSpec;
+
+    /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read.
+    fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>>;
+}
+
+/// A planned call.
+pub trait Call: Send {
+    /// What it would do, for the gate and the modal.
+    fn intent(&self) -> &Intent;
+
+    /// The short target for the tool line.
+    fn target(&self) -> String;
+
+    /// Does it. Re-checks what the plan read.
+    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
+}
+
+/// What a tool gives back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolOutput {
+    /// The result for the model, usually a JSON object. Bounded and redacted later, in one place.
+    pub content: String,
+    /// `Ok`, or `Failed` for a command that exited non-zero or an `{"error"}` result.
+    pub outcome: Outcome,
+    pub view: ToolView,
+}
+
+impl ToolOutput {
+    /// A result that is a JSON value.
+    pub fn json(value: &Value) -> Self {
+        Self { content: value.to_string(), ..Self::default() }
+    }
+
+    /// Sets the short result of the tool line.
+    pub fn summary(mut self, summary: impl Into<String>) -> Self {
+        self.view.summary = summary.into();
+        self
+    }
+
+    /// Adds the diffs of changed files.
+    pub fn diffs(mut self, diffs: Vec<FileDiff>) -> Self {
+        self.view.diffs = diffs;
+        self
+    }
+}
+
+/// A tool could not do its work. `dispatch` turns it into `{"error": …}` for the model; it never ends a turn.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ToolError {
+    /// The arguments do not fit; says which and how.
+    #[error("{0}")]
+    Args(String),
+    /// Ran and failed; the message names the thing and the remedy.
+    #[error("{0}")]
+    Failed(String),
+    /// A result that is an error with more fields than a message (suggestions, matches): a JSON object as text.
+    #[error("{0}")]
+    Detailed(String),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What a call may use. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolCtx {
+    pub config: Arc<Config>,
+    /// The id of this call, also the name of its spill file.
+    pub call_id: String,
+    /// Stable per session: names the shell state (cwd, exported variables).
+    pub task: Arc<str>,
+    /// The working folder of the task; `terminal` moves it.
+    pub cwd: Arc<Mutex<PathBuf>>,
+    pub exec: Exec,
+    pub world: Arc<dyn World>,
+    /// What this session has read and written, for stale-write warnings and repeated reads.
+    pub files: Arc<Mutex<FileLedger>>,
+    pub agent: Arc<dyn AgentPort>,
+    /// Progress for the tool line; lossy.
+    pub progress: mpsc::Sender<Progress>,
+    pub cancel: CancellationToken,
+    /// Folder for spill files of this session.
+    pub spill: PathBuf,
+}
+
+/// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileLedger {
+    pub seen: std::collections::HashMap<PathBuf, (u128, u64)>,
+}
+
+/// What a running call tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// It runs as this process.
+    Process(crate::exec::ProcessId),
+    /// One line, replaced by the next.
+    Line(String),
+}
+
+/// The agent's own state, for the tools that work on it.
+pub trait AgentPort: Send + Sync {
+    fn plan(&self) -> Vec<Todo>;
+    fn set_plan(&self, plan: Vec<Todo>);
+    /// Waits as long as the person does. `Err` holds the reason when nobody can be asked or the turn was stopped.
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<String, String>>;
+}
+
+pub use crate::agent::event::{Question, Todo, TodoStatus};
