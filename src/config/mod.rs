@@ -2,17 +2,32 @@
 //!
 //! Unknown keys warn and are kept. Nothing here can loosen approvals from a project folder.
 
+pub mod dotenv;
+pub mod edit;
+pub mod embedded;
+pub mod error;
 pub mod keymap;
+pub mod layer;
+pub mod load;
 pub mod paths;
+pub mod project;
+pub mod schema;
 pub mod skin;
+pub mod suggest;
 pub mod theme;
+pub mod yaml;
+
+pub use error::ConfigError;
+pub use layer::Warning;
+pub use load::{Loaded, Place, Sources, load};
+pub use paths::Paths;
 
 use crate::policy::Mode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The whole configuration with defaults filled in. Field names are the keys of `config.yaml`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
     pub model: ModelConfig,
@@ -29,12 +44,14 @@ pub struct Config {
     pub tool_output: ToolOutputConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
+    /// Characters of a context file; `None`: by the model's window.
+    pub context_file_max_chars: Option<usize>,
     pub paste_collapse_threshold: PasteLines,
     pub paste_collapse_char_threshold: PasteChars,
 }
 
 /// Lines from which a paste folds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PasteLines(pub usize);
 impl Default for PasteLines {
@@ -44,7 +61,7 @@ impl Default for PasteLines {
 }
 
 /// Characters from which a paste folds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PasteChars(pub usize);
 impl Default for PasteChars {
@@ -54,7 +71,7 @@ impl Default for PasteChars {
 }
 
 /// `model:`; a plain string means `default`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelConfig {
     pub default: String,
@@ -70,7 +87,7 @@ pub struct ModelConfig {
 }
 
 /// `providers.<name>`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProviderConfig {
     pub base_url: String,
@@ -85,14 +102,14 @@ pub struct ProviderConfig {
 }
 
 /// `providers.<name>.models.<id>`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProviderModelConfig {
     pub context_length: Option<u64>,
 }
 
 /// One entry of `fallback_providers`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FallbackConfig {
     pub provider: String,
@@ -104,7 +121,7 @@ pub struct FallbackConfig {
 }
 
 /// `agent:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentConfig {
     /// Steps of a turn.
@@ -132,7 +149,7 @@ impl Default for AgentConfig {
 }
 
 /// `terminal:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TerminalConfig {
     pub backend: String,
@@ -160,7 +177,7 @@ impl Default for TerminalConfig {
 }
 
 /// `approvals:`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ApprovalsConfig {
     pub mode: Mode,
@@ -169,7 +186,7 @@ pub struct ApprovalsConfig {
 }
 
 /// `memory:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryConfig {
     pub memory_enabled: bool,
@@ -185,7 +202,7 @@ impl Default for MemoryConfig {
 }
 
 /// `compression:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompressionConfig {
     pub enabled: bool,
@@ -199,7 +216,7 @@ impl Default for CompressionConfig {
 }
 
 /// `display:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DisplayConfig {
     pub skin: String,
@@ -223,7 +240,7 @@ impl Default for DisplayConfig {
 }
 
 /// `tool_output:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolOutputConfig {
     /// Characters of command output for the model.
@@ -239,7 +256,7 @@ impl Default for ToolOutputConfig {
 }
 
 /// `skills:`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SkillsConfig {
     pub external_dirs: Vec<String>,
@@ -247,7 +264,7 @@ pub struct SkillsConfig {
 }
 
 /// `security:`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecurityConfig {
     pub redact_secrets: bool,

@@ -1,0 +1,354 @@
+//! Changes to `config.yaml` that keep comments, order and everything else.
+//!
+//! Each edit is checked before it is written: the new text must read as the old values with only that key changed.
+
+use super::layer::convert;
+use super::schema::{self, Found, KeySpec, Kind};
+use super::{ConfigError, paths, yaml};
+use serde_json::Value as Json;
+use std::path::Path;
+use std::str::FromStr;
+use yaml_edit::path::YamlPath;
+use yaml_edit::{Document, Sequence};
+
+/// The head of a file that did not exist.
+const TEMPLATE: &str = "# Hermes configuration. `hermes config schema` and docs/CONFIG.md list every key.\n";
+
+/// Sets a key of `config.yaml` to a YAML scalar (lists: `[a, b]` or `a, b`).
+///
+/// # Errors
+/// [`ConfigError::UnknownKey`] with the nearest known one, [`ConfigError::BadValue`], [`ConfigError::Syntax`] when the file
+/// is broken already, [`ConfigError::Unsafe`] when the edit would change more, [`ConfigError::Write`].
+pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
+    let spec = spec(key)?;
+    let bad = |expected: String| ConfigError::BadValue { key: key.into(), value: format!("{value:?}"), expected };
+    let node = yaml::parse(value, "").ok().filter(|node| !matches!(node.value, yaml::Value::Map(_)));
+    let node = node.unwrap_or_else(|| yaml::Node::text(value));
+    // Text stays as typed: a model called `4` or `1.10` is no number.
+    let node = match spec.kind {
+        Kind::Text | Kind::Secret if !value.trim_start().starts_with(['"', '\'']) => yaml::Node::text(value),
+        _ => node,
+    };
+    let value = convert(spec.kind, &node).map_err(&bad)?.ok_or_else(|| bad("a value is expected".into()))?;
+    write(path, key, value)
+}
+
+/// Adds a text to a list of a YAML file; the list and the file are made when missing. `false` when it was there already.
+///
+/// # Errors
+/// As [`set`].
+pub fn append(path: &Path, key: &str, value: &str) -> Result<bool, ConfigError> {
+    let old = read(path)?;
+    let root = yaml::parse(&old, &path.to_string_lossy())?;
+    let list = key.split('.').try_fold(&root, |at, name| at.get(name));
+    let mut items: Vec<Json> = match list.map(|node| &node.value) {
+        None | Some(yaml::Value::Null) => Vec::new(),
+        Some(yaml::Value::List(nodes)) => nodes.iter().map(yaml::Node::to_json).collect(),
+        Some(_) => {
+            return Err(ConfigError::BadValue {
+                key: key.into(),
+                value: "changed".into(),
+                expected: schema::expectation(Kind::TextList),
+            });
+        }
+    };
+    let value = Json::from(value);
+    if items.contains(&value) {
+        return Ok(false);
+    }
+    let in_place = !items.is_empty();
+    items.push(value.clone());
+    let edited = in_place.then(|| push(&old, key, &value)).flatten();
+    let wanted = with_value(root.to_json(), key, Json::Array(items.clone()));
+    match edited.filter(|text| reads_as(text, &wanted)) {
+        Some(text) => paths::write_atomic(path, &text)?,
+        None => write(path, key, Json::Array(items))?,
+    }
+    Ok(true)
+}
+
+fn spec(key: &str) -> Result<&'static KeySpec, ConfigError> {
+    let hint = || schema::nearest(key).map(|near| format!("; did you mean {near}")).unwrap_or_default();
+    match schema::find(key) {
+        Found::Leaf(spec) => Ok(spec),
+        Found::Section => {
+            Err(ConfigError::UnknownKey { key: key.into(), hint: ": it is a section; name a key in it".into() })
+        }
+        Found::Foreign => Err(ConfigError::UnknownKey {
+            key: key.into(),
+            hint: ": this program does not use it; edit the file by hand if another program does".into(),
+        }),
+        Found::Unknown => Err(ConfigError::UnknownKey { key: key.into(), hint: hint() }),
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(TEMPLATE.to_owned()),
+        Err(error) => Err(ConfigError::Read { path: path.into(), reason: error.to_string() }),
+    }
+}
+
+fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
+    let old = read(path)?;
+    let mut root = yaml::parse(&old, &path.to_string_lossy())?.to_json();
+    let mut old = old;
+    // `model: NAME` becomes a section before a key is put into it.
+    if let (Json::String(model), true) = (&root["model"], key.starts_with("model.") && key != "model.default") {
+        let section = serde_json::json!({ "default": model });
+        old = apply(&old, "model", &section, &with_value(root.clone(), "model", section.clone())).ok_or_else(|| {
+            ConfigError::Unsafe { key: "model".into(), path: path.into() }
+        })?;
+        root = with_value(root, "model", section);
+    }
+    let key = if key == "model.default" && root["model"].is_string() { "model" } else { key };
+    let wanted = with_value(root, key, value.clone());
+    let text = apply(&old, key, &value, &wanted);
+    let text = text.ok_or_else(|| ConfigError::Unsafe { key: key.into(), path: path.into() })?;
+    paths::write_atomic(path, &text)
+}
+
+/// The first way of making the edit whose result reads as wanted.
+fn apply(old: &str, key: &str, value: &Json, wanted: &Json) -> Option<String> {
+    let ways: [fn(&str, &str, &Json) -> Option<String>; 3] = [in_tree, replace_line, add_lines];
+    ways.iter().filter_map(|way| way(old, key, value)).find(|text| reads_as(text, wanted))
+}
+
+fn reads_as(text: &str, wanted: &Json) -> bool {
+    let kept = |root: &Json| prune(root.clone());
+    yaml::parse(text, "").is_ok_and(|root| kept(&root.to_json()) == kept(wanted))
+}
+
+/// Nulls and empty mappings mean the same as nothing.
+fn prune(value: Json) -> Json {
+    match value {
+        Json::Object(entries) => {
+            let entries = entries.into_iter().map(|(key, value)| (key, prune(value)));
+            let kept: serde_json::Map<String, Json> = entries.filter(|(_, value)| !value.is_null()).collect();
+            if kept.is_empty() { Json::Null } else { Json::Object(kept) }
+        }
+        other => other,
+    }
+}
+
+fn with_value(root: Json, key: &str, value: Json) -> Json {
+    let mut root = if root.is_object() { root } else { Json::Object(serde_json::Map::new()) };
+    let mut at = &mut root;
+    for name in key.split('.') {
+        if !at.is_object() {
+            *at = Json::Object(serde_json::Map::new());
+        }
+        at = &mut at[name];
+    }
+    *at = value;
+    root
+}
+
+/// Through the lossless tree.
+fn in_tree(old: &str, key: &str, value: &Json) -> Option<String> {
+    let document = Document::from_str(old).ok()?;
+    let done = match value {
+        Json::Bool(value) => document.try_set_path(key, *value),
+        Json::Number(number) if number.is_i64() => document.try_set_path(key, number.as_i64()?),
+        Json::Number(number) => document.try_set_path(key, number.as_f64()?),
+        Json::String(text) => document.try_set_path(key, text.as_str()),
+        Json::Array(items) => {
+            let list = Sequence::new_flow();
+            items.iter().filter_map(Json::as_str).for_each(|item| list.push(item));
+            document.try_set_path(key, &list)
+        }
+        _ => return None,
+    };
+    done.ok().map(|()| finish(document.to_string()))
+}
+
+/// One more item through the lossless tree, in the style of the list.
+fn push(old: &str, key: &str, value: &Json) -> Option<String> {
+    let document = Document::from_str(old).ok()?;
+    let mut mapping = document.as_mapping()?;
+    let mut segments: Vec<&str> = key.split('.').collect();
+    let last = segments.pop()?;
+    for segment in segments {
+        mapping = mapping.get_mapping(segment)?;
+    }
+    mapping.get_sequence(last)?.push(value.as_str()?);
+    Some(finish(document.to_string()))
+}
+
+/// The line of an existing scalar, list or empty value replaced by text (with its comment).
+fn replace_line(old: &str, key: &str, value: &Json) -> Option<String> {
+    let root = yaml::parse(old, "").ok()?;
+    let mut at = &root;
+    let mut line = 0;
+    for segment in key.split('.') {
+        let (name, node) = at.entries().iter().find(|(name, _)| name.text == segment)?;
+        (line, at) = (name.line, node);
+    }
+    let index = (line as usize).checked_sub(1)?;
+    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
+    let source = lines.get(index)?;
+    let colon = source.find(':')?;
+    let comment = source.find(" #").filter(|at| *at > colon).map_or("", |at| &source[at..]);
+    lines[index] = format!("{}: {}{comment}", &source[..colon], inline(value)?);
+    Some(finish(lines.join("\n")))
+}
+
+/// New lines at the end of the deepest section that is there, or of the file.
+fn add_lines(old: &str, key: &str, value: &Json) -> Option<String> {
+    let root = yaml::parse(old, "").ok()?;
+    let segments: Vec<&str> = key.split('.').collect();
+    let (mut at, mut depth, mut indent, mut insert_after) = (&root, 0, 0, None);
+    for segment in &segments {
+        let Some((name, node)) = at.entries().iter().find(|(name, _)| name.text == *segment) else { break };
+        (at, depth, insert_after) = (node, depth + 1, Some(name.line as usize));
+        let source = old.lines().nth(name.line as usize - 1)?;
+        indent = source.len() - source.trim_start().len() + 2;
+    }
+    if let Some((name, _)) = at.entries().first().filter(|_| depth > 0) {
+        let source = old.lines().nth(name.line as usize - 1)?;
+        indent = source.len() - source.trim_start().len();
+    }
+    let missing = segments.get(depth..).filter(|missing| !missing.is_empty())?;
+    let mut added: Vec<String> = Vec::new();
+    for (index, segment) in missing.iter().enumerate() {
+        let tail = if index + 1 == missing.len() { format!(" {}", inline(value)?) } else { String::new() };
+        added.push(format!("{}{segment}:{tail}", " ".repeat(indent + 2 * index)));
+    }
+    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
+    let place = insert_after.unwrap_or(lines.len());
+    lines.splice(place..place, added);
+    Some(finish(lines.join("\n")))
+}
+
+/// A value on one line. JSON strings are YAML strings.
+fn inline(value: &Json) -> Option<String> {
+    match value {
+        Json::Object(entries) => {
+            let fields = entries.iter().map(|(name, value)| Some(format!("{name}: {}", inline(value)?)));
+            Some(format!("{{{}}}", fields.collect::<Option<Vec<_>>>()?.join(", ")))
+        }
+        Json::Array(items) => {
+            Some(format!("[{}]", items.iter().map(inline).collect::<Option<Vec<_>>>()?.join(", ")))
+        }
+        other => serde_json::to_string(other).ok(),
+    }
+}
+
+fn finish(mut text: String) -> String {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(old: &str, edit: impl Fn(&Path) -> Result<(), ConfigError>) -> Result<String, ConfigError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.yaml");
+        if !old.is_empty() {
+            std::fs::write(&path, old).unwrap();
+        }
+        edit(&path).map(|()| std::fs::read_to_string(&path).unwrap())
+    }
+
+    const OLD: &str = "# my file\nmodel:\n  default: a/b   # the good one\n  # why\n  provider: openrouter\n\nagent:\n  max_turns: 10\n# kept\nkanban: {failure_limit: 3}\ncommand_allowlist: []\n";
+
+    #[test]
+    fn setting_keeps_comments_and_order() {
+        for (key, value, present) in [
+            ("model.default", "x/y:free", "default: x/y:free"),
+            ("agent.max_turns", "20", "max_turns: 20"),
+            ("agent.reasoning_effort", "high", "reasoning_effort: high"),
+            ("display.skin", "ares", "skin: ares"),
+            ("display.mouse", "false", "mouse: false"),
+            ("compression.threshold", "0.7", "threshold: 0.7"),
+            ("toolsets", "[web, file]", "toolsets"),
+            ("providers.my-host.base_url", "http://127.0.0.1:1", "base_url: http://127.0.0.1:1"),
+        ] {
+            let text = edited(OLD, |path| set(path, key, value)).unwrap_or_else(|error| panic!("{key}: {error}"));
+            assert!(text.contains(present), "{key}\n{text}");
+            for kept in ["# my file", "# the good one", "  # why", "# kept", "kanban: {failure_limit: 3}"] {
+                assert!(text.contains(kept), "{key} lost {kept}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        for value in ["off", "null", "1.10", "a: b", "# no", "it's", "\"q\"", "${KEY}", " x", "日本", "- a", "true"] {
+            let text = edited(OLD, |path| set(path, "model.default", value)).unwrap();
+            let root = yaml::parse(&text, "t").unwrap();
+            let expected = yaml::parse(value, "").ok().filter(|_| value.starts_with('"')).and_then(|node| node.scalar());
+            let read = root.get("model").unwrap().get("default").unwrap();
+            assert_eq!(read.str(), Some(expected.as_deref().unwrap_or(value)), "{text}");
+        }
+    }
+
+    #[test]
+    fn appending_to_every_form_of_a_list() {
+        for old in [
+            "",
+            "a: 1 # c\n",
+            "command_allowlist: []  # none\n",
+            "command_allowlist:\n",
+            "command_allowlist: [x, y] # some\n",
+            "command_allowlist:\n  - x  # first\n  - y\nz: 1\n",
+            "command_allowlist:\n- x\n# end\n- y\n\n# next\nz: 1\n",
+            "command_allowlist: null\nz: 1",
+        ] {
+            let text = edited(old, |path| append(path, "command_allowlist", "recursive delete: all").map(|_| ())).unwrap();
+            let root = yaml::parse(&text, "t").unwrap();
+            let items = root.get("command_allowlist").unwrap().items();
+            assert_eq!(items.last().unwrap().str(), Some("recursive delete: all"), "{text}");
+            assert_eq!(items.len(), if old.contains('x') { 3 } else { 1 }, "{text}");
+            for comment in ["# c", "# some", "# first", "# end", "# next"] {
+                assert_eq!(old.contains(comment), text.contains(comment), "{comment}\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn appending_twice_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h/config.yaml");
+        assert!(append(&path, "command_allowlist", "a").unwrap());
+        let once = std::fs::read_to_string(&path).unwrap();
+        assert!(once.starts_with("# Hermes configuration"), "{once}");
+        assert!(!append(&path, "command_allowlist", "a").unwrap());
+        assert!(append(&path, "command_allowlist", "b").unwrap());
+        let root = yaml::parse(&std::fs::read_to_string(&path).unwrap(), "t").unwrap();
+        assert_eq!(root.get("command_allowlist").unwrap().items().len(), 2);
+    }
+
+    #[test]
+    fn the_short_model_form_works() {
+        let text = edited("model: a/b # mine\n", |path| set(path, "model.default", "c")).unwrap();
+        assert!(text.starts_with("model: c"), "{text}");
+        let text = edited("model: a/b\nz: 1\n", |path| set(path, "model.provider", "openai")).unwrap();
+        let root = yaml::parse(&text, "t").unwrap();
+        assert_eq!(root.get("model").unwrap().get("default").unwrap().str(), Some("a/b"), "{text}");
+        assert_eq!(root.get("model").unwrap().get("provider").unwrap().str(), Some("openai"), "{text}");
+    }
+
+    #[test]
+    fn refusals_say_why_and_write_nothing() {
+        let refused = |old: &str, key: &str, value: &str| edited(old, |path| set(path, key, value)).unwrap_err().to_string();
+        assert_eq!(refused(OLD, "display.skni", "x"), "unknown key display.skni; did you mean display.skin");
+        assert!(refused(OLD, "agent.max_turns", "many").contains("a whole number from 1"), "bounds");
+        assert!(refused(OLD, "kanban.failure_limit", "1").contains("does not use it"));
+        assert!(refused(OLD, "model", "x").contains("section"));
+        assert!(refused("a: [1\n", "display.skin", "x").contains("config.yaml:"), "broken file");
+    }
+
+    #[test]
+    fn a_read_only_home_is_a_clear_error() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let error = set(&dir.path().join("file/config.yaml"), "display.skin", "ares").unwrap_err();
+        assert!(error.to_string().contains("cannot"), "{error}");
+    }
+}
