@@ -2,7 +2,172 @@
 //!
 //! Owns: schema, durability, full-text search, drafts. Does not own: what an item means to the model.
 
-use crate::llm::message::{Item, ItemId, SessionId};
+mod actor;
+mod db;
+mod drafts;
+mod error;
+mod handle;
+mod index;
+mod items;
+mod jobs;
+mod journal;
+mod keep;
+mod live;
+mod open;
+mod query;
+mod resolve;
+mod resume;
+mod salvage;
+mod schema;
+mod search;
+mod sessions;
+#[cfg(test)]
+mod tests;
+mod title;
+mod transfer;
+
+pub use drafts::HISTORY_KEPT;
+pub use error::StoreError;
+pub use handle::Store;
+pub use query::sanitize_query;
+pub use resume::INTERRUPTED_RESULT;
+pub use schema::APPLICATION_ID;
+pub use title::{TITLE_CHARS, sanitize_title};
+pub use transfer::new_session_id;
+
+use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use std::collections::BTreeMap;
+
+/// Milliseconds since the epoch.
+fn now() -> i64 {
+    chrono::Utc::now().timestamp_millis()
+}
+
+/// How the database was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// The file; `:memory:` when nothing is saved, empty when there is no store.
+    pub path: String,
+    /// Why it is not the usual one, and what to do.
+    pub warning: Option<String>,
+}
+
+/// A session that is about to exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub cwd: String,
+    /// `PROVIDER:MODEL`; empty when none is set up.
+    pub model: String,
+    /// `tui`, `print` or `import`.
+    pub source: String,
+    /// Milliseconds since the epoch.
+    pub started_at: i64,
+}
+
+impl NewSession {
+    /// A session of which nothing but its id is known.
+    fn bare(id: SessionId, started_at: i64) -> Self {
+        Self { id, cwd: String::new(), model: String::new(), source: "tui".to_owned(), started_at }
+    }
+}
+
+/// Everything about a session but its items.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionMeta {
+    pub row: SessionRow,
+    /// `tui`, `print` or `import`.
+    pub source: String,
+    /// The highest number given to an item; 0 when there is none.
+    pub last_item: ItemId,
+    pub last_turn: u32,
+    /// The first item that the model still reads.
+    pub context_from: ItemId,
+    /// Sums over the session.
+    pub usage: Usage,
+}
+
+/// Some items in time order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    pub items: Vec<Item>,
+    /// Older ones exist.
+    pub more: bool,
+    /// Rows that could not be read or understood.
+    pub skipped: u64,
+}
+
+/// A session as it is opened for work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opening {
+    pub meta: SessionMeta,
+    /// The newest page in time order, with the items that were added to end what was cut off.
+    pub items: Vec<Item>,
+    pub more: bool,
+    /// Rows of this page that could not be read or understood.
+    pub skipped: u64,
+    /// Text and reasoning that stream in another process now; what this process left behind is an item already.
+    pub partial: Option<(String, String)>,
+    /// The system prompt as it was assembled once.
+    pub prompt: Option<String>,
+    /// Grants, plan, effort: what `set_meta` kept.
+    pub values: BTreeMap<String, serde_json::Value>,
+    /// The process that works in this session now, when it is another one. Then calls may lack results.
+    pub live_elsewhere: Option<i64>,
+}
+
+/// One hit of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchHit {
+    /// Its snippet shows the hit.
+    pub session: SessionRow,
+    pub item: ItemId,
+    /// `user`, `assistant` or `tool`.
+    pub role: String,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
+/// What became of an imported session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// This many items.
+    New(usize),
+    /// It was there; this many items came after those it had.
+    Extended(usize),
+    /// All of it was there.
+    Same,
+    /// Another session has this id; nothing was changed.
+    Differs,
+}
+
+/// Figures over all sessions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    pub path: String,
+    /// The database and its log.
+    pub bytes: u64,
+    pub sessions: u64,
+    pub items: u64,
+    /// Milliseconds since the epoch.
+    pub first_at: Option<i64>,
+    pub last_at: Option<i64>,
+    /// Tokens.
+    pub input: u64,
+    pub cached: u64,
+    pub output: u64,
+    /// US dollars, of the calls with a known price.
+    pub cost: Option<f64>,
+}
+
+/// What a repair did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// One line a step.
+    pub done: Vec<String>,
+    /// Files that were replaced, under their new names.
+    pub kept: Vec<String>,
+}
 
 /// A session in a list.
 #[derive(Clone, Debug, Default, PartialEq)]

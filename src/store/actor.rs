@@ -1,0 +1,174 @@
+//! The thread that owns the database: runs jobs in order, writes streamed text on time, and indexes when idle.
+
+use super::db::Db;
+use super::{Opened, index, live, open};
+use crate::llm::message::SessionId;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// Streamed text reaches the disk at least this often.
+pub(super) const STREAM_EVERY: Duration = Duration::from_millis(300);
+/// Quiet time before the search indexes take in new items.
+const INDEX_AFTER: Duration = Duration::from_millis(400);
+/// Items indexed in one transaction, so that a job never waits long behind it.
+const INDEX_BATCH: u32 = 128;
+
+/// Something to do on the thread, in order. Not data, unlike the jobs of the UI: each is private to one method of the handle.
+pub(super) type Work = Box<dyn FnOnce(&mut Db) + Send>;
+
+pub(super) enum Order {
+    Run(Work),
+    /// Finish everything and end.
+    Close(oneshot::Sender<()>),
+}
+
+/// Text of an answer that has not become an item.
+#[derive(Debug, Default)]
+pub(super) struct Streamed {
+    pub turn: u32,
+    pub text: String,
+    pub reasoning: String,
+}
+
+/// What the handles and the thread share beside the queue.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// The newest streamed text of each session, not yet written.
+    streams: Mutex<HashMap<SessionId, Streamed>>,
+    bell: Notify,
+    trouble: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Puts the newest text in place of an older one that was not written.
+    pub fn stream(&self, session: &SessionId, turn: u32, text: &str, reasoning: &str) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = match streams.get_mut(session) {
+            Some(slot) => slot,
+            None => streams.entry(session.clone()).or_default(),
+        };
+        slot.turn = turn;
+        slot.text.clear();
+        slot.text.push_str(text);
+        slot.reasoning.clear();
+        slot.reasoning.push_str(reasoning);
+        drop(streams);
+        self.bell.notify_one();
+    }
+
+    /// Forgets streamed text: its item is there.
+    pub fn unstream(&self, session: &SessionId) {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
+    pub fn take_streams(&self) -> HashMap<SessionId, Streamed> {
+        std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is wrong now, in words for a person.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
+/// The thread's whole life. Opening happens here, so that making a handle costs nothing.
+pub(super) fn run(
+    home: PathBuf,
+    orders: mpsc::Receiver<Order>,
+    opened: watch::Sender<Option<Opened>>,
+    shared: Arc<Shared>,
+) {
+    // A runtime of its own, for a receive with a deadline.
+    let clock = match tokio::runtime::Builder::new_current_thread().enable_time().build() {
+        Ok(clock) => clock,
+        Err(error) => return refuse(&home, &opened, &error.to_string()),
+    };
+    match open::open(&home, shared) {
+        Err(error) => refuse(&home, &opened, &error.to_string()),
+        Ok((mut db, told)) => {
+            super::journal::take_in(&mut db);
+            opened.send_replace(Some(told));
+            clock.block_on(serve(&mut db, orders));
+        }
+    }
+}
+
+fn refuse(home: &std::path::Path, opened: &watch::Sender<Option<Opened>>, why: &str) {
+    let warning = format!("sessions are not saved: the store in {} could not start: {why}", home.display());
+    opened.send_replace(Some(Opened { path: String::new(), warning: Some(warning) }));
+}
+
+async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) {
+    let shared = db.shared.clone();
+    let mut written = Instant::now() - STREAM_EVERY;
+    let mut stream_due: Option<Instant> = None;
+    let mut index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
+    loop {
+        let due = [stream_due, index_due].into_iter().flatten().min();
+        let timer = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            order = orders.recv() => match order {
+                Some(Order::Run(work)) => {
+                    work(db);
+                    index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
+                }
+                Some(Order::Close(done)) => {
+                    finish(db);
+                    // A caller that is gone needs no answer.
+                    let _ = done.send(());
+                    return;
+                }
+                None => return finish(db),
+            },
+            () = shared.bell.notified() => {
+                stream_due.get_or_insert(Instant::now().max(written + STREAM_EVERY));
+            }
+            () = timer => {}
+        }
+        // Jobs in an unbroken row must not keep the streamed text waiting.
+        if stream_due.is_some_and(|due| due <= Instant::now()) {
+            live::write_streams(db);
+            written = Instant::now();
+            stream_due = None;
+        }
+        if index_due.is_some_and(|due| due <= Instant::now()) {
+            index_due = index_some(db).then(Instant::now);
+        }
+    }
+}
+
+/// Whether more is to do.
+fn index_some(db: &mut Db) -> bool {
+    match index::follow(db, INDEX_BATCH) {
+        Ok(more) => {
+            db.unindexed = more;
+            more
+        }
+        Err(error) => {
+            // Nothing is lost: a search tries again and then tells.
+            tracing::warn!(%error, "the search index does not follow");
+            db.unindexed = false;
+            false
+        }
+    }
+}
+
+fn finish(db: &mut Db) {
+    live::write_streams(db);
+    while db.unindexed && index_some(db) {}
+    live::leave(db);
+    super::keep::sync(db);
+}

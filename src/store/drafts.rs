@@ -1,0 +1,72 @@
+//! What the person typed: drafts by session or folder, and the history of prompts.
+
+use super::db::Db;
+use super::error::StoreError;
+use crate::llm::message::SessionId;
+use rusqlite::OptionalExtension;
+
+/// Prompts that are kept.
+pub const HISTORY_KEPT: i64 = 5000;
+
+/// Where a draft belongs.
+pub(super) fn place(session: Option<&SessionId>, cwd: &str) -> String {
+    session.map_or_else(|| format!("folder:{cwd}"), |session| format!("session:{session}"))
+}
+
+/// Keeps the composer's text; an empty one removes the draft.
+pub(super) fn save(db: &mut Db, session: Option<&SessionId>, cwd: &str, text: &str) -> Result<(), StoreError> {
+    let place = place(session, cwd);
+    db.write("save the draft", |tx| {
+        if text.is_empty() {
+            tx.prepare_cached("DELETE FROM drafts WHERE place = ?1")?.execute([place])?;
+        } else {
+            tx.prepare_cached("INSERT OR REPLACE INTO drafts (place, at, text) VALUES (?1, ?2, ?3)")?.execute((
+                place,
+                super::now(),
+                text,
+            ))?;
+        }
+        Ok(())
+    })
+}
+
+/// The kept text; empty when there is none.
+pub(super) fn load(db: &Db, session: Option<&SessionId>, cwd: &str) -> Result<String, StoreError> {
+    let place = place(session, cwd);
+    let text = db.read("read the draft", |conn| {
+        conn.prepare_cached("SELECT text FROM drafts WHERE place = ?1")?.query_row([place], |row| row.get(0)).optional()
+    })?;
+    Ok(text.unwrap_or_default())
+}
+
+/// Adds a prompt unless it is the last one again; the oldest beyond [`HISTORY_KEPT`] go.
+pub(super) fn add_history(db: &mut Db, prompt: &str) -> Result<(), StoreError> {
+    if prompt.trim().is_empty() {
+        return Ok(());
+    }
+    db.write("save the prompt history", |tx| {
+        let last: Option<String> = tx
+            .prepare_cached("SELECT text FROM history ORDER BY key DESC LIMIT 1")?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        if last.as_deref() == Some(prompt) {
+            return Ok(());
+        }
+        tx.prepare_cached("INSERT INTO history (text) VALUES (?1)")?.execute([prompt])?;
+        let key = tx.last_insert_rowid();
+        tx.prepare_cached("DELETE FROM history WHERE key <= ?1")?.execute([key - HISTORY_KEPT])?;
+        Ok(())
+    })
+}
+
+/// The last prompts, newest last.
+pub(super) fn history(db: &Db, limit: usize) -> Result<Vec<String>, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut prompts: Vec<String> = db.read("read the prompt history", |conn| {
+        conn.prepare_cached("SELECT text FROM history ORDER BY key DESC LIMIT ?1")?
+            .query_map([limit], |row| row.get(0))?
+            .collect()
+    })?;
+    prompts.reverse();
+    Ok(prompts)
+}

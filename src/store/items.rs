@@ -1,0 +1,177 @@
+//! Items of a session: appended in one transaction with everything that is derived from them, read in pages.
+
+use super::db::Db;
+use super::error::{StoreError, is_damage};
+use super::query::has_cjk;
+use super::{Page, journal, sessions};
+use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, Usage};
+use rusqlite::{Connection, Row, Transaction};
+
+/// Characters of the first prompt that lists show.
+const PREVIEW_CHARS: usize = 200;
+
+/// Appends items and returns the ids that they got. When the database can't take them they go to the journal; only when
+/// that fails too is there an error, and nothing was kept.
+pub(super) fn append(db: &mut Db, session: &SessionId, items: &[Item]) -> Result<Vec<ItemId>, StoreError> {
+    if db.journaled {
+        journal::take_in(db);
+    }
+    if ends_stream(items) {
+        super::live::forget_stream(db, session);
+    }
+    match db.write("save the item", |tx| append_in(tx, session, items)) {
+        Ok(ids) => {
+            db.unindexed = true;
+            if !db.journaled {
+                db.shared.set_trouble(None);
+            }
+            Ok(ids)
+        }
+        Err(error) => journal::keep(db, session, items, error),
+    }
+}
+
+/// Whether these items end the answer that streams: notes may come in the middle of it.
+fn ends_stream(items: &[Item]) -> bool {
+    items.iter().any(|item| !matches!(item.body, Body::Note { .. }))
+}
+
+/// The same inside a transaction. A session that nobody created gets a row without folder and model.
+pub(super) fn append_in(tx: &Transaction<'_>, session: &SessionId, items: &[Item]) -> rusqlite::Result<Vec<ItemId>> {
+    let Some(first) = items.first() else { return Ok(Vec::new()) };
+    let key = match sessions::key(tx, session)? {
+        Some(key) => key,
+        None => sessions::insert(tx, &super::NewSession::bare(session.clone(), first.at))?,
+    };
+    let mut last: i64 =
+        tx.prepare_cached("SELECT last_item FROM sessions WHERE key = ?1")?.query_row([key], |row| row.get(0))?;
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO items (session, id, at, turn, role, cjk, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let mut ids = Vec::with_capacity(items.len());
+    let (mut turn, mut at, mut preview) = (0, 0, String::new());
+    let mut usage = Usage::default();
+    for item in items {
+        // Another process may have written meanwhile; then the next free number is taken.
+        last = if item.id.0 > last { item.id.0 } else { last + 1 };
+        let body = encode(&item.body)?;
+        insert.execute((key, last, item.at, item.turn, role(&item.body), has_cjk(&body), &body))?;
+        ids.push(ItemId(last));
+        turn = turn.max(item.turn);
+        at = at.max(item.at);
+        match &item.body {
+            Body::User { text, origin: Origin::Person, .. } if preview.is_empty() => preview = preview_of(text),
+            Body::Assistant(body) => add(&mut usage, body.usage.as_ref()),
+            _ => {}
+        }
+    }
+    tx.prepare_cached(
+        "UPDATE sessions SET item_count = item_count + ?2, last_item = ?3, last_turn = max(last_turn, ?4),
+           updated_at = max(updated_at, ?5), preview = CASE preview WHEN '' THEN ?6 ELSE preview END
+         WHERE key = ?1",
+    )?
+    .execute((key, i64::try_from(items.len()).unwrap_or(i64::MAX), last, turn, at, preview))?;
+    sessions::add_usage(tx, key, &usage)?;
+    if ends_stream(items) {
+        tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;
+    }
+    Ok(ids)
+}
+
+fn add(sum: &mut Usage, more: Option<&Usage>) {
+    let Some(more) = more else { return };
+    sum.input += more.input;
+    sum.cached += more.cached;
+    sum.cache_write += more.cache_write;
+    sum.output += more.output;
+    sum.reasoning += more.reasoning;
+    sum.cost = match (sum.cost, more.cost) {
+        (None, cost) | (cost, None) => cost,
+        (Some(a), Some(b)) => Some(a + b),
+    };
+}
+
+/// The start of a prompt on one line.
+pub(super) fn preview_of(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if let Some((cut, _)) = line.char_indices().nth(PREVIEW_CHARS) {
+            line.truncate(cut);
+            break;
+        }
+    }
+    line
+}
+
+pub(super) fn role(body: &Body) -> &'static str {
+    match body {
+        Body::User { .. } => "user",
+        Body::Assistant(_) => "assistant",
+        Body::Tool(_) => "tool",
+        Body::Note { .. } => "note",
+    }
+}
+
+fn encode(body: &Body) -> rusqlite::Result<String> {
+    serde_json::to_string(body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+/// Columns that [`decode`] takes, in its order.
+pub(super) const COLUMNS: &str = "id, at, turn, body";
+
+/// An item, or `None` when the row can't be understood.
+pub(super) fn decode(row: &Row<'_>) -> Option<Item> {
+    let body = row.get_ref(3).ok()?.as_str().ok()?;
+    let body = serde_json::from_str(body).ok()?;
+    Some(Item { id: ItemId(row.get(0).ok()?), at: row.get(1).ok()?, turn: row.get(2).ok()?, body })
+}
+
+/// Reads items, counting rows that can't be understood. Damage ends the reading, not the session.
+fn collect(mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<(Vec<Item>, u64)> {
+    let (mut items, mut skipped) = (Vec::new(), 0);
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => match decode(row) {
+                Some(item) => items.push(item),
+                None => skipped += 1,
+            },
+            Ok(None) => break,
+            Err(error) if is_damage(&error) => {
+                skipped += 1;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((items, skipped))
+}
+
+/// The newest items before `before`, in time order.
+pub(super) fn page(conn: &Connection, key: i64, before: ItemId, limit: usize) -> rusqlite::Result<Page> {
+    let sql = format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3");
+    let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let (mut items, skipped) = collect(conn.prepare_cached(&sql)?.query((key, before.0, wanted))?)?;
+    let more = items.len() + usize::try_from(skipped).unwrap_or(usize::MAX) > limit;
+    items.truncate(limit);
+    items.reverse();
+    Ok(Page { items, more, skipped })
+}
+
+/// All items from one on, in time order.
+pub(super) fn from(conn: &Connection, key: i64, first: ItemId) -> rusqlite::Result<Page> {
+    let sql = format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id >= ?2 ORDER BY id");
+    let (items, skipped) = collect(conn.prepare_cached(&sql)?.query((key, first.0))?)?;
+    Ok(Page { items, more: false, skipped })
+}
+
+/// The newest items of a session before one, in time order; empty when there is no such session.
+pub(super) fn page_of(db: &Db, session: &SessionId, before: ItemId, limit: usize) -> Result<Page, StoreError> {
+    db.read("read the session", |conn| match sessions::key(conn, session)? {
+        Some(key) => page(conn, key, before, limit),
+        None => Ok(Page::default()),
+    })
+}

@@ -1,0 +1,56 @@
+//! The UI's jobs, and what it is told.
+
+use super::db::Db;
+use super::error::StoreError;
+use super::{StoreJob, StoreReply, drafts, items, search, sessions};
+use crate::llm::message::ItemId;
+
+/// Items of a preview.
+const PREVIEW_ITEMS: usize = 20;
+
+/// Does a job; `None` when it is done and there is nothing to tell.
+pub(super) fn run(db: &mut Db, job: StoreJob) -> Option<StoreReply> {
+    match answer(db, job) {
+        Ok(reply) => reply,
+        Err(error) => Some(StoreReply::Failed(error.to_string())),
+    }
+}
+
+fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> {
+    Ok(match job {
+        StoreJob::ListSessions { query, here, limit } => {
+            let here = here.as_deref();
+            let rows = if query.trim().is_empty() {
+                db.read("list sessions", |conn| sessions::list(conn, here, limit))?
+            } else {
+                search::list(db, &query, here, limit)?
+            };
+            Some(StoreReply::Sessions { query, rows })
+        }
+        StoreJob::Preview(session) => {
+            let page = items::page_of(db, &session, ItemId(i64::MAX), PREVIEW_ITEMS)?;
+            Some(StoreReply::Preview { session, items: page.items })
+        }
+        StoreJob::LoadOlder { session, before, limit } => {
+            let page = items::page_of(db, &session, before, limit)?;
+            Some(StoreReply::Older { session, items: page.items, more: page.more })
+        }
+        StoreJob::SaveDraft { session, cwd, text } => {
+            drafts::save(db, session.as_ref(), &cwd, &text)?;
+            None
+        }
+        StoreJob::LoadDraft { session, cwd } => {
+            let text = drafts::load(db, session.as_ref(), &cwd)?;
+            Some(StoreReply::Draft { session, text })
+        }
+        StoreJob::LoadHistory { limit } => Some(StoreReply::History(drafts::history(db, limit)?)),
+        StoreJob::AddHistory(prompt) => {
+            drafts::add_history(db, &prompt)?;
+            None
+        }
+        StoreJob::DeleteSession(session) => {
+            sessions::delete(db, &session)?;
+            None
+        }
+    })
+}

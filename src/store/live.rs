@@ -1,0 +1,76 @@
+//! What holds only while a program works in a session: the streamed text, and who is at it.
+
+use super::db::{Db, birth};
+use crate::llm::message::{AssistantBody, Body, Item, SessionId};
+use rusqlite::{Connection, OptionalExtension};
+
+/// Writes the newest streamed text of every session that has some.
+pub(super) fn write_streams(db: &mut Db) {
+    let streams = db.shared.take_streams();
+    if streams.is_empty() {
+        return;
+    }
+    let at = super::now();
+    let written = db.write("save the answer so far", |tx| {
+        let mut put = tx.prepare_cached(
+            "INSERT INTO partials (session, turn, at, text, reasoning)
+             SELECT key, ?2, ?3, ?4, ?5 FROM sessions WHERE id = ?1
+             ON CONFLICT (session) DO UPDATE SET turn = excluded.turn, at = excluded.at, text = excluded.text,
+               reasoning = excluded.reasoning",
+        )?;
+        for (session, part) in &streams {
+            put.execute((&session.0, part.turn, at, &part.text, &part.reasoning))?;
+        }
+        Ok(())
+    });
+    if let Err(error) = written {
+        // The item itself is still to come and goes through the journal when it must.
+        tracing::warn!(%error, "streamed text is not saved");
+        db.shared.set_trouble(Some(error.to_string()));
+    }
+}
+
+/// The streamed text that a session was left with.
+pub(super) fn partial(conn: &Connection, session: i64) -> rusqlite::Result<Option<Item>> {
+    let mut get = conn.prepare_cached("SELECT turn, at, text, reasoning FROM partials WHERE session = ?1")?;
+    let row = get.query_row([session], |row| {
+        let body = AssistantBody { text: row.get(2)?, reasoning: row.get(3)?, ..AssistantBody::default() };
+        Ok(Item { id: Default::default(), turn: row.get(0)?, at: row.get(1)?, body: Body::Assistant(body) })
+    });
+    row.optional()
+}
+
+/// Another process that works in this session now.
+pub(super) fn other(conn: &Connection, session: i64, me: i64) -> rusqlite::Result<Option<i64>> {
+    let mut get = conn.prepare_cached("SELECT pid, born FROM live WHERE session = ?1")?;
+    let row: Option<(i64, i64)> = get.query_row([session], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    // The same process has one store; a row of its own is left from an earlier one.
+    Ok(row.filter(|(pid, born)| *pid != me && birth(*pid) == Some(*born)).map(|(pid, _)| pid))
+}
+
+/// Says that this process works in the session.
+pub(super) fn enter(conn: &Connection, session: i64, pid: i64, born: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO live (session, pid, born) VALUES (?1, ?2, ?3)")?
+        .execute((session, pid, born))?;
+    Ok(())
+}
+
+/// This process leaves all its sessions; those that stayed empty go.
+pub(super) fn leave(db: &mut Db) {
+    let (pid, born) = (db.pid, db.born);
+    let left = db.write("close the sessions", |tx| {
+        tx.execute(
+            "DELETE FROM sessions WHERE item_count = 0 AND key IN (SELECT session FROM live WHERE pid = ?1 AND born = ?2)",
+            (pid, born),
+        )?;
+        tx.execute("DELETE FROM live WHERE pid = ?1 AND born = ?2", (pid, born))
+    });
+    if let Err(error) = left {
+        tracing::debug!(%error, "sessions stay marked as open; the next program sees that this one is gone");
+    }
+}
+
+/// Forgets streamed text that is not on disk yet.
+pub(super) fn forget_stream(db: &Db, session: &SessionId) {
+    db.shared.unstream(session);
+}

@@ -1,0 +1,156 @@
+//! Opening a session again: what was cut off is ended properly first, so that every session can go on.
+
+use super::db::Db;
+use super::error::StoreError;
+use super::{Opening, items, live, sessions};
+use crate::llm::message::{
+    Body, Item, ItemId, NoteKind, Outcome, SessionId, StopReason, ToolBody, ToolCall, ToolView,
+};
+use rusqlite::{Connection, OptionalExtension};
+use std::collections::BTreeMap;
+
+/// What a tool call without a result is told to have come to.
+pub const INTERRUPTED_RESULT: &str =
+    "[interrupted: the program ended before this call did; what it had done by then is unknown]";
+const INTERRUPTED_NOTE: &str = "the program ended while this turn ran";
+
+/// Opens a session for work. On a disk that takes nothing the same is returned without being kept.
+pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize) -> Result<Opening, StoreError> {
+    live::write_streams(db);
+    if db.journaled {
+        super::journal::take_in(db);
+    }
+    let (pid, born) = (db.pid, db.born);
+    let opened = db.write("open the session", |tx| {
+        let Some(key) = sessions::key(tx, session)? else { return Ok(None) };
+        let other = live::other(tx, key, pid)?;
+        if other.is_none() {
+            let ends = loose_ends(tx, key)?;
+            items::append_in(tx, session, &ends)?;
+            tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;
+            live::enter(tx, key, pid, born)?;
+        }
+        read(tx, session, limit, other)
+    });
+    let opening = match opened {
+        Ok(opening) => {
+            db.unindexed = true;
+            opening
+        }
+        Err(error) => {
+            let unsaved = db.read("open the session", |conn| {
+                let Some(mut opening) = read(conn, session, limit, None)? else { return Ok(None) };
+                if let Some(key) = sessions::key(conn, session)? {
+                    let mut last = opening.meta.last_item.0;
+                    opening.items.extend(loose_ends(conn, key)?.into_iter().map(|mut item| {
+                        last += 1;
+                        item.id = ItemId(last);
+                        item
+                    }));
+                    opening.meta.last_item = ItemId(last);
+                    opening.partial = None;
+                }
+                Ok(Some(opening))
+            })?;
+            db.shared.set_trouble(Some(error.to_string()));
+            unsaved
+        }
+    };
+    opening.ok_or_else(|| sessions::missing(session))
+}
+
+fn read(
+    conn: &Connection,
+    session: &SessionId,
+    limit: usize,
+    live_elsewhere: Option<i64>,
+) -> rusqlite::Result<Option<Opening>> {
+    let Some((key, meta)) = sessions::meta(conn, session)? else { return Ok(None) };
+    let page = items::page(conn, key, ItemId(i64::MAX), limit)?;
+    let prompt = conn
+        .prepare_cached("SELECT text FROM prompts WHERE session = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?;
+    let partial = live::partial(conn, key)?.and_then(|item| match item.body {
+        Body::Assistant(body) => Some((body.text, body.reasoning)),
+        Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
+    });
+    Ok(Some(Opening {
+        meta,
+        items: page.items,
+        more: page.more,
+        skipped: page.skipped,
+        partial,
+        prompt,
+        values: values(conn, key)?,
+        live_elsewhere,
+    }))
+}
+
+/// The session's named values; one that is no JSON is left out.
+pub(super) fn values(conn: &Connection, key: i64) -> rusqlite::Result<BTreeMap<String, serde_json::Value>> {
+    let mut get = conn.prepare_cached("SELECT name, value FROM session_meta WHERE session = ?1")?;
+    let rows = get.query_map([key], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let (name, value) = row?;
+        if let Ok(value) = serde_json::from_str(&value) {
+            found.insert(name, value);
+        }
+    }
+    Ok(found)
+}
+
+/// Items that end what was cut off: the streamed answer, calls without a result, and a note.
+fn loose_ends(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>> {
+    let at = super::now();
+    let mut ends = Vec::new();
+    let streamed = live::partial(conn, key)?;
+    let (turn, calls) = dangling(conn, key)?;
+    for call in calls {
+        let body = Body::Tool(ToolBody {
+            call_id: call.id,
+            name: call.name,
+            content: INTERRUPTED_RESULT.to_owned(),
+            outcome: Outcome::Interrupted,
+            view: ToolView { summary: "interrupted".to_owned(), ..ToolView::default() },
+            duration_ms: 0,
+        });
+        ends.push(Item { id: ItemId(0), at, turn, body });
+    }
+    if let Some(Item { at, turn, body: Body::Assistant(mut body), .. }) = streamed
+        && !(body.text.trim().is_empty() && body.reasoning.trim().is_empty())
+    {
+        body.stop = StopReason::Cancelled;
+        ends.push(Item { id: ItemId(0), at, turn, body: Body::Assistant(body) });
+    }
+    if let Some(turn) = ends.last().map(|item| item.turn) {
+        let body = Body::Note { kind: NoteKind::Interrupted, text: INTERRUPTED_NOTE.to_owned() };
+        ends.push(Item { id: ItemId(0), at, turn, body });
+    }
+    Ok(ends)
+}
+
+/// Calls of the last answer that have no result, in their order, and their turn. Earlier answers had theirs before it.
+fn dangling(conn: &Connection, key: i64) -> rusqlite::Result<(u32, Vec<ToolCall>)> {
+    let sql = format!("SELECT {} FROM items WHERE session = ?1 ORDER BY id DESC", items::COLUMNS);
+    let mut get = conn.prepare_cached(&sql)?;
+    let mut rows = get.query([key])?;
+    let mut answered: Vec<String> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(item) = items::decode(row) else { continue };
+        match item.body {
+            Body::Tool(tool) => answered.push(tool.call_id),
+            Body::Assistant(body) => {
+                let mut calls = body.calls;
+                calls.retain(|call| {
+                    let result = answered.iter().position(|id| *id == call.id);
+                    result.map(|at| answered.swap_remove(at)).is_none()
+                });
+                return Ok((item.turn, calls));
+            }
+            Body::User { .. } | Body::Note { .. } => {}
+        }
+    }
+    Ok((0, Vec::new()))
+}

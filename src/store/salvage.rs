@@ -1,0 +1,166 @@
+//! Reads what can be read of a damaged database and puts it into a sound one.
+
+use super::error::StoreError;
+use super::keep::beside;
+use super::{db, items, open};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use std::path::Path;
+
+/// Rows that are asked for at once; after damage each is asked for by itself.
+const STRIDE: i64 = 256;
+/// Empty strides in a row that end a table whose size can't be read.
+const EMPTY_STRIDES: u32 = 64;
+
+/// What came over.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Saved {
+    pub sessions: u64,
+    pub items: u64,
+    pub unreadable: u64,
+}
+
+/// Copies sessions with their items from the file into `fresh`. Works on a copy: opening a database may change it. A
+/// session that `fresh` has already gets only the items that it lacks.
+pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result<Saved, StoreError> {
+    let told = |error: &std::io::Error| StoreError::file("copy", source, error);
+    let folder = tempfile::Builder::new().prefix("repair-").tempdir_in(home).map_err(|error| told(&error))?;
+    let copied = folder.path().join("copy.db");
+    std::fs::copy(source, &copied).map_err(|error| told(&error))?;
+    let log = beside(source, "-wal");
+    if log.exists() {
+        std::fs::copy(&log, beside(&copied, "-wal")).map_err(|error| told(&error))?;
+    }
+    let mut saved = Saved::default();
+    let old = match open::connect(&copied) {
+        Ok(old) => old,
+        Err(error) => {
+            tracing::warn!(%error, path = %source.display(), "nothing can be read");
+            saved.unreadable += 1;
+            return Ok(saved);
+        }
+    };
+    db::immediate(fresh, |tx| {
+        saved.unreadable += each(&old, "sessions", |row| session(tx, row, &mut saved.sessions))?;
+        saved.unreadable += each(&old, "items", |row| item(tx, &old, row, &mut saved.items))?;
+        for (table, columns) in [("history", "text"), ("drafts", "place, at, text")] {
+            let marks = if table == "history" { "?1" } else { "?1, ?2, ?3" };
+            let sql = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})");
+            if table == "history" {
+                saved.unreadable += each(&old, table, |row| tx.execute(&sql, [row.get::<_, String>("text")?]).map(drop))?;
+            } else if let Ok(mut rows) = old.prepare("SELECT place, at, text FROM drafts") {
+                let rows = rows.query_map([], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+                })?;
+                for row in rows.flatten() {
+                    tx.execute(&sql, row)?;
+                }
+            }
+        }
+        Ok(())
+    })
+    .map_err(|error| StoreError::database("save sessions", source, &error))?;
+    Ok(saved)
+}
+
+/// Calls `take` with every row of a table that can be read, in the order of its keys. Returns how many could not.
+fn each(
+    old: &Connection,
+    table: &str,
+    mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> rusqlite::Result<u64> {
+    let last: Option<i64> =
+        old.query_row(&format!("SELECT max(key) FROM {table}"), [], |row| row.get(0)).unwrap_or(None);
+    let Ok(mut many) = old.prepare(&format!("SELECT * FROM {table} WHERE key > ?1 AND key <= ?2 ORDER BY key")) else {
+        return Ok(1);
+    };
+    let Ok(mut one) = old.prepare(&format!("SELECT * FROM {table} WHERE key = ?1")) else { return Ok(1) };
+    let (mut from, mut unreadable, mut empty) = (0, 0, 0);
+    while last.map_or(empty < EMPTY_STRIDES, |last| from < last) {
+        let mut reached = from;
+        let mut broken = false;
+        let mut rows = many.query((from, from + STRIDE))?;
+        loop {
+            match rows.next() {
+                Ok(Some(row)) => {
+                    reached = row.get("key").unwrap_or(reached + 1);
+                    if take(row).is_err() {
+                        unreadable += 1;
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    broken = true;
+                    break;
+                }
+            }
+        }
+        drop(rows);
+        empty = if reached > from { 0 } else { empty + 1 };
+        if broken {
+            let end = last.map_or(from + STRIDE, |last| last.min(from + STRIDE));
+            for key in reached + 1..=end {
+                match one.query_row([key], |row| take(row)).optional() {
+                    Ok(_) => {}
+                    Err(_) => unreadable += 1,
+                }
+            }
+        }
+        from += STRIDE;
+    }
+    Ok(unreadable)
+}
+
+fn session(tx: &Transaction<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
+    let id: String = row.get("id")?;
+    let mut title: Option<String> = row.get("title").unwrap_or(None);
+    if let Some(wanted) = &title {
+        title = Some(super::title::unique(tx, 0, wanted)?);
+    }
+    let text = |column| row.get::<_, String>(column).unwrap_or_default();
+    let number = |column| row.get::<_, i64>(column).unwrap_or(0);
+    let added = tx.execute(
+        "INSERT OR IGNORE INTO sessions (id, title, source, cwd, model, preview, started_at, updated_at, context_from,
+           input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        rusqlite::params![
+            id,
+            title,
+            text("source"),
+            text("cwd"),
+            text("model"),
+            text("preview"),
+            number("started_at"),
+            number("updated_at"),
+            number("context_from").max(1),
+            number("input_tokens"),
+            number("cached_tokens"),
+            number("cache_write_tokens"),
+            number("output_tokens"),
+            number("reasoning_tokens"),
+            row.get::<_, Option<f64>>("cost").unwrap_or(None),
+        ],
+    )?;
+    *count += added as u64;
+    Ok(())
+}
+
+fn item(tx: &Transaction<'_>, old: &Connection, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
+    let old_key: i64 = row.get("session")?;
+    let id: Option<String> =
+        old.query_row("SELECT id FROM sessions WHERE key = ?1", [old_key], |row| row.get(0)).unwrap_or(None);
+    let id = crate::llm::message::SessionId(id.unwrap_or_else(|| format!("recovered-{old_key}")));
+    let key = match super::sessions::key(tx, &id)? {
+        Some(key) => key,
+        None => super::sessions::insert(tx, &super::NewSession::bare(id, row.get("at")?))?,
+    };
+    let (number, at, turn): (i64, i64, i64) = (row.get("id")?, row.get("at")?, row.get("turn")?);
+    let body: String = row.get("body")?;
+    let parsed = serde_json::from_str(&body)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error)))?;
+    let added = tx.execute(
+        "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body),
+    )?;
+    *count += added as u64;
+    Ok(())
+}

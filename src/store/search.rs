@@ -1,0 +1,180 @@
+//! Full-text search over what was said and done: hits, and sessions by their best hit.
+
+use super::db::Db;
+use super::error::{StoreError, is_damage};
+use super::query::{self, Substrings};
+use super::sessions::{self, like_escaped};
+use super::{SearchHit, SessionRow, index};
+use crate::llm::message::ItemId;
+use rusqlite::{Connection, ToSql};
+use std::collections::HashSet;
+
+/// Hits that are looked at to find the sessions of a list.
+const LIST_HITS: usize = 400;
+/// Tokens of a snippet.
+const SNIPPET: &str = "snippet(item_words, 0, '>>>', '<<<', '…', 40)";
+
+/// A hit before its session and snippet are read.
+struct Found {
+    key: i64,
+    session: i64,
+    item: ItemId,
+    role: String,
+    at: i64,
+}
+
+/// How the query is put to the indexes.
+enum Ask {
+    Words(String),
+    Trigrams(String, Substrings),
+    Scan(Substrings),
+}
+
+impl Ask {
+    fn of(query: &str, typed: bool) -> Option<Self> {
+        if query::has_cjk(query) {
+            let substrings = Substrings::of(query);
+            return match substrings.trigrams() {
+                Some(fts) => Some(Self::Trigrams(fts, substrings)),
+                None => (!substrings.words.is_empty()).then_some(Self::Scan(substrings)),
+            };
+        }
+        let fts = if typed { query::sanitize_typed(query) } else { query::sanitize_query(query) };
+        (!fts.is_empty()).then_some(Self::Words(fts))
+    }
+}
+
+/// Hits, best first; newest first where substrings are scanned for.
+pub(super) fn hits(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
+    let find = |conn: &Connection, ask: &Ask| {
+        let found = find(conn, ask, here, limit)?;
+        found.into_iter().map(|hit| with_session(conn, ask, hit)).collect()
+    };
+    run(db, query, false, find)
+}
+
+/// Sessions whose name holds the query, then those with hits, each with its best one as the snippet.
+pub(super) fn list(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, StoreError> {
+    let trimmed = query.trim();
+    let mut rows = db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?;
+    let found: Vec<SessionRow> = run(db, query, true, |conn, ask| {
+        let mut seen = HashSet::new();
+        let mut best = Vec::new();
+        for hit in find(conn, ask, here, LIST_HITS.max(limit))? {
+            if best.len() < limit && seen.insert(hit.session) {
+                best.push(with_session(conn, ask, hit)?.session);
+            }
+        }
+        Ok(best)
+    })?;
+    for row in found {
+        match rows.iter_mut().find(|named| named.id == row.id) {
+            Some(named) => named.snippet = row.snippet,
+            None => rows.push(row),
+        }
+    }
+    rows.truncate(limit);
+    Ok(rows)
+}
+
+fn run<T>(
+    db: &mut Db,
+    query: &str,
+    typed: bool,
+    find: impl Fn(&Connection, &Ask) -> rusqlite::Result<Vec<T>>,
+) -> Result<Vec<T>, StoreError> {
+    let Some(ask) = Ask::of(query, typed) else { return Ok(Vec::new()) };
+    if let Err(error) = index::catch_up(db) {
+        // A full disk must not hide what is indexed already.
+        tracing::warn!(%error, "the newest items can't be searched");
+    }
+    match find(&db.conn, &ask) {
+        Ok(found) => Ok(found),
+        Err(error) if is_damage(&error) => {
+            index::rebuild(db)?;
+            find(&db.conn, &ask).map_err(|error| db.fault("search", &error))
+        }
+        // Whatever FTS5 still does not take is searched for word by word.
+        Err(_) if matches!(ask, Ask::Words(_)) => {
+            let plain = query::quote_all(query);
+            if plain.is_empty() {
+                return Ok(Vec::new());
+            }
+            find(&db.conn, &Ask::Words(plain)).map_err(|error| db.fault("search", &error))
+        }
+        Err(error) => Err(db.fault("search", &error)),
+    }
+}
+
+fn find(conn: &Connection, ask: &Ask, here: Option<&str>, limit: usize) -> rusqlite::Result<Vec<Found>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    match ask {
+        Ask::Words(fts) => ranked(conn, "item_words", fts, here, limit),
+        Ask::Trigrams(fts, _) => ranked(conn, "item_trigrams", fts, here, limit),
+        Ask::Scan(substrings) => scanned(conn, substrings, here, limit),
+    }
+}
+
+const FOUND: &str = "i.key, i.session, i.id, i.role, i.at";
+
+fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+    Ok(Found {
+        key: row.get(0)?,
+        session: row.get(1)?,
+        item: ItemId(row.get(2)?),
+        role: row.get(3)?,
+        at: row.get(4)?,
+    })
+}
+
+fn ranked(conn: &Connection, table: &str, fts: &str, here: Option<&str>, limit: i64) -> rusqlite::Result<Vec<Found>> {
+    // Without a folder the index itself keeps the best, and only those are joined.
+    let sql = if here.is_none() {
+        format!(
+            "SELECT {FOUND} FROM (SELECT rowid AS hit, rank AS score FROM {table} WHERE {table} MATCH ?1
+               ORDER BY rank LIMIT ?2) JOIN items i ON i.key = hit WHERE ?3 IS NULL ORDER BY score, i.key DESC"
+        )
+    } else {
+        format!(
+            "SELECT {FOUND} FROM {table} JOIN items i ON i.key = {table}.rowid JOIN sessions s ON s.key = i.session
+             WHERE {table} MATCH ?1 AND s.cwd = ?3 ORDER BY {table}.rank, i.key DESC LIMIT ?2"
+        )
+    };
+    conn.prepare_cached(&sql)?.query_map((fts, limit, here), found)?.collect()
+}
+
+fn scanned(
+    conn: &Connection,
+    substrings: &Substrings,
+    here: Option<&str>,
+    limit: i64,
+) -> rusqlite::Result<Vec<Found>> {
+    let patterns: Vec<String> = substrings.words.iter().map(|word| format!("%{}%", like_escaped(word))).collect();
+    let tests: Vec<String> = (3..patterns.len() + 3).map(|at| format!("t.text LIKE ?{at} ESCAPE '\\'")).collect();
+    let sql = format!(
+        "SELECT {FOUND} FROM item_text_cjk t JOIN items i ON i.key = t.key JOIN sessions s ON s.key = i.session
+         WHERE (?2 IS NULL OR s.cwd = ?2) AND ({}) ORDER BY i.key DESC LIMIT ?1",
+        tests.join(if substrings.any { " OR " } else { " AND " })
+    );
+    let mut values: Vec<&dyn ToSql> = vec![&limit, &here];
+    values.extend(patterns.iter().map(|pattern| pattern as &dyn ToSql));
+    conn.prepare(&sql)?.query_map(values.as_slice(), found)?.collect()
+}
+
+fn with_session(conn: &Connection, ask: &Ask, hit: Found) -> rusqlite::Result<SearchHit> {
+    let sql = format!("SELECT {} FROM sessions s WHERE s.key = ?1", sessions::COLUMNS);
+    let mut session = conn.prepare_cached(&sql)?.query_row([hit.session], sessions::row)?;
+    let snippet: String = match ask {
+        Ask::Words(fts) => conn
+            .prepare_cached(&format!("SELECT {SNIPPET} FROM item_words WHERE item_words MATCH ?1 AND rowid = ?2"))?
+            .query_row((fts, hit.key), |row| row.get(0))?,
+        Ask::Trigrams(_, substrings) | Ask::Scan(substrings) => {
+            let text: Option<String> = conn
+                .prepare_cached("SELECT text FROM item_text WHERE key = ?1")?
+                .query_row([hit.key], |row| row.get(0))?;
+            substrings.snippet(&text.unwrap_or_default())
+        }
+    };
+    session.snippet = Some(snippet.split_whitespace().collect::<Vec<_>>().join(" "));
+    Ok(SearchHit { session, item: hit.item, role: hit.role, at: hit.at })
+}

@@ -1,0 +1,177 @@
+//! Rows of sessions: made, named, listed, found, deleted.
+
+use super::db::Db;
+use super::error::StoreError;
+use super::{NewSession, SessionMeta, SessionRow, index, title};
+use crate::llm::message::{ItemId, SessionId, Usage};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+
+/// Sessions that stayed empty are removed this long after their start, in milliseconds: their program was killed.
+const EMPTY_KEPT: i64 = 24 * 3600 * 1000;
+
+/// Columns that [`row`] takes, in its order.
+pub(super) const COLUMNS: &str =
+    "s.id, s.title, s.preview, s.cwd, s.model, s.started_at, s.updated_at, s.item_count";
+
+pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    Ok(SessionRow {
+        id: row.get(0)?,
+        title: row.get(1)?,
+        preview: row.get(2)?,
+        cwd: row.get(3)?,
+        model: row.get(4)?,
+        started_at: row.get(5)?,
+        updated_at: row.get(6)?,
+        items: u64::try_from(row.get::<_, i64>(7)?).unwrap_or(0),
+        snippet: None,
+    })
+}
+
+pub(super) fn key(conn: &Connection, session: &SessionId) -> rusqlite::Result<Option<i64>> {
+    conn.prepare_cached("SELECT key FROM sessions WHERE id = ?1")?.query_row([&session.0], |row| row.get(0)).optional()
+}
+
+/// A new row; the session must not exist.
+pub(super) fn insert(tx: &Transaction<'_>, new: &NewSession) -> rusqlite::Result<i64> {
+    tx.prepare_cached(
+        "INSERT INTO sessions (id, source, cwd, model, started_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+    )?
+    .execute((&new.id.0, &new.source, &new.cwd, &new.model, new.started_at))?;
+    Ok(tx.last_insert_rowid())
+}
+
+/// Makes the session if it is not there and says that this process works in it.
+pub(super) fn create(db: &mut Db, new: &NewSession) -> Result<(), StoreError> {
+    let (pid, born) = (db.pid, db.born);
+    db.write("start a session", |tx| {
+        tx.prepare_cached(
+            "DELETE FROM sessions WHERE item_count = 0 AND started_at < ?1
+               AND key NOT IN (SELECT session FROM live WHERE pid = ?2)",
+        )?
+        .execute((new.started_at - EMPTY_KEPT, pid))?;
+        let key = match key(tx, &new.id)? {
+            Some(key) => key,
+            None => insert(tx, new)?,
+        };
+        super::live::enter(tx, key, pid, born)
+    })
+}
+
+/// Runs a change on the session's row, which must be there.
+pub(super) fn change<T>(
+    db: &mut Db,
+    doing: &'static str,
+    session: &SessionId,
+    work: impl FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<T>,
+) -> Result<T, StoreError> {
+    db.write(doing, |tx| key(tx, session)?.map(|key| work(tx, key)).transpose())?.ok_or_else(|| missing(session))
+}
+
+pub(super) fn missing(session: &SessionId) -> StoreError {
+    StoreError::NotFound { query: session.0.clone(), near: Vec::new() }
+}
+
+/// Sets or clears the title; returns it as it was kept.
+pub(super) fn set_title(db: &mut Db, session: &SessionId, wanted: &str) -> Result<Option<String>, StoreError> {
+    let clean = title::sanitize_title(wanted);
+    change(db, "save the title", session, |tx, key| {
+        let name = clean.map(|clean| title::unique(tx, key, &clean)).transpose()?;
+        tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (key, &name))?;
+        Ok(name)
+    })
+}
+
+pub(super) fn add_usage(conn: &Connection, key: i64, usage: &Usage) -> rusqlite::Result<()> {
+    if *usage == Usage::default() {
+        return Ok(());
+    }
+    let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    conn.prepare_cached(
+        "UPDATE sessions SET input_tokens = input_tokens + ?2, cached_tokens = cached_tokens + ?3,
+           cache_write_tokens = cache_write_tokens + ?4, output_tokens = output_tokens + ?5,
+           reasoning_tokens = reasoning_tokens + ?6,
+           cost = CASE WHEN ?7 IS NULL THEN cost ELSE coalesce(cost, 0) + ?7 END
+         WHERE key = ?1",
+    )?
+    .execute((
+        key,
+        tokens(usage.input),
+        tokens(usage.cached),
+        tokens(usage.cache_write),
+        tokens(usage.output),
+        tokens(usage.reasoning),
+        usage.cost,
+    ))?;
+    Ok(())
+}
+
+/// What is known about one session, and its key.
+pub(super) fn meta(conn: &Connection, session: &SessionId) -> rusqlite::Result<Option<(i64, SessionMeta)>> {
+    let sql = format!(
+        "SELECT {COLUMNS}, s.key, s.source, s.last_item, s.last_turn, s.context_from, s.input_tokens, s.cached_tokens,
+           s.cache_write_tokens, s.output_tokens, s.reasoning_tokens, s.cost FROM sessions s WHERE s.id = ?1"
+    );
+    let found = conn.prepare_cached(&sql)?.query_row([&session.0], |found| {
+        let tokens = |column| found.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
+        let usage = Usage {
+            input: tokens(13)?,
+            cached: tokens(14)?,
+            cache_write: tokens(15)?,
+            output: tokens(16)?,
+            reasoning: tokens(17)?,
+            cost: found.get(18)?,
+        };
+        let meta = SessionMeta {
+            row: row(found)?,
+            source: found.get(9)?,
+            last_item: ItemId(found.get(10)?),
+            last_turn: found.get(11)?,
+            context_from: ItemId(found.get(12)?),
+            usage,
+        };
+        Ok((found.get(8)?, meta))
+    });
+    found.optional()
+}
+
+/// Sessions with items, newest first.
+pub(super) fn list(conn: &Connection, here: Option<&str>, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+    let filter = if here.is_some() { "s.cwd = ?1" } else { "?1 IS NULL" };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sessions s WHERE {filter} AND s.item_count > 0 ORDER BY s.updated_at DESC, s.key DESC LIMIT ?2"
+    );
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    conn.prepare_cached(&sql)?.query_map((here, limit), row)?.collect()
+}
+
+/// Sessions whose title, id or folder holds the text, newest first.
+pub(super) fn named(conn: &Connection, text: &str, here: Option<&str>, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND (?2 IS NULL OR s.cwd = ?2)
+           AND (s.title LIKE ?1 ESCAPE '\\' OR s.id LIKE ?1 ESCAPE '\\')
+         ORDER BY s.updated_at DESC, s.key DESC LIMIT ?3"
+    );
+    let pattern = format!("%{}%", like_escaped(text));
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    conn.prepare_cached(&sql)?.query_map((pattern, here, limit), row)?.collect()
+}
+
+/// The text with the wildcards of `LIKE` escaped by a backslash.
+pub(super) fn like_escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+/// Deletes a session with all that belongs to it; `false` when there was none.
+pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreError> {
+    super::live::forget_stream(db, session);
+    let gone = db.write("delete the session", |tx| {
+        let Some(key) = key(tx, session)? else { return Ok(false) };
+        index::forget(tx, key)?;
+        tx.execute("DELETE FROM drafts WHERE place = ?1", [super::drafts::place(Some(session), "")])?;
+        tx.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
+        index::clamp(tx)?;
+        Ok(true)
+    })?;
+    super::journal::forget(db, session)?;
+    Ok(gone)
+}
