@@ -2,6 +2,19 @@
 //!
 //! A leaf: wrapping, Markdown, streaming, highlighting, diffs and terminal screens as data.
 
+pub mod ansi;
+pub mod diff;
+pub mod format;
+pub mod highlight;
+pub mod markdown;
+pub mod stream;
+pub mod table;
+pub mod visible;
+pub mod width;
+pub mod wrap;
+
+pub use wrap::{Joint, Row};
+
 use std::sync::Arc;
 
 /// What a span is; the theme says how it looks.
@@ -104,6 +117,23 @@ pub struct Line {
     pub spans: Vec<Span>,
     /// Drawn with the background of a code block, diff or terminal across the full width.
     pub ground: Ground,
+}
+
+impl Line {
+    /// A line of one span on the base ground.
+    pub fn plain(text: impl Into<String>, role: Role) -> Self {
+        Self { spans: vec![Span::new(text, role)], ground: Ground::Base }
+    }
+
+    /// The text of all spans.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Cells that the text takes.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|span| width::width(&span.text)).sum()
+    }
 }
 
 /// The background of a row.
