@@ -1,1 +1,13 @@
-//! stub
+//! The real terminal: taking it, giving it back, what it is asked to send, and one write a frame.
+//!
+//! Uses crossterm and nothing of ours.
+
+mod clipboard;
+mod frame;
+mod guard;
+mod keys;
+
+pub use clipboard::copy;
+pub use frame::Frames;
+pub use guard::{Guard, install_panic_hook, restore, suspend};
+pub use keys::{RawKey, RawMouse, RawMouseKind, raw_key, raw_mouse};
