@@ -3,7 +3,29 @@
 //! Owns: HTTP to model servers, error classes, the provider and model tables. Does not own: retries (the agent decides
 //! by error class), what is sent (the agent builds the request), keys (the config finds them).
 
+mod anthropic;
+pub mod catalog;
+mod effort;
+pub mod endpoint;
+pub mod errors;
+mod gather;
+pub mod http;
+mod lenient;
+pub mod local;
 pub mod message;
+mod openai_chat;
+mod openai_responses;
+pub mod providers;
+mod python_call;
+pub mod scripted;
+mod script;
+mod sse;
+mod text_calls;
+mod think;
+mod wire;
+
+pub use endpoint::Endpoint;
+pub use wire::connect;
 
 use futures::future::BoxFuture;
 use message::{Message, StopReason, ToolCall, Usage};
@@ -48,6 +70,32 @@ pub enum Effort {
     XHigh,
 }
 
+impl Effort {
+    /// Every effort, from least to most.
+    pub const ALL: [Self; 6] = [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::XHigh];
+
+    /// The word of the config: `none` to `xhigh`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+        }
+    }
+
+    /// Reads the word of the config; `max` and `ultra` are the most there is.
+    pub fn parse(word: &str) -> Option<Self> {
+        let word = word.trim().to_ascii_lowercase();
+        match word.as_str() {
+            "max" | "ultra" => Some(Self::XHigh),
+            _ => Self::ALL.into_iter().find(|effort| effort.as_str() == word),
+        }
+    }
+}
+
 /// A piece of a reply while it streams. Adapters merge what one network read brought, so a flood makes few of these.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
@@ -76,6 +124,8 @@ pub struct Reply {
     pub opaque: Vec<serde_json::Value>,
     /// The model that answered, where the provider says so.
     pub model: String,
+    /// The name of a call that the output limit cut off; the call itself is not in `calls`.
+    pub cut_call: Option<String>,
 }
 
 /// What went wrong, in the classes that call for different behaviour.
@@ -154,4 +204,20 @@ pub struct Price {
     pub input: f64,
     pub cached: f64,
     pub output: f64,
+    /// Writing to the cache, where that costs more than reading the prompt anew.
+    pub cache_write: Option<f64>,
+}
+
+impl Price {
+    /// US dollars for the tokens of one call.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let plain = usage.input.saturating_sub(usage.cached).saturating_sub(usage.cache_write);
+        let parts = [
+            (plain, self.input),
+            (usage.cached, self.cached),
+            (usage.cache_write, self.cache_write.unwrap_or(self.input)),
+            (usage.output, self.output),
+        ];
+        parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum::<f64>() / 1e6
+    }
 }

@@ -1,0 +1,264 @@
+//! What is known about models: the provider's own list (cached on disk), else the embedded table, else nothing.
+
+use super::endpoint::{Endpoint, is_local};
+use super::http::Http;
+use super::providers::Dialect;
+use super::{ErrorKind, ModelInfo, Price, ProviderError, errors, wire};
+use crate::config::Config;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long a provider's list is good.
+pub const LIST_TTL: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a provider may take to give it.
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The embedded table, with where its numbers come from.
+#[derive(Debug, Default, Deserialize)]
+pub struct Catalog {
+    /// Where the numbers were read.
+    pub source: String,
+    /// When, `YYYY-MM-DD`.
+    pub date: String,
+    models: Vec<Fact>,
+}
+
+/// What one entry says; absent means unknown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Fact {
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output: Option<u64>,
+    /// US dollars per million tokens: input, cached input, output, and writing to the cache where that costs extra.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vision: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<bool>,
+}
+
+/// A provider's list on disk.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Cached {
+    /// Seconds since the epoch.
+    at: u64,
+    base_url: String,
+    models: Vec<Fact>,
+}
+
+static EMBEDDED: LazyLock<Catalog> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../assets/models.json")).unwrap_or_default());
+
+/// The embedded table.
+pub fn embedded() -> &'static Catalog {
+    &EMBEDDED
+}
+
+impl Catalog {
+    /// Exact id, then the id after the last slash, then the longest entry that begins it (`gpt-5.5-2026-04-23`).
+    fn find(&self, id: &str) -> Option<&Fact> {
+        let plain = plain(id);
+        let exact = |wanted: &str| self.models.iter().find(|fact| fact.id == wanted);
+        exact(id).or_else(|| exact(&plain)).or_else(|| {
+            let begins = |fact: &&Fact| {
+                let tail = plain.strip_prefix(fact.id.as_str());
+                tail.is_some_and(|tail| tail.starts_with(['-', ':', '@']))
+            };
+            self.models.iter().filter(begins).max_by_key(|fact| fact.id.len())
+        })
+    }
+}
+
+/// Makers and resellers write the same id in their own ways: `anthropic/claude-opus-4.6:beta`.
+fn plain(id: &str) -> String {
+    let last = id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
+    let last = last.split([':', '@']).next().unwrap_or(&last);
+    if last.starts_with("claude-") { last.replace('.', "-") } else { last.to_owned() }
+}
+
+impl Fact {
+    fn info(&self, provider: &str) -> ModelInfo {
+        let price = self.price.as_deref().and_then(|price| match price {
+            [input, cached, output, rest @ ..] => {
+                Some(Price { input: *input, cached: *cached, output: *output, cache_write: rest.first().copied() })
+            }
+            _ => None,
+        });
+        ModelInfo {
+            id: self.id.clone(),
+            provider: provider.to_owned(),
+            context: self.context,
+            max_output: self.max_output,
+            price,
+            vision: self.vision,
+            reasoning: self.reasoning,
+            tools: self.tools,
+        }
+    }
+
+    /// Fills what is missing here from another entry. Prices are the maker's own: a reseller's may differ.
+    fn or(mut self, other: Option<&Self>, with_price: bool) -> Self {
+        if let Some(other) = other {
+            self.context = self.context.or(other.context);
+            self.max_output = self.max_output.or(other.max_output);
+            self.price = self.price.or_else(|| other.price.clone().filter(|_| with_price));
+            self.vision = self.vision.or(other.vision);
+            self.reasoning = self.reasoning.or(other.reasoning);
+            self.tools = self.tools.or(other.tools);
+        }
+        self
+    }
+}
+
+/// Whether the embedded prices hold at this endpoint: the makers' own addresses, and OpenRouter, which passes them on.
+fn makers_price(endpoint: &Endpoint) -> bool {
+    const OWN: [&str; 9] =
+        ["openai", "anthropic", "gemini", "deepseek", "xai", "mistral", "moonshot", "zai", "openrouter"];
+    !endpoint.local && OWN.contains(&endpoint.provider.as_str()) && !is_local(&endpoint.base_url)
+}
+
+/// What is known now, without asking anybody: the config, the provider's list on disk, the embedded table.
+/// `cache_dir` is `<home>/cache/models`. A local model costs nothing.
+pub fn model_info(endpoint: &Endpoint, config: &Config, cache_dir: Option<&Path>) -> ModelInfo {
+    let cached = cache_dir.and_then(|dir| read_cache(&cache_file(dir, endpoint))).filter(|cached| cached.base_url == endpoint.base_url);
+    let listed = cached.and_then(|cached| cached.models.into_iter().find(|fact| fact.id == endpoint.model));
+    let fact = listed.unwrap_or_default().or(embedded().find(&endpoint.model), makers_price(endpoint));
+    let mut info = Fact { id: endpoint.model.clone(), ..fact }.info(&endpoint.provider);
+    let named = config.providers.get(&endpoint.provider).and_then(|named| named.models.get(&endpoint.model));
+    let configured = endpoint.context.or(named.and_then(|named| named.context_length));
+    // The window of a local model is what its server was started with: the table's is only the most it could be.
+    info.context = configured.or(info.context.filter(|_| !endpoint.local));
+    if endpoint.local {
+        info.price = Some(Price::default());
+    }
+    info
+}
+
+/// The models of a provider, from the cache when it is younger than [`LIST_TTL`] and `refresh` is not set.
+/// A list that cannot be had falls back to an older one on disk.
+pub async fn list_models(
+    endpoint: &Endpoint,
+    http: &Http,
+    cache_dir: &Path,
+    refresh: bool,
+) -> Result<Vec<ModelInfo>, ProviderError> {
+    if endpoint.dialect == Dialect::Scripted {
+        return Ok(vec![ModelInfo { id: endpoint.model.clone(), provider: endpoint.provider.clone(), ..ModelInfo::default() }]);
+    }
+    let file = cache_file(cache_dir, endpoint);
+    let on_disk = read_cache(&file).filter(|cached| cached.base_url == endpoint.base_url);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let fresh = |cached: &Cached| now.saturating_sub(cached.at) < LIST_TTL.as_secs();
+    let facts = match on_disk {
+        Some(cached) if !refresh && fresh(&cached) => cached.models,
+        stale => match fetch(endpoint, http).await {
+            Ok(models) => {
+                let list = Cached { at: now, base_url: endpoint.base_url.clone(), models };
+                if let Err(error) = write_cache(&file, &list) {
+                    tracing::warn!(file = %file.display(), %error, "model list not cached");
+                }
+                list.models
+            }
+            Err(error) => match stale {
+                Some(stale) if !refresh => stale.models,
+                _ => return Err(error),
+            },
+        },
+    };
+    let priced = makers_price(endpoint);
+    let info = |fact: Fact| {
+        let known = embedded().find(&fact.id);
+        fact.or(known, priced).info(&endpoint.provider)
+    };
+    Ok(facts.into_iter().map(info).collect())
+}
+
+async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {
+    let headers = wire::headers(endpoint).map_err(|detail| errors::told(endpoint, ErrorKind::BadRequest, None, &detail))?;
+    let asked = http.get()?.get(endpoint.models_url()).headers(headers).timeout(LIST_TIMEOUT).send().await;
+    let response = asked.map_err(|error| errors::network(endpoint, &error))?;
+    let (status, head) = (response.status(), response.headers().clone());
+    let body = response.text().await.map_err(|error| errors::network(endpoint, &error))?;
+    if !status.is_success() {
+        return Err(errors::refused(endpoint, status.as_u16(), &head, &body));
+    }
+    parse_list(&body).ok_or_else(|| errors::told(endpoint, ErrorKind::Malformed, None, "no list of models"))
+}
+
+/// `{"data": […]}`, `{"models": […]}` or a bare list; of each entry whatever the provider tells.
+fn parse_list(body: &str) -> Option<Vec<Fact>> {
+    let value: Value = serde_json::from_str(body).ok()?;
+    let list = value.get("data").or(value.get("models")).unwrap_or(&value).as_array()?;
+    let mut facts: Vec<Fact> = list.iter().filter_map(parse_entry).collect();
+    facts.sort_by(|a, b| a.id.cmp(&b.id));
+    Some(facts)
+}
+
+fn parse_entry(entry: &Value) -> Option<Fact> {
+    let id = entry.get("id").or(entry.get("name")).and_then(Value::as_str)?;
+    let number = |paths: &[&str]| {
+        let found = paths.iter().find_map(|path| entry.pointer(path).and_then(Value::as_u64));
+        found.filter(|number| *number > 0)
+    };
+    // Prices come as text, US dollars a token.
+    let price = |key: &str| {
+        let value = entry.pointer(&format!("/pricing/{key}"))?;
+        let per_token = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
+        (per_token >= 0.0).then(|| (per_token * 1e12).round() / 1e6)
+    };
+    let priced = price("prompt").zip(price("completion")).map(|(input, output)| {
+        let mut all = vec![input, price("input_cache_read").unwrap_or(input), output];
+        all.extend(price("input_cache_write").filter(|write| *write > 0.0));
+        all
+    });
+    let has = |path: &str, word: &str| {
+        let list = entry.pointer(path)?.as_array()?;
+        Some(list.iter().any(|item| item.as_str() == Some(word)))
+    };
+    Some(Fact {
+        id: id.trim_start_matches("models/").to_owned(),
+        context: number(&["/context_length", "/max_model_len", "/max_context_length", "/context_window", "/max_input_tokens"]),
+        max_output: number(&["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_output_tokens", "/max_tokens"]),
+        price: priced,
+        vision: has("/architecture/input_modalities", "image"),
+        reasoning: has("/supported_parameters", "reasoning"),
+        tools: has("/supported_parameters", "tools"),
+    })
+}
+
+fn cache_file(dir: &Path, endpoint: &Endpoint) -> PathBuf {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    let name: String = endpoint.provider.chars().map(safe).collect();
+    dir.join(format!("{name}.json"))
+}
+
+fn read_cache(file: &Path) -> Option<Cached> {
+    let text = std::fs::read_to_string(file).ok()?;
+    serde_json::from_str(&text)
+        .inspect_err(|error| tracing::warn!(file = %file.display(), %error, "cached model list ignored"))
+        .ok()
+}
+
+/// Beside the old one first: a reader never sees half a list.
+fn write_cache(file: &Path, list: &Cached) -> std::io::Result<()> {
+    let dir = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir)?;
+    let temporary = tempfile::NamedTempFile::new_in(dir)?;
+    serde_json::to_writer(&temporary, list).map_err(std::io::Error::other)?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;
