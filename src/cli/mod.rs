@@ -1,1 +1,3 @@
-//! stub
+//! The command line.
+
+pub mod tools;

@@ -7,6 +7,7 @@ use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
@@ -156,7 +157,27 @@ pub struct ToolCtx {
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileLedger {
-    pub seen: std::collections::HashMap<PathBuf, (u128, u64)>,
+    pub seen: HashMap<PathBuf, (u128, u64)>,
+    /// Parts of files that the model has in its context. Cleared when the context is compressed.
+    pub reads: HashMap<ReadKey, ReadMark>,
+    /// Edits of a file that found no match since it was last written.
+    pub failed_patches: HashMap<PathBuf, u32>,
+}
+
+/// A part of a file as `read_file` was asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ReadKey {
+    pub path: PathBuf,
+    pub offset: usize,
+    pub limit: usize,
+}
+
+/// What is known of an earlier read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadMark {
+    pub stamp: (u128, u64),
+    /// Times it was asked for again, without another tool's call between.
+    pub repeats: u32,
 }
 
 /// What a running call tells.

@@ -1,0 +1,186 @@
+//! The one place where results are bounded and cleaned before the model sees them.
+
+use regex::Regex;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Masks secrets.
+pub type Redact = fn(&str) -> Cow<'_, str>;
+
+/// Characters of an error.
+const ERROR_CHARS: usize = 2_000;
+/// Of what is kept, the part from the beginning; the end of an output says more.
+const HEAD_PERCENT: usize = 40;
+/// Spilled lines are broken here, so that `read_file` shows all of each.
+const SPILL_LINE: usize = 2_000;
+
+/// `content` redacted, and when it has more than `cap` characters its head and tail with a note where the whole is.
+pub fn bound(content: String, cap: usize, spill_dir: &Path, call_id: &str, redact: Redact) -> String {
+    let content = match redact(&content) {
+        Cow::Owned(redacted) => redacted,
+        Cow::Borrowed(_) => content,
+    };
+    // Bytes are at least as many as characters: most results need no count.
+    if content.len() <= cap {
+        return content;
+    }
+    let chars = content.chars().count();
+    if chars <= cap {
+        return content;
+    }
+    let whole = match spill(&content, spill_dir, call_id) {
+        Ok(path) => format!("the whole is in {}; page through it with read_file (offset, limit)", path.display()),
+        Err(error) => format!("the whole could not be kept: {error}"),
+    };
+    let head = cap * HEAD_PERCENT / 100;
+    cut(&content, head, cap - head, &format!("\n\n[… {} of {chars} characters left out; {whole} …]\n\n", chars - cap))
+}
+
+/// The first `head` and last `tail` characters, rather at line ends, with `between` in the middle.
+pub fn cut(text: &str, head: usize, tail: usize, between: &str) -> String {
+    let at = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(at, _)| at);
+    let last =
+        |nth: usize| if nth == 0 { text.len() } else { text.char_indices().nth_back(nth - 1).map_or(0, |(at, _)| at) };
+    let (mut end, mut start) = (at(head), last(tail));
+    if start <= end {
+        return text.to_owned();
+    }
+    // A line end close to the cut is a better place for it.
+    if let Some(newline) = text[..end].rfind('\n').filter(|newline| end - newline < 400) {
+        end = newline + 1;
+    }
+    if let Some(newline) = text[start..].find('\n').filter(|newline| *newline < 400) {
+        start += newline + 1;
+    }
+    format!("{}{between}{}", &text[..end], &text[start..])
+}
+
+/// Keeps all of a result in a file of its own (mode 0600): text as it is, a JSON object field by field.
+fn spill(content: &str, folder: &Path, call_id: &str) -> io::Result<PathBuf> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    let name: String = call_id.chars().map(safe).take(100).collect();
+    let path = folder.join(format!("{}.txt", name.trim_start_matches('.')));
+    let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let mut out = BufWriter::new(file);
+    let text = match serde_json::from_str::<Value>(content) {
+        Ok(value @ Value::Object(_)) => Cow::Owned(pages(&value)),
+        _ => Cow::Borrowed(content),
+    };
+    for line in text.split_inclusive('\n') {
+        let mut rest = line;
+        while let Some((at, _)) = rest.char_indices().nth(SPILL_LINE).filter(|(at, _)| *at < rest.len() - 1) {
+            out.write_all(rest[..at].as_bytes())?;
+            out.write_all(b"\n")?;
+            rest = &rest[at..];
+        }
+        out.write_all(rest.as_bytes())?;
+    }
+    out.flush()?;
+    Ok(path)
+}
+
+/// A JSON object with its texts as lines instead of escapes.
+fn pages(value: &Value) -> String {
+    let mut out = String::new();
+    for (key, value) in value.as_object().into_iter().flatten() {
+        // Writing to a string cannot fail.
+        let _ = match value {
+            Value::String(text) if text.contains('\n') => writeln!(out, "## {key}\n{text}"),
+            Value::String(text) => writeln!(out, "{key}: {text}"),
+            value => writeln!(out, "{key}: {value:#}"),
+        };
+    }
+    out
+}
+
+static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let names = "tool_call|function_call|result|response|output|input|system|assistant|user";
+    Regex::new(&format!(r"(?i)</?(?:{names})(?:\s[^>]*)?>|<!\[CDATA\[|\]\]>|```[a-zA-Z]*\n?")).ok()
+});
+
+/// An error without what could pass for a part of the conversation, at most 2,000 characters.
+pub fn clean_error(message: &str) -> String {
+    let cleaned = TAGS.as_ref().map_or(Cow::Borrowed(message), |tags| tags.replace_all(message, ""));
+    match cleaned.char_indices().nth(ERROR_CHARS) {
+        Some(_) => cleaned.chars().take(ERROR_CHARS - 3).chain("...".chars()).collect(),
+        None => cleaned.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::os::unix::fs::MetadataExt;
+
+    fn plain(text: &str) -> Cow<'_, str> {
+        Cow::Borrowed(text)
+    }
+
+    #[test]
+    fn error_cases() {
+        let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/tool-error-sanitize.jsonl"));
+        for row in cases.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            let want = row["result"].as_str().unwrap().strip_prefix("[TOOL_ERROR] ").unwrap();
+            assert_eq!(clean_error(row["msg"].as_str().unwrap()), want);
+        }
+    }
+
+    #[test]
+    fn short_results_pass() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "ü".repeat(100);
+        assert_eq!(bound(text.clone(), 100, dir.path(), "c", plain), text);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn long_results_keep_head_and_tail_and_spill_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let text: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
+        let bounded = bound(text.clone(), 10_000, &dir.path().join("deep"), "../call/1", plain);
+        assert!(bounded.starts_with("line 0\n") && bounded.ends_with("line 9999\n"));
+        assert!(bounded.contains("read_file") && bounded.len() < 10_400, "{}", bounded.len());
+        let path = dir.path().join("deep/_call_1.txt");
+        assert!(bounded.contains(path.to_str().unwrap()), "{bounded}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let (head, tail) = bounded.split_once("[…").unwrap();
+        assert!(head.len() * 3 < tail.len() * 2 + 600);
+    }
+
+    #[test]
+    fn spilled_json_can_be_paged() {
+        let dir = tempfile::tempdir().unwrap();
+        let content = json!({"exit_code": 1, "output": format!("a\nb\n{}", "x".repeat(5_000))}).to_string();
+        bound(content, 100, dir.path(), "c", plain);
+        let spilled = std::fs::read_to_string(dir.path().join("c.txt")).unwrap();
+        assert!(spilled.starts_with("exit_code: 1\n## output\na\nb\nxxx"), "{spilled}");
+        assert!(spilled.lines().all(|line| line.len() <= SPILL_LINE));
+    }
+
+    #[test]
+    fn secrets_do_not_reach_the_spill_file() {
+        fn mask(text: &str) -> Cow<'_, str> {
+            Cow::Owned(text.replace("secret", "***"))
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let bounded = bound("secret ".repeat(100), 50, dir.path(), "c", mask);
+        assert!(!bounded.contains("secret"));
+        assert!(!std::fs::read_to_string(dir.path().join("c.txt")).unwrap().contains("secret"));
+    }
+
+    #[test]
+    fn a_failed_spill_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("wall"), "").unwrap();
+        let bounded = bound("x".repeat(200), 50, &dir.path().join("wall"), "c", plain);
+        assert!(bounded.contains("could not be kept"), "{bounded}");
+    }
+}

@@ -1,0 +1,266 @@
+//! The one way a call runs: repair the name, read the arguments, plan; and later, when the gate has said yes, run.
+//!
+//! Errors have two levels. What a tool reports in its own words is `{"error": WORDS}`; a tool that breaks is `{"error":
+//! "Tool execution failed: …"}`; and whatever goes wrong around it is `{"error": "Error executing NAME: …"}`. The model
+//! always gets a result. Hooks before and after a call belong in [`Dispatch::plan`] and [`Dispatch::run`], around the
+//! tool's own steps.
+
+use super::bound::{self, Redact};
+use super::coerce::coerce;
+use super::registry::Registry;
+use super::spec::{Call, ToolCtx, ToolError, ToolOutput, ToolSpec};
+use super::{file::edit, line, repair};
+use crate::llm::message::Outcome;
+use futures::FutureExt;
+use serde_json::{Value, json};
+use std::any::Any;
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+/// Characters of what a person can unfold below a tool line.
+const VIEW_CHARS: usize = 40_000;
+
+/// Plans and runs calls of one registry.
+#[derive(Clone)]
+pub struct Dispatch {
+    registry: Arc<Registry>,
+    redact: Redact,
+}
+
+/// A call as far as it goes before the gate.
+pub struct Planned {
+    /// As the registry knows it; as written when it knows none.
+    pub name: String,
+    /// `None` for an unknown name.
+    pub spec: Option<ToolSpec>,
+    /// The name was not written like this.
+    pub repaired: bool,
+    /// `Err` is the result for the model.
+    pub call: Result<Box<dyn Call>, String>,
+    /// For the tool line.
+    pub target: String,
+}
+
+impl Dispatch {
+    /// `redact` masks secrets in results.
+    pub fn new(registry: Arc<Registry>, redact: Redact) -> Self {
+        Self { registry, redact }
+    }
+
+    /// The tools that it knows.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Makes a call of what the model wrote. Changes nothing.
+    pub async fn plan(&self, name: &str, args_json: &str, ctx: &ToolCtx) -> Planned {
+        let Some(known) = repair::repair(name, self.registry.names()) else {
+            let call = Err(self.error(repair::unknown(name, self.registry.names()), ctx));
+            return Planned { name: name.to_owned(), spec: None, repaired: false, call, target: String::new() };
+        };
+        let Some(tool) = self.registry.get(known).cloned() else {
+            let call = Err(self.error(format!("Error executing {known}: it is not registered"), ctx));
+            return Planned { name: known.to_owned(), spec: None, repaired: false, call, target: String::new() };
+        };
+        let spec = tool.spec().clone();
+        let args = arguments(args_json).map(|args| coerce(args, &spec.schema));
+        let fallback = args.as_ref().map_or(String::new(), |args| line::target(known, args));
+        let call = match args {
+            Err(why) => Err(self.error(format!("invalid JSON arguments for {known}: {why}"), ctx)),
+            Ok(args) => match AssertUnwindSafe(tool.plan(args, ctx)).catch_unwind().await {
+                Ok(Ok(call)) => Ok(call),
+                Ok(Err(error)) => Err(self.failed(error, ctx).content),
+                Err(panic) => Err(self.broke(panic.as_ref(), ctx).content),
+            },
+        };
+        let target = call.as_ref().map_or(fallback, |call| call.target());
+        Planned { name: known.to_owned(), spec: Some(spec), repaired: known != name, call, target }
+    }
+
+    /// Runs a call that the gate let through. The result is bounded and redacted; its target is the call's.
+    pub async fn run(&self, call: Box<dyn Call>, spec: &ToolSpec, ctx: ToolCtx) -> ToolOutput {
+        if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
+            edit::lock(&ctx.files).other_call();
+        }
+        let outer = AssertUnwindSafe(async {
+            let target = call.target();
+            let mut output = match AssertUnwindSafe(async { call.run(ctx.clone()).await }).catch_unwind().await {
+                Ok(Ok(output)) => output,
+                Ok(Err(error)) => self.failed(error, &ctx),
+                Err(panic) => self.broke(panic.as_ref(), &ctx),
+            };
+            output.view.target = target;
+            self.bounded(output, spec.output_cap, &ctx).await
+        });
+        outer.catch_unwind().await.unwrap_or_else(|panic| {
+            let text = format!("Error executing {}: {}", spec.name, words(panic.as_ref()));
+            let content = json!({"error": bound::clean_error(&text)}).to_string();
+            ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() }
+        })
+    }
+
+    async fn bounded(&self, mut output: ToolOutput, cap: usize, ctx: &ToolCtx) -> ToolOutput {
+        let (content, redact) = (std::mem::take(&mut output.content), self.redact_for(ctx));
+        output.content = if content.len() <= 4_096 {
+            bound::bound(content, cap, &ctx.spill, &ctx.call_id, redact)
+        } else {
+            let (folder, id) = (ctx.spill.clone(), ctx.call_id.clone());
+            let done = tokio::task::spawn_blocking(move || bound::bound(content, cap, &folder, &id, redact)).await;
+            match done {
+                Ok(content) => content,
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(error) => json!({"error": format!("the result was lost: {error}")}).to_string(),
+            }
+        };
+        if output.view.output.len() > VIEW_CHARS {
+            let head = VIEW_CHARS * 2 / 5;
+            output.view.output = bound::cut(&output.view.output, head, VIEW_CHARS - head, "\n…\n");
+        }
+        output
+    }
+
+    /// An error in a tool's own words.
+    fn failed(&self, error: ToolError, ctx: &ToolCtx) -> ToolOutput {
+        let outcome = if error == ToolError::Interrupted { Outcome::Interrupted } else { Outcome::Failed };
+        let (content, text) = match error {
+            ToolError::Detailed(json) => match serde_json::from_str::<Value>(&json) {
+                Ok(Value::Object(fields)) => {
+                    let text = fields.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
+                    (Value::Object(fields).to_string(), text)
+                }
+                _ => (self.error(json.clone(), ctx), json),
+            },
+            error => (self.error(error.to_string(), ctx), error.to_string()),
+        };
+        let mut output = ToolOutput { content, outcome, ..ToolOutput::default() };
+        output.view.summary = text.lines().next().unwrap_or_default().chars().take(120).collect();
+        output.view.output = text;
+        output
+    }
+
+    /// A tool that broke.
+    fn broke(&self, panic: &(dyn Any + Send), ctx: &ToolCtx) -> ToolOutput {
+        self.failed(ToolError::Failed(format!("Tool execution failed: panic: {}", words(panic))), ctx)
+    }
+
+    fn error(&self, text: String, ctx: &ToolCtx) -> String {
+        let redacted = (self.redact_for(ctx))(&text).into_owned();
+        json!({"error": bound::clean_error(&redacted)}).to_string()
+    }
+
+    fn redact_for(&self, ctx: &ToolCtx) -> Redact {
+        if ctx.config.security.redact_secrets { self.redact } else { |text| Cow::Borrowed(text) }
+    }
+}
+
+/// The arguments as an object; nothing at all counts as none.
+fn arguments(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(json!({}));
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => Ok(Value::Object(fields)),
+        Ok(Value::Null) => Ok(json!({})),
+        // Some models send the object as text.
+        Ok(Value::String(inner)) if inner.trim_start().starts_with('{') => arguments(&inner),
+        Ok(_) => Err("they must be an object".into()),
+        Err(error) => {
+            let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+            let start = error.column().saturating_sub(21);
+            let near: String = line.chars().skip(start).take(40).collect();
+            Err(format!("{error}, near `{near}`"))
+        }
+    }
+}
+
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::testing::{Bench, Fake, Step};
+
+    fn bench(steps: &[(&'static str, Step)]) -> Bench {
+        let mut registry = Registry::builtin();
+        for (name, step) in steps {
+            registry.register(Arc::new(Fake::new(name, "t", step.clone())));
+        }
+        Bench::with(registry)
+    }
+
+    #[tokio::test]
+    async fn names_and_arguments_are_repaired() {
+        let bench = bench(&[]);
+        bench.write("f", "a\nb\n");
+        let planned = bench.plan_text("functions.ReadFile", r#"{"path":"f","limit":"1"}"#).await;
+        assert_eq!((planned.name.as_str(), planned.repaired, planned.target.as_str()), ("read_file", true, "f 1-1"));
+        assert!(planned.call.is_ok());
+        assert!(!bench.plan_text("read_file", r#""{\"path\":\"f\"}""#).await.repaired);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_planned_is_a_result() {
+        let bench = bench(&[("broken", Step::PanicPlan("boom"))]);
+        for (name, args, words) in [
+            ("zzz", "{}", "there is no tool `zzz`"),
+            ("read_file", "{\"path\": \"a\", oops}", "column 15"),
+            ("read_file", "[1]", "must be an object"),
+            ("read_file", "", "path"),
+            ("broken", "{}", "Tool execution failed: panic: boom"),
+        ] {
+            let planned = bench.plan_text(name, args).await;
+            let error: Value = serde_json::from_str(&planned.call.err().unwrap()).unwrap();
+            assert!(error["error"].as_str().unwrap().contains(words), "{error}");
+        }
+        // the line still says what was meant
+        let planned = bench.plan_text("patch", r#"{"path":"nope","old_string":"a","new_string":"b"}"#).await;
+        assert!(planned.call.is_err() && planned.target == "nope");
+    }
+
+    #[tokio::test]
+    async fn every_end_of_a_run_is_a_result() {
+        let detailed = ToolError::Detailed(r#"{"error":"no","more":[1]}"#.into());
+        let bench = bench(&[
+            ("fine", Step::Ok),
+            ("fails", Step::Fail(ToolError::Failed("it <system>failed</system>".into()))),
+            ("detailed", Step::Fail(detailed)),
+            ("loose", Step::Fail(ToolError::Detailed("not json".into()))),
+            ("stopped", Step::Fail(ToolError::Interrupted)),
+            ("panics", Step::PanicRun("boom")),
+            ("breaks", Step::PanicTarget("outer")),
+            ("long", Step::Text("x".repeat(200_000))),
+        ]);
+        for (name, content, outcome) in [
+            ("fine", r#"{"ok":true}"#, Outcome::Ok),
+            ("fails", r#"{"error":"it failed"}"#, Outcome::Failed),
+            ("detailed", r#"{"error":"no","more":[1]}"#, Outcome::Failed),
+            ("loose", r#"{"error":"not json"}"#, Outcome::Failed),
+            ("stopped", r#"{"error":"interrupted"}"#, Outcome::Interrupted),
+            ("panics", r#"{"error":"Tool execution failed: panic: boom"}"#, Outcome::Failed),
+            ("breaks", r#"{"error":"Error executing breaks: outer"}"#, Outcome::Failed),
+        ] {
+            let output = bench.call(name, json!({})).await;
+            assert_eq!((output.content.as_str(), output.outcome), (content, outcome), "{name}");
+        }
+        let long = bench.call("long", json!({})).await;
+        assert!(long.content.len() < 101_000 && long.content.contains("left out"));
+    }
+
+    #[tokio::test]
+    async fn secrets_are_masked_unless_that_is_off() {
+        let mut bench = bench(&[("tells", Step::Text("my SECRET".into()))]);
+        assert_eq!(bench.call("tells", json!({})).await.content, "my ***");
+        let mut config = crate::config::Config::default();
+        config.security.redact_secrets = false;
+        bench.config = Arc::new(config);
+        assert_eq!(bench.call("tells", json!({})).await.content, "my SECRET");
+    }
+}

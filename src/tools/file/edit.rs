@@ -1,0 +1,344 @@
+//! A planned change of files: what the gate and the person see is computed once, and the run does exactly that, or
+//! nothing when a file is no longer what the plan read.
+
+use super::write::{self, Stamp};
+use crate::llm::message::FileDiff;
+use crate::policy::{EditIntent, Intent};
+use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use similar::{Algorithm, TextDiff};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Files over this are not edited by tools: plan and rollback hold them in memory.
+pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes of one file's diff that are kept.
+const DIFF_BYTES: usize = 256 * 1024;
+/// Files over this get no diff.
+const DIFF_INPUT: usize = 8 * 1024 * 1024;
+
+/// One file's change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Absolute, resolved.
+    pub path: PathBuf,
+    pub shown: String,
+    /// The bytes that the plan read; `None` when there was no file.
+    pub before: Option<Vec<u8>>,
+    pub after: After,
+}
+
+/// What becomes of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum After {
+    Write(Vec<u8>),
+    Delete,
+    /// Moved, and then written where the bytes are given.
+    Move {
+        to: PathBuf,
+        shown: String,
+        bytes: Option<Vec<u8>>,
+    },
+}
+
+/// The bytes of a regular file, `None` when there is none. Refuses folders, devices and what is too large.
+pub fn read(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ToolError> {
+    let failed = |why: String| Err(ToolError::Failed(format!("{shown}: {why}")));
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => failed("is a folder, not a file".into()),
+        Ok(meta) if !meta.is_file() => failed("is not a regular file".into()),
+        Ok(meta) if meta.len() > MAX_BYTES => {
+            failed(format!("has {} bytes, more than the file tools edit; use the terminal", meta.len()))
+        }
+        Ok(_) => match fs::read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) => failed(format!("could not be read: {error}")),
+        },
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => failed(format!("could not be read: {error}")),
+    }
+}
+
+/// A warning when the file is not what this session saw last.
+pub fn stale(ledger: &Mutex<FileLedger>, path: &Path, shown: &str) -> Option<String> {
+    let seen = lock(ledger).seen.get(path).copied()?;
+    (write::stamp(path) != Some(seen)).then(|| {
+        format!("{shown} was changed by someone else since you last read it; what you know of it may be out of date: read it again")
+    })
+}
+
+/// The ledger, whatever happened to another holder.
+pub fn lock(ledger: &Mutex<FileLedger>) -> std::sync::MutexGuard<'_, FileLedger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A planned change of one or more files, as a call.
+pub struct EditCall {
+    changes: Vec<Change>,
+    intent: Intent,
+    diffs: Vec<FileDiff>,
+    /// The result, but for the diff where it is wanted.
+    reply: Map<String, Value>,
+}
+
+impl EditCall {
+    /// Computes the diffs. `reply` is the result for the model when all goes well.
+    pub fn new(changes: Vec<Change>, reply: Map<String, Value>) -> Self {
+        let (mut intents, mut diffs) = (Vec::new(), Vec::new());
+        for change in &changes {
+            describe(change, &mut intents, &mut diffs);
+        }
+        Self { changes, intent: Intent::Edit(intents), diffs, reply }
+    }
+
+    /// The unified diffs of all files, at most `limit` bytes, cut at a line.
+    pub fn unified(&self, limit: usize) -> String {
+        let all: String = self.diffs.iter().map(|diff| diff.unified.as_str()).collect();
+        cut_lines(all, limit)
+    }
+
+    /// The result that will be given, to complete it.
+    pub fn reply_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.reply
+    }
+}
+
+impl Call for EditCall {
+    fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    fn target(&self) -> String {
+        match self.changes.as_slice() {
+            [] => String::new(),
+            [one] => one.shown.clone(),
+            [first, more @ ..] => format!("{} + {} more", first.shown, more.len()),
+        }
+    }
+
+    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let ledger = Arc::clone(&ctx.files);
+            let changes = self.changes;
+            crate::tools::blocking(move || apply(&changes, &ledger)).await??;
+            let (added, removed) =
+                self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));
+            let summary = if self.diffs.is_empty() { "no change".to_owned() } else { format!("+{added} −{removed}") };
+            Ok(ToolOutput::json(&Value::Object(self.reply)).summary(summary).diffs(self.diffs))
+        })
+    }
+}
+
+/// Checks every file against the plan, then makes the changes; a failure undoes those already made.
+fn apply(changes: &[Change], ledger: &Mutex<FileLedger>) -> Result<(), ToolError> {
+    for change in changes {
+        unchanged(&change.path, &change.shown, change.before.as_deref())?;
+        if let After::Move { to, shown, .. } = &change.after {
+            unchanged(to, shown, None)?;
+        }
+    }
+    for (i, change) in changes.iter().enumerate() {
+        if let Err(error) = make(change) {
+            let mut left: Vec<&str> = Vec::new();
+            for done in changes[..i].iter().rev() {
+                if undo(done).is_err() {
+                    left.push(&done.shown);
+                }
+            }
+            let state = if left.is_empty() {
+                "nothing was changed".to_owned()
+            } else {
+                format!("these stay changed: {}", left.join(", "))
+            };
+            return Err(ToolError::Failed(format!("{}: could not be written: {error}; {state}", change.shown)));
+        }
+    }
+    let mut ledger = lock(ledger);
+    for change in changes {
+        match &change.after {
+            After::Write(_) => ledger.wrote(&change.path, write::stamp(&change.path)),
+            After::Delete => ledger.wrote(&change.path, None),
+            After::Move { to, .. } => {
+                ledger.wrote(&change.path, None);
+                ledger.wrote(to, write::stamp(to));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unchanged(path: &Path, shown: &str, before: Option<&[u8]>) -> Result<(), ToolError> {
+    let same = read(path, shown)?.as_deref() == before;
+    let why = if before.is_some() { "changed since it was read" } else { "appeared since the call was planned" };
+    if same {
+        Ok(())
+    } else {
+        Err(ToolError::Failed(format!("{shown}: {why}; nothing was written: read it and try again")))
+    }
+}
+
+fn make(change: &Change) -> std::io::Result<()> {
+    match &change.after {
+        After::Write(bytes) if change.before.as_ref() == Some(bytes) => Ok(()),
+        After::Write(bytes) => write::atomic(&change.path, bytes),
+        After::Delete => fs::remove_file(&change.path),
+        After::Move { to, bytes, .. } => {
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::rename(&change.path, to)?;
+            bytes.as_ref().map_or(Ok(()), |bytes| write::atomic(to, bytes))
+        }
+    }
+}
+
+fn undo(change: &Change) -> std::io::Result<()> {
+    if let After::Move { to, .. } = &change.after {
+        fs::rename(to, &change.path)?;
+    }
+    match &change.before {
+        Some(bytes) => write::atomic(&change.path, bytes),
+        None => fs::remove_file(&change.path),
+    }
+}
+
+fn describe(change: &Change, intents: &mut Vec<EditIntent>, diffs: &mut Vec<FileDiff>) {
+    let before = change.before.as_deref();
+    let (path, shown, after, note) = match &change.after {
+        After::Write(bytes) => (&change.path, &change.shown, Some(bytes.as_slice()), None),
+        After::Delete => (&change.path, &change.shown, None, None),
+        After::Move { to, shown, bytes } => {
+            let note = format!("rename {} => {shown}\n", change.shown);
+            intents.push(EditIntent { path: change.path.clone(), diff: note.clone(), removes: true });
+            (to, shown, bytes.as_deref().or(before), Some(note))
+        }
+    };
+    let removes = after.is_none();
+    let mut diff = file_diff(shown, before, after);
+    if let Some(note) = note {
+        diff.unified.insert_str(0, &note);
+    }
+    let text = if diff.unified.is_empty() && before != after {
+        format!("{shown}: {} → {} bytes, not shown\n", before.map_or(0, <[u8]>::len), after.map_or(0, <[u8]>::len))
+    } else {
+        diff.unified.clone()
+    };
+    intents.push(EditIntent { path: path.clone(), diff: text, removes });
+    if before != after || matches!(change.after, After::Move { .. }) {
+        diffs.push(diff);
+    }
+}
+
+/// The diff of one file; no text when either side is binary or too large.
+pub fn file_diff(shown: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
+    let none = FileDiff { path: shown.to_owned(), ..FileDiff::default() };
+    let text = |bytes: Option<&[u8]>| {
+        let bytes = bytes.unwrap_or_default();
+        let fits = bytes.len() <= DIFF_INPUT && !bytes.contains(&0);
+        fits.then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"))
+    };
+    let (Some(old), Some(new)) = (text(before), text(after)) else { return none };
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Histogram)
+        .timeout(Duration::from_millis(500))
+        .diff_lines(&old, &new);
+    let (mut added, mut removed) = (0, 0);
+    for op in diff.ops() {
+        let (_, old, new) = op.as_tag_tuple();
+        if !matches!(op, similar::DiffOp::Equal { .. }) {
+            added += new.len() as u32;
+            removed += old.len() as u32;
+        }
+    }
+    let header = |side: Option<&[u8]>, prefix: &str| side.map_or("/dev/null".into(), |_| format!("{prefix}/{shown}"));
+    let unified = diff.unified_diff().context_radius(3).header(&header(before, "a"), &header(after, "b")).to_string();
+    FileDiff { added, removed, unified: cut_lines(unified, DIFF_BYTES), ..none }
+}
+
+/// At most `limit` bytes, cut after a line, with a note of what is missing.
+fn cut_lines(text: String, limit: usize) -> String {
+    if text.len() <= limit {
+        return text;
+    }
+    let cut = text.as_bytes()[..limit].iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1);
+    let left = text.as_bytes()[cut..].iter().filter(|b| **b == b'\n').count();
+    format!("{}… {left} more lines\n", &text[..cut])
+}
+
+impl FileLedger {
+    /// The session wrote this file, or removed it: what it read of it no longer counts.
+    pub fn wrote(&mut self, path: &Path, stamp: Option<Stamp>) {
+        match stamp {
+            Some(stamp) => {
+                self.seen.insert(path.to_owned(), stamp);
+            }
+            None => {
+                self.seen.remove(path);
+            }
+        }
+        self.reads.retain(|key, _| key.path != path);
+        self.failed_patches.remove(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::testing::Bench;
+
+    fn change(bench: &Bench, name: &str, before: Option<&str>, after: After) -> Change {
+        Change { path: bench.path(name), shown: name.into(), before: before.map(|b| b.as_bytes().to_vec()), after }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_moved_on_is_left_alone() {
+        let bench = Bench::new();
+        bench.write("a", "new");
+        let changes = vec![
+            change(&bench, "b", None, After::Write(b"b".to_vec())),
+            change(&bench, "a", Some("old"), After::Write(b"mine".to_vec())),
+        ];
+        let error = Box::new(EditCall::new(changes, Map::new())).run(bench.ctx()).await.unwrap_err();
+        assert!(error.to_string().contains("changed since it was read"), "{error}");
+        assert_eq!(bench.read("a"), "new");
+        assert!(!bench.path("b").exists());
+    }
+
+    #[tokio::test]
+    async fn a_failure_undoes_what_was_done() {
+        let bench = Bench::new();
+        bench.write("a", "a");
+        bench.write("m", "m");
+        // A file where a folder is needed: the last change cannot be made.
+        bench.write("wall", "");
+        let changes = vec![
+            change(&bench, "new", None, After::Write(b"x".to_vec())),
+            change(&bench, "a", Some("a"), After::Delete),
+            change(
+                &bench,
+                "m",
+                Some("m"),
+                After::Move { to: bench.path("n"), shown: "n".into(), bytes: Some(b"mm".to_vec()) },
+            ),
+            change(&bench, "wall/f", None, After::Write(b"x".to_vec())),
+        ];
+        let error = Box::new(EditCall::new(changes, Map::new())).run(bench.ctx()).await.unwrap_err();
+        assert!(error.to_string().contains("nothing was changed"), "{error}");
+        assert_eq!((bench.read("a"), bench.read("m")), ("a".into(), "m".into()));
+        assert!(!bench.path("new").exists() && !bench.path("n").exists());
+    }
+
+    #[test]
+    fn diffs_count_and_show() {
+        let diff = file_diff("f", Some(b"a\nb\n"), Some(b"a\nc\nd\n"));
+        assert_eq!((diff.added, diff.removed), (2, 1));
+        assert!(diff.unified.starts_with("--- a/f\n+++ b/f\n@@ "), "{}", diff.unified);
+        assert!(file_diff("f", None, Some(b"a\n")).unified.starts_with("--- /dev/null\n"));
+        assert_eq!(file_diff("f", Some(b"\0"), Some(b"a")).unified, "");
+        assert_eq!(cut_lines("ab\ncd\nef\n".into(), 7), "ab\ncd\n… 1 more lines\n");
+    }
+}

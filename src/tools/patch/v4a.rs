@@ -1,0 +1,376 @@
+//! The V4A patch format: several files, hunks found by their text instead of line numbers.
+
+use super::fuzzy::{self, Found, FuzzyError};
+use super::lines::Lines;
+use regex::Regex;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// What a patch does to one file. Paths are as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FileOp {
+    Add {
+        path: String,
+        text: String,
+    },
+    Update {
+        path: String,
+        hunks: Vec<Hunk>,
+        /// `*** Move to:` after the header.
+        to: Option<String>,
+    },
+    Delete {
+        path: String,
+    },
+    Move {
+        path: String,
+        to: String,
+    },
+}
+
+/// Lines that stand together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hunk {
+    /// What stands after `@@`: lines to look for first, outermost first.
+    pub hints: Vec<String>,
+    pub lines: Vec<Line>,
+}
+
+/// A line of a hunk, without its prefix.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    Context(String),
+    Remove(String),
+    Add(String),
+    /// Empty and without a prefix: a blank context line, or only a gap in the patch.
+    Gap,
+}
+
+impl Hunk {
+    /// Adds or removes something.
+    pub fn changes(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line, Line::Add(_) | Line::Remove(_)))
+    }
+
+    fn old(&self, gaps: bool) -> Vec<&str> {
+        let pick = |line| match line {
+            &Line::Context(ref text) | &Line::Remove(ref text) => Some(text.as_str()),
+            Line::Gap => gaps.then_some(""),
+            Line::Add(_) => None,
+        };
+        self.lines.iter().filter_map(pick).collect()
+    }
+
+    fn new(&self, gaps: bool) -> Vec<&str> {
+        let pick = |line| match line {
+            &Line::Context(ref text) | &Line::Add(ref text) => Some(text.as_str()),
+            Line::Gap => gaps.then_some(""),
+            Line::Remove(_) => None,
+        };
+        self.lines.iter().filter_map(pick).collect()
+    }
+
+    fn name(&self) -> String {
+        self.hints.last().map_or_else(|| "no hint".to_owned(), |hint| format!("@@ {hint}"))
+    }
+}
+
+/// `*** Update File: PATH` and the like, with or without the blanks.
+static HEADER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^\*\*\*\s*(Update|Add|Delete|Move)\s+(File|to)\s*:\s*(.+?)\s*$").ok());
+/// `@@ HINT @@`, `@@ HINT` and `@@ -1,2 +3,4 @@ HINT`.
+static HUNK: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^@@\s*(?:-\d+(?:,\d+)? \+\d+(?:,\d+)?\s*@@)?\s*(.*?)\s*(?:@@)?\s*$").ok());
+
+/// Reads a patch; the markers around it may be missing. The error says what is wrong.
+pub fn parse(patch: &str) -> Result<Vec<FileOp>, String> {
+    let (Some(header), Some(hunk_line)) = (HEADER.as_ref(), HUNK.as_ref()) else {
+        return Err("the patch parser could not be built".into());
+    };
+    let lines: Vec<&str> = patch.lines().collect();
+    let marker = |line: &&str, word: &str| line.strip_prefix("***").is_some_and(|rest| rest.trim() == word);
+    let start = lines.iter().position(|line| marker(line, "Begin Patch")).map_or(0, |at| at + 1);
+    let end = lines.iter().rposition(|line| marker(line, "End Patch")).filter(|at| *at >= start).unwrap_or(lines.len());
+    let mut ops = Vec::new();
+    for line in &lines[start..end] {
+        if let Some(found) = header.captures(line) {
+            header_line(&mut ops, &found[1], &found[2], &found[3])?;
+        } else if marker(line, "End of File") {
+            continue;
+        } else if let (Some(found), true) = (hunk_line.captures(line), line.starts_with("@@")) {
+            hunk_header(ops.last_mut(), &found[1]);
+        } else {
+            body_line(ops.last_mut(), line)?;
+        }
+    }
+    for op in &mut ops {
+        finish(op)?;
+    }
+    if ops.is_empty() {
+        return Err("no file operation found; begin with `*** Update File: PATH`, `*** Add File:`, `*** Delete File:` or `*** Move File: A -> B`".into());
+    }
+    Ok(ops)
+}
+
+fn header_line(ops: &mut Vec<FileOp>, verb: &str, noun: &str, rest: &str) -> Result<(), String> {
+    let path = rest.to_owned();
+    ops.push(match (verb, noun) {
+        ("Update", "File") => FileOp::Update { path, hunks: Vec::new(), to: None },
+        ("Add", "File") => FileOp::Add { path, text: String::new() },
+        ("Delete", "File") => FileOp::Delete { path },
+        ("Move", "File") => {
+            let (from, to) = rest.split_once("->").ok_or(format!("`*** Move File: {rest}` needs `A -> B`"))?;
+            FileOp::Move { path: from.trim().to_owned(), to: to.trim().to_owned() }
+        }
+        ("Move", "to") => {
+            let Some(FileOp::Update { to, .. }) = ops.last_mut() else {
+                return Err("`*** Move to:` must follow `*** Update File:`".into());
+            };
+            *to = Some(path);
+            return Ok(());
+        }
+        _ => return Err(format!("unknown header `*** {verb} {noun}:`")),
+    });
+    Ok(())
+}
+
+fn hunk_header(op: Option<&mut FileOp>, hint: &str) {
+    let Some(FileOp::Update { hunks, .. }) = op else { return };
+    // Headers one after the other narrow the place down: class, then method.
+    if hunks.last().is_none_or(|hunk| !hunk.lines.is_empty()) {
+        hunks.push(Hunk::default());
+    }
+    if let (Some(hunk), false) = (hunks.last_mut(), hint.is_empty()) {
+        hunk.hints.push(hint.to_owned());
+    }
+}
+
+fn body_line(op: Option<&mut FileOp>, line: &str) -> Result<(), String> {
+    match op {
+        Some(FileOp::Add { text, .. }) => {
+            if let Some(added) = line.strip_prefix('+') {
+                text.push_str(added);
+                text.push('\n');
+            }
+            Ok(())
+        }
+        Some(FileOp::Update { hunks, .. }) => {
+            if hunks.is_empty() {
+                if line.trim().is_empty() {
+                    return Ok(());
+                }
+                hunks.push(Hunk::default());
+            }
+            let parsed = match line.split_at_checked(1) {
+                None => Line::Gap,
+                Some(("+", rest)) => Line::Add(rest.to_owned()),
+                Some(("-", rest)) => Line::Remove(rest.to_owned()),
+                Some((" ", rest)) => Line::Context(rest.to_owned()),
+                Some(("\\", _)) => return Ok(()),
+                Some(_) => Line::Context(line.to_owned()),
+            };
+            if let Some(hunk) = hunks.last_mut() {
+                hunk.lines.push(parsed);
+            }
+            Ok(())
+        }
+        _ if line.trim().is_empty() || line.starts_with("```") => Ok(()),
+        Some(FileOp::Delete { path } | FileOp::Move { path, .. }) => {
+            Err(format!("`{path}`: this operation takes no lines, but `{line}` follows"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn finish(op: &mut FileOp) -> Result<(), String> {
+    match op {
+        FileOp::Add { text, .. } => {
+            text.pop();
+        }
+        FileOp::Update { path, hunks, to } => {
+            for hunk in hunks.iter_mut() {
+                while hunk.lines.last() == Some(&Line::Gap) {
+                    hunk.lines.pop();
+                }
+                let gaps = hunk.lines.iter().take_while(|line| **line == Line::Gap).count();
+                hunk.lines.drain(..gaps);
+            }
+            hunks.retain(|hunk| !hunk.lines.is_empty());
+            if hunks.is_empty() && to.is_none() {
+                return Err(format!("UPDATE `{path}`: no hunks found"));
+            }
+        }
+        FileOp::Delete { .. } | FileOp::Move { .. } => {}
+    }
+    Ok(())
+}
+
+/// `text` after all hunks. The error names the hunk.
+pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, String> {
+    let mut text = text.to_owned();
+    for (i, hunk) in hunks.iter().enumerate().filter(|(_, hunk)| hunk.changes()) {
+        text = apply_hunk(&text, hunk).map_err(|why| format!("hunk {} ({}) {why}", i + 1, hunk.name()))?;
+    }
+    Ok(text)
+}
+
+fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
+    if hunk.old(true).is_empty() {
+        return insert(text, hunk);
+    }
+    let gapped = hunk.lines.contains(&Line::Gap);
+    let found = place(text, hunk, true)
+        .map(|found| (found, true))
+        .or_else(|why| if gapped { place(text, hunk, false).map(|found| (found, false)) } else { Err(why) });
+    let (mut found, gaps) = found.map_err(|why| match why {
+        FuzzyError::Ambiguous(n) => format!("matches {n} places; add context lines or an `@@ line above @@`"),
+        why => format!("not found: {why}"),
+    })?;
+    let (old, new) = (hunk.old(gaps).join("\n"), hunk.new(gaps));
+    if new.is_empty() {
+        // Whole lines go, so one of the line breaks around them goes too.
+        for place in &mut found.places {
+            if place.end < text.len() {
+                place.end += 1;
+            } else if place.start > 0 {
+                place.start -= 1;
+            }
+        }
+    }
+    fuzzy::apply(text, &found, &old, &new.join("\n")).map_err(|why| why.to_string())
+}
+
+/// The one place of a hunk: in the whole text, or near its hint.
+fn place(text: &str, hunk: &Hunk, gaps: bool) -> Result<Found, FuzzyError> {
+    let old = hunk.old(gaps).join("\n");
+    let whole = |place: &Range<usize>| {
+        let bytes = text.as_bytes();
+        (place.start == 0 || bytes[place.start - 1] == b'\n') && (place.end == bytes.len() || bytes[place.end] == b'\n')
+    };
+    let everywhere = match fuzzy::find(text, &old, whole) {
+        Some(found) if found.places.len() == 1 => return Ok(found),
+        Some(found) => FuzzyError::Ambiguous(found.places.len()),
+        None => FuzzyError::NotFound,
+    };
+    let Some(at) = hint_position(text, &hunk.hints) else { return Err(everywhere) };
+    let window = window(text, at);
+    let near = |place: &Range<usize>| whole(&(place.start + window.start..place.end + window.start));
+    let mut found = fuzzy::find(&text[window.clone()], &old, near).ok_or(everywhere)?;
+    for place in &mut found.places {
+        *place = place.start + window.start..place.end + window.start;
+    }
+    if found.places.len() > 1 {
+        // The hint is the line that the hunk stands under.
+        found.places.retain(|place| place.start >= at);
+        found.places.truncate(1);
+    }
+    if found.places.is_empty() { Err(FuzzyError::NotFound) } else { Ok(found) }
+}
+
+/// Where the innermost hint begins; `None` when one is missing or the place is not certain.
+fn hint_position(text: &str, hints: &[String]) -> Option<usize> {
+    let (last, outer) = hints.split_last()?;
+    let mut from = 0;
+    for hint in outer {
+        from += text[from..].find(hint.as_str())?;
+    }
+    let mut places = text[from..].match_indices(last.as_str());
+    let first = places.next()?.0 + from;
+    (!outer.is_empty() || places.next().is_none()).then_some(first)
+}
+
+/// 500 bytes before and 2,000 after, widened to whole lines.
+fn window(text: &str, at: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let start = bytes[..at.saturating_sub(500)].iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1);
+    let from = (at + 2_000).min(bytes.len());
+    let end = bytes[from..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |more| from + more);
+    start..end
+}
+
+/// A hunk that only adds goes below its hint, or to the end.
+fn insert(text: &str, hunk: &Hunk) -> Result<String, String> {
+    let added = hunk.new(false).join("\n");
+    let Some(hint) = hunk.hints.last() else {
+        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        return Ok(format!("{text}{gap}{added}\n"));
+    };
+    let lines = Lines::new(text);
+    let whole: Vec<usize> = (0..lines.len()).filter(|i| lines.get(*i).trim() == hint.trim()).collect();
+    let places = if whole.len() == 1 {
+        whole
+    } else {
+        text.match_indices(hint.as_str()).map(|(at, _)| lines.number_at(at)).collect()
+    };
+    match places.as_slice() {
+        [] => Err(format!("only adds lines, and its hint `{hint}` is not in the file")),
+        [line] => {
+            let end = lines.range(*line, 1).end;
+            Ok(format!("{}\n{added}{}", &text[..end], &text[end..]))
+        }
+        _ => Err(format!("only adds lines, and its hint `{hint}` is ambiguous ({} occurrences)", places.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(text: &str, patch: &str) -> Result<String, String> {
+        let ops = parse(&format!("*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch"))?;
+        let FileOp::Update { hunks, .. } = &ops[0] else { panic!("{ops:?}") };
+        apply_hunks(text, hunks)
+    }
+
+    #[test]
+    fn hunks() {
+        for (text, patch, want) in [
+            ("a\nb\nc\n", "@@\n a\n-b\n+B\n c", "a\nB\nc\n"),
+            // a removed line leaves no blank line
+            ("a\nb\nc\n", "-b", "a\nc\n"),
+            ("a\nb", "-b", "a"),
+            // whole lines only
+            ("x = 10\nx = 1\n", "-x = 1\n+y = 1", "x = 10\ny = 1\n"),
+            // an empty line without prefix is a blank context line, or nothing
+            ("a\n\nb\n", "@@\n a\n\n-b\n+B", "a\n\nB\n"),
+            ("a\nb\n", "@@\n a\n\n-b\n+B", "a\nB\n"),
+            // the hint decides between equal places
+            ("fn a\n  x\nfn b\n  x\n", "@@ fn b @@\n-  x\n+  y", "fn a\n  x\nfn b\n  y\n"),
+            (
+                "class A\n def f\n  x\nclass B\n def f\n  x\n",
+                "@@ class B\n@@ def f\n-  x\n+  y",
+                "class A\n def f\n  x\nclass B\n def f\n  y\n",
+            ),
+            // additions
+            ("a\nb\n", "@@ a @@\n+n", "a\nn\nb\n"),
+            ("a", "@@\n+n", "a\nn\n"),
+            ("a\n", "@@ -1,1 +1,2 @@\n a\n+n\n*** End of File", "a\nn\n"),
+        ] {
+            assert_eq!(update(text, patch).as_deref(), Ok(want), "{patch:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_placed_is_an_error() {
+        for (text, patch, word) in [
+            ("x = 10\n", "-zzz\n+y", "not found"),
+            ("a\na\n", "-a\n+b", "2 places"),
+            ("a\n", "@@ q @@\n+n", "not in the file"),
+        ] {
+            let error = update(text, patch).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+        assert!(parse("hello").is_err());
+        assert!(parse("*** Move File: a").is_err());
+        assert!(parse("*** Delete File: a\n-x").is_err());
+    }
+
+    #[test]
+    fn markers_and_blanks_are_optional() {
+        let ops = parse("***Update File:a b.txt\n*** Move to: c.txt\n***Add File: n\n+1\n+\n+2\n*** Move File: a -> b")
+            .unwrap();
+        assert_eq!(ops[0], FileOp::Update { path: "a b.txt".into(), hunks: vec![], to: Some("c.txt".into()) });
+        assert_eq!(ops[1], FileOp::Add { path: "n".into(), text: "1\n\n2".into() });
+        assert_eq!(ops[2], FileOp::Move { path: "a".into(), to: "b".into() });
+    }
+}

@@ -1,0 +1,178 @@
+//! Paths in tool arguments: from what the model wrote to an absolute path, and back to what a person reads.
+
+use super::similarity;
+use super::spec::{ToolCtx, ToolError};
+use std::path::{Component, Path, PathBuf};
+
+/// A path of an argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Absolute, symlinks and `..` resolved as far as it exists.
+    pub path: PathBuf,
+    /// Relative to the working folder when it is inside, with `~` when in the home.
+    pub shown: String,
+}
+
+/// Resolves an argument against the working folder and the home. An empty one is an error.
+pub fn place(argument: &str, ctx: &ToolCtx) -> Result<Place, ToolError> {
+    let argument = argument.trim_end_matches(['\n', '\r']);
+    if argument.trim().is_empty() {
+        return Err(ToolError::Args("path is empty; name a file or folder".into()));
+    }
+    if argument.contains('\0') {
+        return Err(ToolError::Args("path contains a NUL byte".into()));
+    }
+    let cwd = cwd(ctx);
+    let home = ctx.world.home();
+    let expanded = match argument.strip_prefix('~') {
+        Some("") => home.clone(),
+        Some(rest) if rest.starts_with('/') => home.join(&rest[1..]),
+        _ => cwd.join(argument),
+    };
+    let path = ctx.world.resolve(&expanded);
+    Ok(Place { shown: shown(&path, &ctx.world.resolve(&cwd), &home), path })
+}
+
+/// The working folder of the task.
+pub fn cwd(ctx: &ToolCtx) -> PathBuf {
+    ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+}
+
+/// How a person reads an absolute path.
+pub fn shown(path: &Path, cwd: &Path, home: &Path) -> String {
+    match (path.strip_prefix(cwd), path.strip_prefix(home)) {
+        (Ok(inside), _) if inside.as_os_str().is_empty() => ".".to_owned(),
+        (Ok(inside), _) => inside.display().to_string(),
+        (_, Ok(inside)) if home != Path::new("/") && !inside.as_os_str().is_empty() => {
+            format!("~/{}", inside.display())
+        }
+        _ => path.display().to_string(),
+    }
+}
+
+/// Without `.` and `..`, by words alone.
+pub fn lexical(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// Reading it never ends, waits for a person, or tells secrets of a process. Follows up to 20 symlinks.
+pub fn is_blocked_device(path: &Path) -> bool {
+    let mut path = lexical(path);
+    for _ in 0..20 {
+        if blocked_name(&path) {
+            return true;
+        }
+        let Ok(target) = std::fs::read_link(&path) else { return false };
+        path = lexical(&path.parent().unwrap_or(Path::new("/")).join(target));
+    }
+    true
+}
+
+fn blocked_name(path: &Path) -> bool {
+    let Some(path) = path.to_str() else { return false };
+    if let Some(device) = path.strip_prefix("/dev/") {
+        const DEVICES: [&str; 11] =
+            ["zero", "random", "urandom", "full", "stdin", "tty", "console", "stdout", "stderr", "ptmx", "kmsg"];
+        return DEVICES.contains(&device) || matches!(device, "fd/0" | "fd/1" | "fd/2");
+    }
+    let Some((_, file)) = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')) else { return false };
+    // A thread has the files of its process.
+    let file = file.strip_prefix("task/").and_then(|rest| rest.split_once('/')).map_or(file, |(_, file)| file);
+    const FILES: [&str; 12] = [
+        "fd/0",
+        "fd/1",
+        "fd/2",
+        "environ",
+        "cmdline",
+        "maps",
+        "smaps",
+        "smaps_rollup",
+        "numa_maps",
+        "mem",
+        "auxv",
+        "pagemap",
+    ];
+    FILES.contains(&file)
+}
+
+/// At most five names in the folder of a missing file that may have been meant, best first.
+pub fn similar_files(missing: &Path) -> Vec<String> {
+    let (Some(folder), Some(name)) = (missing.parent(), missing.file_name().and_then(|n| n.to_str())) else {
+        return Vec::new();
+    };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let wanted = name.to_lowercase();
+    let mut scored: Vec<(u32, String)> = entries
+        .flatten()
+        .take(5_000)
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .map(|found| (likeness(&wanted, &found.to_lowercase()), found))
+        .filter(|(score, _)| *score > 0)
+        .collect();
+    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    scored.into_iter().take(5).map(|(_, found)| folder.join(found).display().to_string()).collect()
+}
+
+fn likeness(wanted: &str, found: &str) -> u32 {
+    let stem = |name: &str| Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let (a, b) = (stem(wanted), stem(found));
+    match () {
+        () if wanted == found => 100,
+        () if a == b => 90,
+        () if found.starts_with(&a) || wanted.starts_with(&b) => 70,
+        () if found.contains(&a) => 60,
+        () if b.len() > 2 && wanted.contains(&b) => 40,
+        () if similarity::at_least(wanted, found, 0.6) => 30,
+        () => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    #[test]
+    fn device_cases() {
+        let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/blocked-device.jsonl"));
+        for row in cases.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            let path = row["path"].as_str().unwrap();
+            assert_eq!(is_blocked_device(Path::new(path)), row["blocked"].as_bool().unwrap(), "{path}");
+        }
+    }
+
+    #[test]
+    fn devices_behind_links_and_dots() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("a");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
+        std::os::unix::fs::symlink("loop", dir.path().join("loop")).unwrap();
+        assert!(is_blocked_device(&dir.path().join("b")));
+        assert!(is_blocked_device(&dir.path().join("loop")));
+        assert!(is_blocked_device(Path::new("/tmp/../dev/./zero")));
+        assert!(is_blocked_device(Path::new("/proc/self/task/1/environ")));
+        assert!(!is_blocked_device(dir.path()));
+    }
+
+    #[test]
+    fn missing_files_have_neighbours() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["Main.rs", "main.go", "domain.rs", "other.txt"] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let found = similar_files(&dir.path().join("main.rs"));
+        assert!(found[0].ends_with("Main.rs") && found[1].ends_with("main.go"), "{found:?}");
+        assert!(!found.iter().any(|name| name.ends_with("other.txt")));
+    }
+}

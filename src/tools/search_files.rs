@@ -1,0 +1,304 @@
+//! The `search_files` tool: lines that match, or files by name, with ripgrep's own libraries.
+
+mod find;
+mod grep;
+
+use super::paths::{self, Place};
+use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::policy::Intent;
+use find::{Names, Walked};
+use futures::future::BoxFuture;
+use grep::{Mode, Query};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+const DEFAULT_LIMIT: i64 = 50;
+const MAX_LIMIT: i64 = 1_000;
+const MAX_CONTEXT: i64 = 20;
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// From this many matches on, the result groups them by file.
+const GROUPED: usize = 5;
+
+/// The tool.
+pub struct SearchFiles;
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    super::built_in(
+        "search_files",
+        "file",
+        "🔎",
+        include_str!("../../assets/tools/search_files.md"),
+        json!({
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "description": "Regex, or a glob for target=files"},
+                "target": {"type": "string", "enum": ["content", "files"], "default": "content"},
+                "path": {"type": "string", "default": "."},
+                "file_glob": {"type": "string"},
+                "limit": {"type": "integer", "default": DEFAULT_LIMIT},
+                "offset": {"type": "integer", "default": 0},
+                "output_mode": {"type": "string", "enum": ["content", "files_only", "count"], "default": "content"},
+                "context": {"type": "integer", "default": 0, "description": "Lines around a match"}
+            },
+            "required": ["pattern"]
+        }),
+        Access::Read,
+        Verbs { running: "searching", done: "searched" },
+        Parallel::Always,
+    )
+});
+
+#[derive(Deserialize)]
+struct Args {
+    pattern: String,
+    target: Option<String>,
+    path: Option<String>,
+    file_glob: Option<String>,
+    limit: Option<i64>,
+    offset: Option<i64>,
+    output_mode: Option<String>,
+    context: Option<i64>,
+}
+
+impl Tool for SearchFiles {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+        Box::pin(async move {
+            let args: Args = super::parse("search_files", args)?;
+            if args.pattern.is_empty() {
+                return Err(ToolError::Args("pattern is empty".into()));
+            }
+            let place = paths::place(args.path.as_deref().unwrap_or("."), ctx)?;
+            if !place.path.exists() {
+                return Err(super::not_found(&place));
+            }
+            let kind = kind(&args)?;
+            let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
+            let offset = args.offset.unwrap_or(0).max(0) as usize;
+            let target = match place.shown.as_str() {
+                "." => args.pattern.clone(),
+                folder => format!("{} in {folder}", args.pattern),
+            };
+            let intent = Intent::Read(place.path.clone());
+            Ok(Box::new(SearchCall { place, kind, limit, offset, target, intent }) as Box<dyn Call>)
+        })
+    }
+}
+
+/// What is searched for.
+enum Kind {
+    Content { query: Query, names: Option<Names> },
+    Files(Names),
+}
+
+fn kind(args: &Args) -> Result<Kind, ToolError> {
+    let unknown = |name: &str, value: &str, words: &str| {
+        ToolError::Args(format!("{name} is `{value}`, but must be one of {words}"))
+    };
+    match args.target.as_deref().unwrap_or("content") {
+        "files" => Ok(Kind::Files(Names::new(&args.pattern)?)),
+        "content" => {
+            let mode = match args.output_mode.as_deref().unwrap_or("content") {
+                "content" => Mode::Lines,
+                "files_only" => Mode::Files,
+                "count" => Mode::Count,
+                other => return Err(unknown("output_mode", other, "content, files_only, count")),
+            };
+            let context = args.context.unwrap_or(0).clamp(0, MAX_CONTEXT) as usize;
+            let names = args.file_glob.as_deref().filter(|glob| !glob.is_empty()).map(Names::new).transpose()?;
+            Ok(Kind::Content { query: Query::new(&args.pattern, mode, context)?, names })
+        }
+        other => Err(unknown("target", other, "content, files")),
+    }
+}
+
+struct SearchCall {
+    place: Place,
+    kind: Kind,
+    limit: usize,
+    offset: usize,
+    target: String,
+    intent: Intent,
+}
+
+/// When a search must end: its time is up, or nobody waits any more.
+#[derive(Clone)]
+struct Bounds {
+    deadline: Instant,
+    cancel: CancellationToken,
+}
+
+impl Bounds {
+    fn over(&self) -> bool {
+        self.cancel.is_cancelled() || Instant::now() >= self.deadline
+    }
+}
+
+impl Call for SearchCall {
+    fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    fn target(&self) -> String {
+        self.target.clone()
+    }
+
+    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let bounds = Bounds { deadline: Instant::now() + TIMEOUT, cancel: ctx.cancel.clone() };
+            let output = super::blocking(move || self.search(&bounds)).await?;
+            if ctx.cancel.is_cancelled() { Err(ToolError::Interrupted) } else { Ok(output) }
+        })
+    }
+}
+
+impl SearchCall {
+    fn search(&self, bounds: &Bounds) -> ToolOutput {
+        let names = match &self.kind {
+            Kind::Files(names) => Some(names),
+            Kind::Content { names, .. } => names.as_ref(),
+        };
+        let walked = find::walk(&self.place.path, names, bounds);
+        let mut result = Reply { notes: walked.notes.clone(), ..Reply::default() };
+        match &self.kind {
+            Kind::Files(_) => self.files(walked, &mut result),
+            Kind::Content { query, .. } => self.content(query, &walked, bounds, &mut result),
+        }
+        if bounds.over() {
+            result.fields.insert("limit_reason".into(), json!(format!("stopped after {} s", TIMEOUT.as_secs())));
+            result.more = true;
+        }
+        result.output(self.offset)
+    }
+
+    fn files(&self, walked: Walked, result: &mut Reply) {
+        let newest = find::newest_first(walked.files);
+        let all = newest.len();
+        let page: Vec<String> = newest.iter().skip(self.offset).take(self.limit).map(|path| self.shown(path)).collect();
+        result.more = self.offset + page.len() < all;
+        result.count(all, page.len(), "file");
+        result.text = page.join("\n");
+        result.fields.insert("files".into(), json!(page));
+    }
+
+    fn content(&self, query: &Query, walked: &Walked, bounds: &Bounds, result: &mut Reply) {
+        // One more than asked for tells whether there is more.
+        let searched = grep::search(query, &walked.files, self.offset + self.limit + 1, bounds);
+        result.notes.extend(searched.notes());
+        match query.mode {
+            Mode::Lines => self.lines(query, &searched.hits, result),
+            Mode::Files | Mode::Count => {
+                let all = searched.hits.len();
+                let page: Vec<_> = searched.hits.iter().skip(self.offset).take(self.limit).collect();
+                result.more = self.offset + page.len() < all;
+                result.count(all, page.len(), "file");
+                let counts = page.iter().map(|hits| (self.shown(&hits.path), json!(hits.matches)));
+                if query.mode == Mode::Count {
+                    result.fields.insert("counts".into(), Value::Object(counts.collect()));
+                } else {
+                    result.fields.insert("files".into(), counts.map(|(name, _)| Value::String(name)).collect());
+                }
+                result.text = page.iter().map(|hits| self.shown(&hits.path)).collect::<Vec<_>>().join("\n");
+            }
+        }
+    }
+
+    fn lines(&self, query: &Query, files: &[grep::FileHits], result: &mut Reply) {
+        let wanted = self.offset..self.offset + self.limit;
+        let (mut before, mut shown) = (0, 0);
+        let (mut text, mut flat) = (String::new(), Vec::new());
+        for file in files {
+            let rows: Vec<_> = file.rows.iter().filter(|row| wanted.contains(&(before + row.of))).collect();
+            if !rows.is_empty() {
+                let path = self.shown(&file.path);
+                text.push_str(&format!("{path}\n"));
+                let mut last = None;
+                for row in rows {
+                    if query.context > 0 && last.is_some_and(|last| last + 1 < row.number) {
+                        text.push_str("  --\n");
+                    }
+                    last = Some(row.number);
+                    let mark = if row.hit { ':' } else { '-' };
+                    text.push_str(&format!("  {}{mark} {}\n", row.number, row.text));
+                    if row.hit {
+                        shown += 1;
+                        flat.push(json!({"path": path, "line": row.number, "content": row.text}));
+                    }
+                }
+            }
+            before += file.matches as usize;
+        }
+        result.more = before > wanted.end;
+        result.count(before, shown, "match");
+        if shown < GROUPED && query.context == 0 {
+            result.fields.insert("matches".into(), Value::Array(flat));
+        } else {
+            let format = "a path, then its lines as `NUMBER: text` (match) or `NUMBER- text` (context)";
+            result.fields.insert("matches_format".into(), json!(format));
+            result.fields.insert("matches_text".into(), json!(text));
+        }
+        result.text = text;
+    }
+
+    /// Paths as the model can use them again.
+    fn shown(&self, path: &std::path::Path) -> String {
+        match path.strip_prefix(&self.place.path) {
+            Ok(inside) if inside.as_os_str().is_empty() => self.place.shown.clone(),
+            Ok(inside) if self.place.shown == "." => inside.display().to_string(),
+            Ok(inside) => format!("{}/{}", self.place.shown.trim_end_matches('/'), inside.display()),
+            Err(_) => path.display().to_string(),
+        }
+    }
+}
+
+/// A result as it comes together.
+#[derive(Default)]
+struct Reply {
+    fields: Map<String, Value>,
+    /// As a person reads it.
+    text: String,
+    summary: String,
+    shown: usize,
+    more: bool,
+    notes: Vec<String>,
+}
+
+impl Reply {
+    fn count(&mut self, all: usize, shown: usize, noun: &str) {
+        self.shown = shown;
+        let known = if self.more { all - usize::from(all > shown) } else { all };
+        self.fields.insert("total_count".into(), json!(known));
+        let plural = match (noun, shown) {
+            ("match", n) if n != 1 => "es",
+            (_, 1) => "",
+            _ => "s",
+        };
+        self.summary = format!("{shown}{} {noun}{plural}", if self.more { "+" } else { "" });
+    }
+
+    fn output(mut self, offset: usize) -> ToolOutput {
+        if self.more {
+            self.fields.insert("truncated".into(), Value::Bool(true));
+            let next = offset + self.shown;
+            self.fields.insert(
+                "hint".into(),
+                json!(format!("Results truncated. Use offset={next} for more, or narrow the search")),
+            );
+        }
+        if !self.notes.is_empty() {
+            self.fields.insert("warning".into(), json!(self.notes.join("; ")));
+        }
+        let mut output = ToolOutput::json(&Value::Object(self.fields)).summary(self.summary);
+        output.view.output = self.text;
+        output
+    }
+}
+
+#[cfg(test)]
+mod tests;

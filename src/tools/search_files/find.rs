@@ -1,0 +1,130 @@
+//! Which files: a parallel walk under ignore rules, filtered by name.
+
+use super::Bounds;
+use crate::tools::spec::ToolError;
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use ignore::{WalkBuilder, WalkState};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Paths are held in memory; beyond this the search says that it is not complete.
+const MAX_FILES: usize = 400_000;
+
+/// Threads of one search: enough to be fast, not so many that the program stutters.
+pub fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4)
+}
+
+/// A glob for file names, or for paths below the folder when it has a `/`.
+pub struct Names {
+    matcher: GlobMatcher,
+    on_path: bool,
+}
+
+impl Names {
+    /// `*.rs`, `src/**/*.rs`; a bare word matches names that contain it.
+    pub fn new(glob: &str) -> Result<Self, ToolError> {
+        let glob = glob.trim().trim_start_matches("./");
+        let on_path = glob.contains('/');
+        let bare = !glob.contains(['*', '?', '[', '{']);
+        let pattern = match (on_path, bare) {
+            (false, true) => format!("*{}*", globset::escape(glob)),
+            (true, _) => format!("**/{}", glob.trim_start_matches('/')),
+            (false, false) => glob.to_owned(),
+        };
+        let built: Result<Glob, _> = GlobBuilder::new(&pattern).literal_separator(true).build();
+        let matcher = built
+            .map_err(|error| ToolError::Args(format!("`{glob}` is not a valid glob: {}", error.kind())))?
+            .compile_matcher();
+        Ok(Self { matcher, on_path })
+    }
+
+    fn matches(&self, path: &Path, root: &Path) -> bool {
+        match (self.on_path, path.file_name()) {
+            (true, _) => self.matcher.is_match(path.strip_prefix(root).unwrap_or(path)),
+            (false, Some(name)) => self.matcher.is_match(name),
+            (false, None) => false,
+        }
+    }
+}
+
+/// Files found, sorted by path.
+#[derive(Default)]
+pub struct Walked {
+    pub files: Vec<PathBuf>,
+    pub notes: Vec<String>,
+}
+
+/// All files below `root` (or `root` itself) that are not hidden, not ignored, and match.
+pub fn walk(root: &Path, names: Option<&Names>, bounds: &Bounds) -> Walked {
+    let files = Mutex::new(Vec::new());
+    let (full, unreadable) = (AtomicBool::new(false), AtomicBool::new(false));
+    WalkBuilder::new(root).threads(threads()).build_parallel().run(|| {
+        let mut mine = Batch { files: Vec::new(), all: &files, full: &full };
+        let (unreadable, bounds) = (&unreadable, bounds);
+        Box::new(move |entry| {
+            if bounds.over() || mine.full.load(Ordering::Relaxed) {
+                return WalkState::Quit;
+            }
+            match entry {
+                Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
+                    if names.is_none_or(|names| names.matches(entry.path(), root)) {
+                        mine.push(entry.into_path());
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => unreadable.store(true, Ordering::Relaxed),
+            }
+            WalkState::Continue
+        })
+    });
+    let mut files = files.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    files.sort_unstable();
+    let mut notes = Vec::new();
+    if full.into_inner() {
+        notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
+    }
+    if unreadable.into_inner() {
+        notes.push("some folders could not be read".to_owned());
+    }
+    Walked { files, notes }
+}
+
+/// What one thread has found, handed over in lots.
+struct Batch<'a> {
+    files: Vec<PathBuf>,
+    all: &'a Mutex<Vec<PathBuf>>,
+    full: &'a AtomicBool,
+}
+
+impl Batch<'_> {
+    fn push(&mut self, path: PathBuf) {
+        self.files.push(path);
+        if self.files.len() >= 512 {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.append(&mut self.files);
+        if all.len() >= MAX_FILES {
+            self.full.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// The same files by time of change, newest first.
+pub fn newest_first(files: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut dated: Vec<_> =
+        files.into_iter().map(|path| (std::fs::metadata(&path).and_then(|meta| meta.modified()).ok(), path)).collect();
+    dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    dated.into_iter().map(|(_, path)| path).collect()
+}

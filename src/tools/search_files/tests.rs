@@ -1,0 +1,119 @@
+//! Searches in folders made for them.
+
+use super::*;
+use crate::llm::message::Outcome;
+use crate::tools::testing::Bench;
+
+async fn search(bench: &Bench, args: Value) -> Value {
+    serde_json::from_str(&bench.call("search_files", args).await.content).unwrap()
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path(".git")).unwrap();
+    for (name, text) in [
+        ("a.rs", "fn one() {}\nfn two() {}\n"),
+        ("sub/b.rs", "// fn one\nlet x = 1;\nfn three() {}\n"),
+        ("sub/c.txt", "one\r\ntwo\r\n"),
+        (".gitignore", "ignored/\n"),
+        ("ignored/d.rs", "fn one() {}\n"),
+        (".hidden", "one\n"),
+        ("bin", "one\0two"),
+    ] {
+        bench.write(name, text);
+    }
+    bench
+}
+
+#[tokio::test]
+async fn few_matches_are_listed_one_by_one() {
+    let result = search(&bench(), json!({"pattern": "fn one"})).await;
+    assert_eq!(
+        result["matches"],
+        json!([{"path": "a.rs", "line": 1, "content": "fn one() {}"}, {"path": "sub/b.rs", "line": 1, "content": "// fn one"}])
+    );
+    assert_eq!((&result["total_count"], result.get("truncated")), (&json!(2), None));
+}
+
+#[tokio::test]
+async fn many_matches_are_grouped_and_paged() {
+    let bench = bench();
+    let all = search(&bench, json!({"pattern": "one|two|three"})).await;
+    let text = all["matches_text"].as_str().unwrap();
+    assert_eq!(
+        text,
+        "a.rs\n  1: fn one() {}\n  2: fn two() {}\nsub/b.rs\n  1: // fn one\n  3: fn three() {}\nsub/c.txt\n  1: one\n  2: two\n"
+    );
+    let page = search(&bench, json!({"pattern": "one|two|three", "limit": 2, "offset": 1})).await;
+    assert_eq!(page["matches"][0]["line"], 2);
+    assert_eq!(page["matches"][1]["path"], "sub/b.rs");
+    assert!(page["truncated"] == json!(true) && page["hint"].as_str().unwrap().contains("offset=3"), "{page}");
+    let last = search(&bench, json!({"pattern": "one|two|three", "limit": 2, "offset": 4})).await;
+    assert_eq!(last.get("truncated"), None, "{last}");
+}
+
+#[tokio::test]
+async fn context_stays_with_its_match() {
+    let bench = Bench::new();
+    bench.write("f", "1\nhit\n3\n4\n5\n6\nhit\n8\n");
+    let result = search(&bench, json!({"pattern": "hit", "context": 1})).await;
+    assert_eq!(result["matches_text"], "f\n  1- 1\n  2: hit\n  3- 3\n  --\n  6- 6\n  7: hit\n  8- 8\n");
+    let second = search(&bench, json!({"pattern": "hit", "context": 1, "offset": 1})).await;
+    assert_eq!(second["matches_text"], "f\n  6- 6\n  7: hit\n  8- 8\n");
+}
+
+#[tokio::test]
+async fn other_modes() {
+    let bench = bench();
+    let files = search(&bench, json!({"pattern": "one", "output_mode": "files_only"})).await;
+    assert_eq!(files["files"], json!(["a.rs", "sub/b.rs", "sub/c.txt"]));
+    let counts = search(&bench, json!({"pattern": "fn", "output_mode": "count"})).await;
+    assert_eq!(counts["counts"], json!({"a.rs": 2, "sub/b.rs": 2}));
+    let globbed = search(&bench, json!({"pattern": "one", "file_glob": "*.txt"})).await;
+    assert_eq!(globbed["matches"][0]["path"], "sub/c.txt");
+    let below = search(&bench, json!({"pattern": "one", "path": "sub", "file_glob": "*.{rs,py}"})).await;
+    assert_eq!(below["matches"][0]["path"], "sub/b.rs");
+    let single = search(&bench, json!({"pattern": "two", "path": "a.rs"})).await;
+    assert_eq!(single["matches"][0]["path"], "a.rs");
+    let across = search(&bench, json!({"pattern": "one\\(\\) \\{\\}\\nfn two"})).await;
+    assert_eq!(across["total_count"], 2, "{across}");
+}
+
+#[tokio::test]
+async fn files_by_name_newest_first() {
+    let bench = bench();
+    let old = std::time::SystemTime::now() - Duration::from_secs(3_600);
+    std::fs::File::options().write(true).open(bench.path("a.rs")).unwrap().set_modified(old).unwrap();
+    let result = search(&bench, json!({"pattern": "*.rs", "target": "files"})).await;
+    assert_eq!(result["files"], json!(["sub/b.rs", "a.rs"]));
+    for (pattern, want) in [("b.r", json!(["sub/b.rs"])), ("sub/*.txt", json!(["sub/c.txt"])), ("nothing", json!([]))] {
+        assert_eq!(search(&bench, json!({"pattern": pattern, "target": "files"})).await["files"], want, "{pattern}");
+    }
+    let first = bench.call("search_files", json!({"pattern": "*", "target": "files", "limit": 1})).await;
+    assert_eq!(first.view.summary, "1+ file");
+}
+
+#[tokio::test]
+async fn faults_name_the_argument() {
+    let bench = bench();
+    for (args, word) in [
+        (json!({"pattern": "(", }), "regular expression"),
+        (json!({"pattern": ""}), "empty"),
+        (json!({"pattern": "x", "path": "su"}), "sub"),
+        (json!({"pattern": "x", "target": "y"}), "content, files"),
+        (json!({"pattern": "x", "output_mode": "y"}), "files_only"),
+        (json!({"pattern": "[", "target": "files"}), "glob"),
+    ] {
+        let output = bench.call("search_files", args.clone()).await;
+        assert_eq!(output.outcome, Outcome::Failed, "{args}");
+        assert!(output.content.contains(word), "{args}: {}", output.content);
+    }
+}
+
+#[tokio::test]
+async fn long_lines_are_cut() {
+    let bench = Bench::new();
+    bench.write("f", &format!("hit{}\n", "x".repeat(5_000)));
+    let result = search(&bench, json!({"pattern": "hit"})).await;
+    assert_eq!(result["matches"][0]["content"].as_str().unwrap().chars().count(), 501);
+}

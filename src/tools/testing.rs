@@ -1,0 +1,248 @@
+//! For tests of tools: a folder, a context around it, and tools that do as they are told.
+
+use super::dispatch::{Dispatch, Planned};
+use super::registry::Registry;
+use super::spec::*;
+use crate::config::Config;
+use crate::exec::Exec;
+use crate::llm::message::Outcome;
+use crate::policy::{Intent, World};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The only place where tests make a process table.
+fn exec() -> Exec {
+    Exec {}
+}
+
+/// A scratch folder with everything that a call needs.
+pub struct Bench {
+    dir: tempfile::TempDir,
+    pub agent: Arc<Person>,
+    pub dispatch: Dispatch,
+    pub config: Arc<Config>,
+    files: Arc<Mutex<FileLedger>>,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(Registry::builtin())
+    }
+
+    /// Results have `SECRET` masked.
+    pub fn with(registry: Registry) -> Self {
+        fn mask(text: &str) -> Cow<'_, str> {
+            if text.contains("SECRET") { Cow::Owned(text.replace("SECRET", "***")) } else { Cow::Borrowed(text) }
+        }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+            agent: Arc::default(),
+            dispatch: Dispatch::new(Arc::new(registry), mask),
+            config: Arc::default(),
+            files: Arc::default(),
+        }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("work")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        std::fs::create_dir_all(self.root()).unwrap();
+        self.root().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        String::from_utf8(std::fs::read(self.path(name)).unwrap()).unwrap()
+    }
+
+    /// All files in the folder, sorted.
+    pub fn files(&self) -> Vec<String> {
+        let root = self.path("");
+        let mut found = Vec::new();
+        let mut open = vec![root.clone()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    found.push(path.strip_prefix(&root).unwrap().display().to_string());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    pub fn ctx(&self) -> ToolCtx {
+        ToolCtx {
+            config: Arc::clone(&self.config),
+            call_id: "call_1".into(),
+            task: "main".into(),
+            cwd: Arc::new(Mutex::new(self.path(""))),
+            exec: exec(),
+            world: Arc::new(Here { home: self.dir.path().to_owned() }),
+            files: Arc::clone(&self.files),
+            agent: Arc::clone(&self.agent) as Arc<dyn AgentPort>,
+            progress: mpsc::channel(1).0,
+            cancel: CancellationToken::new(),
+            spill: self.dir.path().join("spill"),
+        }
+    }
+
+    pub async fn plan(&self, name: &str, args: Value) -> Planned {
+        self.plan_text(name, &args.to_string()).await
+    }
+
+    pub async fn plan_text(&self, name: &str, args: &str) -> Planned {
+        self.dispatch.plan(name, args, &self.ctx()).await
+    }
+
+    /// Plans and runs, as a gate that allows everything would.
+    pub async fn call(&self, name: &str, args: Value) -> ToolOutput {
+        let planned = self.plan(name, args).await;
+        match planned.call {
+            Ok(call) => self.dispatch.run(call, &planned.spec.unwrap(), self.ctx()).await,
+            Err(content) => ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() },
+        }
+    }
+}
+
+/// The machine as it is, with another home.
+struct Here {
+    home: PathBuf,
+}
+
+impl World for Here {
+    fn home(&self) -> PathBuf {
+        self.home.clone()
+    }
+    fn hermes_home(&self) -> PathBuf {
+        self.home.join(".hermes")
+    }
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let path = super::paths::lexical(path);
+        match (path.canonicalize(), path.parent(), path.file_name()) {
+            (Ok(real), _, _) => real,
+            (Err(_), Some(parent), Some(name)) => self.resolve(parent).join(name),
+            _ => path,
+        }
+    }
+}
+
+/// A person who answers at once, or is not there.
+#[derive(Default)]
+pub struct Person {
+    pub plan: Mutex<Vec<Todo>>,
+    pub answer: Mutex<Option<String>>,
+    pub asked: Mutex<Vec<Question>>,
+}
+
+impl AgentPort for Person {
+    fn plan(&self) -> Vec<Todo> {
+        self.plan.lock().unwrap().clone()
+    }
+    fn set_plan(&self, plan: Vec<Todo>) {
+        *self.plan.lock().unwrap() = plan;
+    }
+    fn ask(&self, question: Question) -> BoxFuture<'static, Result<String, String>> {
+        self.asked.lock().unwrap().push(question);
+        let answer = self.answer.lock().unwrap().clone().ok_or("nobody is here".to_owned());
+        Box::pin(async { answer })
+    }
+}
+
+/// What a fake tool does.
+#[derive(Clone)]
+pub enum Step {
+    Ok,
+    Text(String),
+    Fail(ToolError),
+    PanicPlan(&'static str),
+    PanicTarget(&'static str),
+    PanicRun(&'static str),
+}
+
+/// A tool that does one thing.
+pub struct Fake {
+    spec: ToolSpec,
+    step: Step,
+}
+
+impl Fake {
+    pub fn new(name: &'static str, toolset: &'static str, step: Step) -> Self {
+        let verbs = Verbs { running: "faking", done: "faked" };
+        let schema = json!({"type": "object"});
+        let spec =
+            super::built_in(name, toolset, "⚡", "does one thing", schema, Access::Agent, verbs, Parallel::Never);
+        Self { spec, step }
+    }
+
+    pub fn checked(mut self, check: &'static str) -> Self {
+        self.spec.check = Some(CheckId(check));
+        self
+    }
+}
+
+impl Tool for Fake {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn plan<'a>(&'a self, _: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+        Box::pin(async move {
+            if let Step::PanicPlan(words) = self.step {
+                panic!("{words}");
+            }
+            Ok(Box::new(FakeCall { step: self.step.clone(), targets: 0.into() }) as Box<dyn Call>)
+        })
+    }
+}
+
+struct FakeCall {
+    step: Step,
+    targets: std::sync::atomic::AtomicUsize,
+}
+
+impl Call for FakeCall {
+    fn intent(&self) -> &Intent {
+        &Intent::Talk
+    }
+
+    fn target(&self) -> String {
+        let earlier = self.targets.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        match self.step {
+            Step::PanicTarget(words) if earlier > 0 => panic!("{words}"),
+            _ => String::new(),
+        }
+    }
+
+    fn run(self: Box<Self>, _: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            match self.step {
+                Step::Text(content) => Ok(ToolOutput { content, ..ToolOutput::default() }),
+                Step::Fail(error) => Err(error),
+                Step::PanicRun(words) => panic!("{words}"),
+                Step::Ok | Step::PanicPlan(_) | Step::PanicTarget(_) => Ok(ToolOutput::json(&json!({"ok": true}))),
+            }
+        })
+    }
+}
