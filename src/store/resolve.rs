@@ -63,6 +63,7 @@ fn some(conn: &Connection, filter: &str, value: &str) -> rusqlite::Result<Vec<(S
 /// Up to three sessions whose title, id or first prompt looks like the query.
 fn near(conn: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let wanted = pairs(query);
+    let may_be_id = query.len() >= 8 && query.chars().all(|c| c.is_ascii_hexdigit() || c == '_');
     let mut sql = conn.prepare_cached(
         "SELECT id, title, preview FROM sessions WHERE item_count > 0 ORDER BY updated_at DESC LIMIT ?1",
     )?;
@@ -70,7 +71,9 @@ fn near(conn: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let mut scored: Vec<(usize, String)> = Vec::new();
     while let Some(row) = rows.next()? {
         let (id, title, preview): (String, Option<String>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let texts = [id.as_str(), title.as_deref().unwrap_or(""), preview.as_str()];
+        // Ids all look alike: only what may be a mistyped one is compared with them.
+        let typed_id = if may_be_id { id.as_str() } else { "" };
+        let texts = [typed_id, title.as_deref().unwrap_or(""), preview.as_str()];
         let score = texts.iter().map(|text| pairs(text).intersection(&wanted).count()).max().unwrap_or(0);
         // At least half of the query's pairs of letters.
         if score > 0 && score * 2 >= wanted.len() {
