@@ -96,7 +96,13 @@ pub(super) fn run(
         Ok((mut db, told)) => {
             super::journal::take_in(&mut db);
             opened.send_replace(Some(told));
-            clock.block_on(serve(&mut db, orders));
+            let closed = clock.block_on(serve(&mut db, orders));
+            // Whoever waits for the close finds the file as SQLite leaves it.
+            drop(db);
+            if let Some(closed) = closed {
+                // A caller that is gone needs no answer.
+                let _ = closed.send(());
+            }
         }
     }
 }
@@ -106,7 +112,8 @@ fn refuse(home: &std::path::Path, opened: &watch::Sender<Option<Opened>>, why: &
     opened.send_replace(Some(Opened { path: String::new(), warning: Some(warning) }));
 }
 
-async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) {
+/// Returns who waits for the end.
+async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot::Sender<()>> {
     let shared = db.shared.clone();
     let mut written = Instant::now() - STREAM_EVERY;
     let mut stream_due: Option<Instant> = None;
@@ -127,11 +134,12 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) {
                 }
                 Some(Order::Close(done)) => {
                     finish(db);
-                    // A caller that is gone needs no answer.
-                    let _ = done.send(());
-                    return;
+                    return Some(done);
                 }
-                None => return finish(db),
+                None => {
+                    finish(db);
+                    return None;
+                }
             },
             () = shared.bell.notified() => {
                 stream_due.get_or_insert(Instant::now().max(written + STREAM_EVERY));

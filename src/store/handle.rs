@@ -143,6 +143,18 @@ impl Store {
         .await
     }
 
+    /// The system prompt as it was assembled once.
+    pub async fn prompt(&self, session: &SessionId) -> Result<Option<String>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            db.read("read the system prompt", |conn| match sessions::key(conn, &session)? {
+                Some(key) => resume::prompt(conn, key),
+                None => Ok(None),
+            })
+        })
+        .await
+    }
+
     /// Sets the title and returns it as kept: cleaned, and numbered when another session has it. Clears it when nothing
     /// is left of it.
     pub async fn set_title(&self, session: &SessionId, title: &str) -> Result<Option<String>, StoreError> {
@@ -217,7 +229,8 @@ impl Store {
         self.ask(move |db| sessions::change(db, doing, &session, work)).await
     }
 
-    /// The session that a person means: an id, the unique start of one, a title, or the unique start of a title.
+    /// The session that a person means: an id, its unique start or its last six digits, a title, or
+    /// the unique start of a title.
     pub async fn resolve(&self, query: &str) -> Result<SessionId, StoreError> {
         let query = query.to_owned();
         self.ask(move |db| db.read("look for the session", |conn| resolve::resolve(conn, &query))?).await

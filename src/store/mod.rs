@@ -30,6 +30,7 @@ pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
 pub use query::sanitize_query;
+pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
 pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};

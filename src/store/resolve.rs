@@ -12,7 +12,20 @@ const NEAR_POOL: i64 = 500;
 /// What a lookup came to; the caller knows the file for the error.
 pub(super) type Resolved = Result<SessionId, StoreError>;
 
-/// By id, unique start of an id, title, or unique start of a title, in this order.
+/// Digits at the end of an id of ours.
+const SHORT: usize = 6;
+
+/// The short form of an id: the last six digits of one of ours, else all of it.
+pub fn short_id(id: &str) -> &str {
+    let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut parts = id.split('_');
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(day), Some(time), Some(short), None) if digits(day, 8) && digits(time, 6) && digits(short, SHORT) => short,
+        _ => id,
+    }
+}
+
+/// By id, unique start of an id, its last six digits, title, or unique start of a title, in this order.
 pub(super) fn resolve(conn: &Connection, query: &str) -> rusqlite::Result<Resolved> {
     let query = query.trim();
     let one = |sql: &str, value: &str| -> rusqlite::Result<Option<String>> {
@@ -28,6 +41,12 @@ pub(super) fn resolve(conn: &Connection, query: &str) -> rusqlite::Result<Resolv
     let by_id = some(conn, "s.id LIKE ?1 ESCAPE '\\'", &format!("{escaped}%"))?;
     if let [(id, _)] = by_id.as_slice() {
         return Ok(Ok(SessionId(id.clone())));
+    }
+    if query.len() == SHORT && query.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let by_end = some(conn, "s.id LIKE ?1 ESCAPE '\\'", &format!("%\\_{escaped}"))?;
+        if let [(id, _)] = by_end.as_slice() {
+            return Ok(Ok(SessionId(id.clone())));
+        }
     }
     let exact = one("SELECT id FROM sessions WHERE title = ?1", query)?;
     let exact = match exact {
@@ -63,6 +82,7 @@ fn some(conn: &Connection, filter: &str, value: &str) -> rusqlite::Result<Vec<(S
 /// Up to three sessions whose title, id or first prompt looks like the query.
 fn near(conn: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let wanted = pairs(query);
+    let may_be_id = query.len() >= 8 && query.chars().all(|c| c.is_ascii_hexdigit() || c == '_');
     let mut sql = conn.prepare_cached(
         "SELECT id, title, preview FROM sessions WHERE item_count > 0 ORDER BY updated_at DESC LIMIT ?1",
     )?;
@@ -70,7 +90,9 @@ fn near(conn: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
     let mut scored: Vec<(usize, String)> = Vec::new();
     while let Some(row) = rows.next()? {
         let (id, title, preview): (String, Option<String>, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let texts = [id.as_str(), title.as_deref().unwrap_or(""), preview.as_str()];
+        // Ids all look alike: only what may be a mistyped one is compared with them.
+        let typed_id = if may_be_id { id.as_str() } else { "" };
+        let texts = [typed_id, title.as_deref().unwrap_or(""), preview.as_str()];
         let score = texts.iter().map(|text| pairs(text).intersection(&wanted).count()).max().unwrap_or(0);
         // At least half of the query's pairs of letters.
         if score > 0 && score * 2 >= wanted.len() {

@@ -67,10 +67,6 @@ fn read(
 ) -> rusqlite::Result<Option<Opening>> {
     let Some((key, meta)) = sessions::meta(conn, session)? else { return Ok(None) };
     let page = items::page(conn, key, ItemId(i64::MAX), limit)?;
-    let prompt = conn
-        .prepare_cached("SELECT text FROM prompts WHERE session = ?1")?
-        .query_row([key], |row| row.get(0))
-        .optional()?;
     let partial = live::partial(conn, key)?.and_then(|item| match item.body {
         Body::Assistant(body) => Some((body.text, body.reasoning)),
         Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
@@ -81,10 +77,15 @@ fn read(
         more: page.more,
         skipped: page.skipped,
         partial,
-        prompt,
+        prompt: prompt(conn, key)?,
         values: values(conn, key)?,
         live_elsewhere,
     }))
+}
+
+pub(super) fn prompt(conn: &Connection, key: i64) -> rusqlite::Result<Option<String>> {
+    let mut get = conn.prepare_cached("SELECT text FROM prompts WHERE session = ?1")?;
+    get.query_row([key], |row| row.get(0)).optional()
 }
 
 /// The session's named values; one that is no JSON is left out.

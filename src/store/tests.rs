@@ -5,7 +5,7 @@ mod finding;
 mod resuming;
 
 use super::*;
-use crate::llm::message::{AssistantBody, Body, NoteKind, Origin, Outcome, StopReason, ToolBody, ToolCall};
+use crate::llm::message::{AssistantBody, Body, NoteKind, Origin, StopReason, ToolBody, ToolCall};
 use std::path::Path;
 
 /// Runs a test's futures on this thread.

@@ -116,7 +116,7 @@ fn sessions_are_meant_by_id_start_or_title() {
         assert_eq!(second, Ok(Some("Fix it #2".to_owned())));
         assert_eq!(store.set_title(&id("20260101_080000_bbbbbb"), "Fix it").await, second, "its own name is free");
         let a = Ok(id("20260101_080000_aaaaaa"));
-        for query in ["20260101_080000_aaaaaa", "20260101_080000_a", "Fix it", "fix IT", " Fix it "] {
+        for query in ["20260101_080000_aaaaaa", "20260101_080000_a", "aaaaaa", "Fix it", "fix IT", " Fix it "] {
             assert_eq!(store.resolve(query).await, a, "{query}");
         }
         assert_eq!(store.resolve("202602").await, Ok(id("20260202_080000_cccccc")));

@@ -1,0 +1,260 @@
+//! Sessions from JSONL files: one item a line, one session a file.
+
+use crate::llm::message::{AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall};
+use crate::store::{Imported, NewSession, Store};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Files read before they are written, so that a thousand of them don't stand in memory together.
+const BATCH: usize = 50;
+/// The source that imported sessions name.
+const SOURCE: &str = "import";
+
+/// What a file holds.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub session: String,
+    pub items: Vec<Item>,
+    /// Lines that were left out, with the reason of the first.
+    pub skipped: usize,
+    pub why: Option<String>,
+}
+
+/// Takes the files in. What can't be taken is told and does not keep the others out; then the code is 1.
+pub(super) async fn import(
+    store: &Store,
+    files: &[PathBuf],
+    cwd: &str,
+    json: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> anyhow::Result<i32> {
+    let mut results: Vec<Value> = Vec::new();
+    let (mut taken, mut items, mut failed) = (0, 0, 0);
+    for files in files.chunks(BATCH) {
+        let mut batch = Vec::new();
+        let mut names = Vec::new();
+        for file in files {
+            let now = chrono::Utc::now().timestamp_millis();
+            match read(file, now) {
+                Ok(parsed) => {
+                    if let Some(why) = &parsed.why {
+                        writeln!(err, "{}: left out {} lines: {why}", file.display(), parsed.skipped)?;
+                    }
+                    let started_at = parsed.items.first().map_or(now, |item| item.at);
+                    let id = SessionId(parsed.session);
+                    names.push((file, id.clone()));
+                    let (cwd, source) = (cwd.to_owned(), SOURCE.to_owned());
+                    batch.push((NewSession { id, cwd, model: String::new(), source, started_at }, parsed.items));
+                }
+                Err(why) => {
+                    failed += 1;
+                    writeln!(err, "{}: {why}", file.display())?;
+                    results.push(json!({"file": file.to_string_lossy(), "result": "failed", "why": why}));
+                }
+            }
+        }
+        for ((file, id), outcome) in names.into_iter().zip(store.import(batch).await?) {
+            let (word, count) = match outcome {
+                Imported::New(count) => ("new", count),
+                Imported::Extended(count) => ("extended", count),
+                Imported::Same => {
+                    writeln!(err, "{}: session {id} is there already", file.display())?;
+                    ("same", 0)
+                }
+                Imported::Differs => {
+                    failed += 1;
+                    writeln!(
+                        err,
+                        "{}: another session {id} is there; `hermes sessions delete {id}` makes room for this one",
+                        file.display()
+                    )?;
+                    ("differs", 0)
+                }
+            };
+            taken += usize::from(count > 0);
+            items += count;
+            results.push(json!({"file": file.to_string_lossy(), "session_id": id.0, "result": word, "items": count}));
+        }
+    }
+    store.index().await?;
+    if json {
+        writeln!(out, "{}", json!({"version": 1, "files": results}))?;
+    } else {
+        writeln!(out, "imported {items} items of {taken} sessions")?;
+    }
+    Ok(i32::from(failed > 0))
+}
+
+/// Reads a file; the error says what is wrong with it.
+fn read(file: &Path, now: i64) -> Result<Parsed, String> {
+    let bytes = std::fs::read(file).map_err(|error| format!("can't be read: {}", error.to_string().to_lowercase()))?;
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    parse(&String::from_utf8_lossy(&bytes), &stem, now)
+}
+
+/// Understands the lines of one session. `name` is its id when no line has one, `now` its time when no line has one.
+pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> {
+    let mut parsed = Parsed { session: String::new(), items: Vec::new(), skipped: 0, why: None };
+    let mut times: Vec<Option<i64>> = Vec::new();
+    // Calls of the last answer that have no result yet: id and name.
+    let mut open: Vec<(String, String)> = Vec::new();
+    let mut turn = 0;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let row = match serde_json::from_str::<Value>(line) {
+            Ok(row @ Value::Object(_)) => row,
+            Ok(_) => {
+                skip(&mut parsed, number, "no JSON object");
+                continue;
+            }
+            Err(error) => {
+                skip(&mut parsed, number, &error.to_string());
+                continue;
+            }
+        };
+        if let Some(id) = row["session_id"].as_str().map(clean_id).filter(|id| !id.is_empty()) {
+            if parsed.session.is_empty() {
+                parsed.session = id;
+            } else if parsed.session != id {
+                return Err(format!("line {}: a second session, {id}; a file holds one", number + 1));
+            }
+        }
+        let body = match body(&row, number, &mut open) {
+            Ok(Some(body)) => body,
+            Ok(None) => continue,
+            Err(why) => {
+                skip(&mut parsed, number, &why);
+                continue;
+            }
+        };
+        turn += u32::from(matches!(body, Body::User { .. }));
+        times.push(time(&row["at"]));
+        let id = ItemId(i64::try_from(parsed.items.len()).unwrap_or(i64::MAX).saturating_add(1));
+        parsed.items.push(Item { id, at: 0, turn: turn.max(1), body });
+    }
+    if parsed.items.is_empty() {
+        return Err(parsed.why.unwrap_or_else(|| "holds no items".to_owned()));
+    }
+    if parsed.session.is_empty() {
+        parsed.session = clean_id(name);
+    }
+    if parsed.session.is_empty() {
+        return Err("has no session_id".to_owned());
+    }
+    // An item without a time has that of the one before it.
+    let mut at = times.iter().flatten().next().copied().unwrap_or(now);
+    for (item, time) in parsed.items.iter_mut().zip(times) {
+        at = time.unwrap_or(at);
+        item.at = at;
+    }
+    Ok(parsed)
+}
+
+fn skip(parsed: &mut Parsed, number: usize, why: &str) {
+    parsed.skipped += 1;
+    parsed.why.get_or_insert_with(|| format!("line {}: {why}", number + 1));
+}
+
+/// An id that is one printable word of bounded length.
+fn clean_id(id: &str) -> String {
+    id.trim().chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// What a line says; `None` for lines that are no item of ours.
+fn body(row: &Value, number: usize, open: &mut Vec<(String, String)>) -> Result<Option<Body>, String> {
+    let role = row["role"].as_str().ok_or("no role")?;
+    Ok(match role {
+        "system" | "developer" | "session_meta" => None,
+        "user" => {
+            let (text, images) = content(&row["content"]);
+            Some(Body::User { text, images, context: String::new(), origin: Origin::Person })
+        }
+        "assistant" => {
+            let calls = calls(&row["tool_calls"], number);
+            *open = calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
+            let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
+            let reasoning = row["reasoning"].as_str().unwrap_or_default().to_owned();
+            let text = content(&row["content"]).0;
+            Some(Body::Assistant(AssistantBody { text, reasoning, calls, stop, ..AssistantBody::default() }))
+        }
+        "tool" => {
+            let name = row["tool_name"].as_str().or(row["name"].as_str()).unwrap_or_default();
+            let (call_id, name) = answered(open, row["tool_call_id"].as_str(), name);
+            let content = content(&row["content"]).0;
+            Some(Body::Tool(ToolBody { call_id, name, content, ..ToolBody::default() }))
+        }
+        other => return Err(format!("unknown role `{other}`")),
+    })
+}
+
+/// Which open call a result belongs to: the one of its id, else the first of its name, else the first.
+fn answered(open: &mut Vec<(String, String)>, id: Option<&str>, name: &str) -> (String, String) {
+    let by_id = id.and_then(|id| open.iter().position(|(open, _)| open == id));
+    let by_name = || open.iter().position(|(_, open)| open == name);
+    let first = || (name.is_empty() && !open.is_empty()).then_some(0);
+    match by_id.or_else(by_name).or_else(first) {
+        Some(at) => {
+            let (call, named) = open.remove(at);
+            (call, if name.is_empty() { named } else { name.to_owned() })
+        }
+        None => (id.unwrap_or_default().to_owned(), name.to_owned()),
+    }
+}
+
+/// Calls as the Chat Completions dialect has them, or flat with `args` or `arguments`.
+fn calls(value: &Value, number: usize) -> Vec<ToolCall> {
+    // Some programs keep them as text.
+    let text = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+    let value = text.as_ref().unwrap_or(value);
+    let calls = value.as_array().into_iter().flatten().enumerate().filter_map(|(index, call)| {
+        let inner = if call["function"].is_object() { &call["function"] } else { call };
+        let name = inner["name"].as_str()?.to_owned();
+        let args = if inner["arguments"].is_null() { &inner["args"] } else { &inner["arguments"] };
+        let args = match args {
+            Value::Null => "{}".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let id = call["id"].as_str().map_or_else(|| format!("call_{}_{index}", number + 1), str::to_owned);
+        Some(ToolCall { id, name, args, repaired: false })
+    });
+    calls.collect()
+}
+
+/// Text, and images given as data: a string, or a list of parts; any other value as JSON.
+fn content(value: &Value) -> (String, Vec<Image>) {
+    match value {
+        Value::Null => (String::new(), Vec::new()),
+        Value::String(text) => (text.clone(), Vec::new()),
+        Value::Array(parts) if parts.iter().all(|part| part["type"].is_string()) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+            let images = parts.iter().filter_map(|part| {
+                let url = part["image_url"]["url"].as_str().or(part["image_url"].as_str())?;
+                let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+                Some(Image { media_type: kind.to_owned(), data: data.to_owned() })
+            });
+            (texts.join("\n"), images.collect())
+        }
+        other => (other.to_string(), Vec::new()),
+    }
+}
+
+/// RFC 3339, or seconds since the epoch (milliseconds when they would lie beyond the year 5000), in milliseconds.
+fn time(value: &Value) -> Option<i64> {
+    const BEYOND: f64 = 1e11;
+    match value {
+        Value::String(text) => chrono::DateTime::parse_from_rfc3339(text.trim())
+            .map(|time| time.timestamp_millis())
+            .ok()
+            .or_else(|| text.trim().parse().ok().and_then(|seconds: f64| time(&json!(seconds)))),
+        Value::Number(number) => {
+            let seconds = number.as_f64().filter(|seconds| seconds.is_finite())?;
+            let millis = if seconds.abs() < BEYOND { seconds * 1000.0 } else { seconds };
+            // Rounded: 0.001 has no exact binary form.
+            Some(millis.round() as i64)
+        }
+        _ => None,
+    }
+}
