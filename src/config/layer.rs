@@ -279,8 +279,8 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
             None => return Err(expected()),
         },
         Kind::Mode => match (&node.value, text.map(str::to_lowercase).as_deref()) {
-            (Value::Bool(false), _) | (_, Some("off")) => Json::from("off"),
-            (Value::Bool(true), _) | (_, Some("manual" | "on" | "")) => Json::from("manual"),
+            (Value::Bool(false), _) | (_, Some("off" | "no" | "false")) => Json::from("off"),
+            (Value::Bool(true), _) | (_, Some("manual" | "on" | "yes" | "true" | "")) => Json::from("manual"),
             (_, Some("smart")) => Json::from("smart"),
             _ => return Err(expected()),
         },

@@ -79,7 +79,7 @@ fn approval_modes() {
         ("off", Mode::Off, false),
         ("'off'", Mode::Off, false),
         ("false", Mode::Off, false),
-        ("no", Mode::Manual, true),
+        ("no", Mode::Off, false),
         ("true", Mode::Manual, false),
         ("on", Mode::Manual, false),
         ("yolo", Mode::Manual, true),

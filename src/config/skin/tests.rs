@@ -146,14 +146,14 @@ fn looks_differ_and_stay_the_same() {
 #[test]
 fn a_skin_of_the_python_program_works() {
     let dir = tempfile::tempdir().unwrap();
-    let text = "name: mine\ncolors:\n  banner_border: '#00ff00'\n  ui_accent: '#FF00FF'\n  ui_ok: ''\n  status_bar_bg: '#111111'\n\
+    let text = "name: mine\ncolors:\n  banner_border: '#00ff00'\n  ui_accent: '#FF90FF'\n  ui_ok: ''\n  status_bar_bg: '#111111'\n\
                 spinner:\n  waiting_faces: ['(x)']\n  wings: [['<', '>']]\nbranding:\n  response_label: ' ⚑ Mine '\n  agent_name: Mine\n\
                 tool_prefix: '|'\ntool_emojis: {terminal: '🚀'}\nbanner_logo: |\n  [bold #ff0000]LOGO[/] [x]\n";
     std::fs::write(dir.path().join("mine.yaml"), text).unwrap();
     std::fs::write(dir.path().join("bad.yaml"), "colors: {ui_accent: '#12'}\n").unwrap();
     let dirs = LookDirs { skins: Some(dir.path().into()), themes: None };
     let look = Look::load("mine", "", &dirs, ColorDepth::True).unwrap();
-    assert_eq!(look.theme.text(Role::Accent).fg, Some(Color::Rgb(255, 0, 255)));
+    assert_eq!(look.theme.text(Role::Accent).fg, Some(Color::Rgb(255, 144, 255)));
     assert_eq!((look.skin.glyph.as_str(), look.skin.waiting_faces.len()), ("⚑", 1));
     assert_eq!(look.skin.banner, ["LOGO [x]"]);
     assert_eq!((look.skin.tool_emojis["terminal"].as_str(), look.skin.tool_emojis["patch"].as_str()), ("🚀", "🔧"));

@@ -167,7 +167,8 @@ fn grounds_of(name: &str) -> impl Iterator<Item = &'static str> {
         "border" | "border-focused" => &["base"],
         "added" => &["base", "raised", "overlay", "added-ground", "added-mark"],
         "removed" => &["base", "raised", "overlay", "removed-ground", "removed-mark"],
-        "text" | "soft" | "dim" | "accent" | "match" | "good" | "careful" | "bad" => {
+        "text" => &["base", "raised", "overlay", "status", "selection", "marked"],
+        "soft" | "dim" | "accent" | "match" | "good" | "careful" | "bad" => {
             &["base", "raised", "overlay", "status", "selection"]
         }
         name if name.starts_with("syntax-") => &["base", "raised", "overlay", "added-ground", "removed-ground"],
