@@ -9,6 +9,7 @@ pub mod notices;
 pub mod processes;
 pub mod sidebar;
 pub mod transcript;
+pub mod types;
 
 use crate::agent::event::{Meter, SessionInfo};
 use crate::config::Config;

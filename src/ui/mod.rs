@@ -1,1 +1,96 @@
-//! stub
+//! The view: what the screen shows for a state. Changes nothing but its cache; the layout it returns says what stands where.
+
+mod cache;
+mod cells;
+mod chrome;
+mod composer;
+mod hints;
+mod layout;
+mod live;
+mod modal;
+mod paint;
+mod select;
+mod sidebar;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod transcript;
+
+pub use cache::{Counters, ViewCache};
+
+use crate::app::Model;
+use crate::app::model::layout::{Area, Layout};
+use crate::config::theme::Slot;
+use layout::Mode;
+use paint::Paint;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+/// Draws a state and says what was put where. An unchanged state lays nothing out again.
+pub fn draw(model: &Model, cache: &mut ViewCache, frame: &mut Frame) -> Layout {
+    let area = frame.area();
+    let mut layout = Layout { position: model.transcript.position, ..Layout::default() };
+    if area.is_empty() {
+        return layout;
+    }
+    cache.begin(&model.look);
+    let mut cursor = None;
+    {
+        let mut paint = Paint::new(frame.buffer_mut(), &model.look.theme);
+        paint.tone(area, Slot::Base);
+        let mode = layout::mode(area);
+        if mode == Mode::Tiny {
+            chrome::too_small(&mut paint, area);
+        } else {
+            cursor = screen(model, cache, &mut paint, area, mode, &mut layout);
+        }
+    }
+    if let Some((x, y)) = cursor.filter(|(x, y)| *x < area.right() && *y < area.bottom()) {
+        frame.set_cursor_position((x, y));
+    }
+    cache.end();
+    layout
+}
+
+/// Draws everything and returns where the terminal's cursor belongs.
+fn screen(
+    model: &Model,
+    cache: &mut ViewCache,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    mode: Mode,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let field = composer::measure(model, cache, layout::column(model, area, mode).width);
+    let places = layout::arrange(model, area, mode, field.rows);
+    chrome::title(model, paint, places.title);
+    chrome::strip(model, paint, places.strip);
+    if !places.conversation.is_empty() {
+        layout.panes.push((crate::app::model::Pane::Conversation, to_area(places.conversation)));
+        transcript::draw(model, cache, paint, places.conversation, layout);
+    }
+    let mut cursor = None;
+    if let Some(place) = places.terminal {
+        cursor = terminal::draw(model, paint, place, layout);
+    }
+    chrome::queue(model, paint, places.queue, layout);
+    let caret = composer::draw(model, cache, paint, places.composer, &field, layout);
+    if model.focus == crate::app::model::Pane::Composer {
+        cursor = caret;
+    }
+    chrome::status(model, paint, places.status, mode);
+    if let Some(place) = places.sidebar {
+        sidebar::draw(model, paint, place, mode, layout);
+    }
+    chrome::notices(model, paint, places.notices);
+    composer::completion(model, paint, places.composer, places.conversation);
+    hints::which_key(model, paint, area);
+    if let Some(top) = model.modals.last() {
+        cursor = modal::draw(model, top, cache, paint, area, layout);
+    }
+    cursor
+}
+
+fn to_area(rect: Rect) -> Area {
+    Area { x: rect.x, y: rect.y, width: rect.width, height: rect.height }
+}

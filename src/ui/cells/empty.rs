@@ -1,0 +1,105 @@
+//! The conversation before its first message: who this is, where it stands, what to try.
+
+use crate::app::Model;
+use crate::config::theme::Slot;
+use crate::text::format::plural;
+use crate::text::width::{truncate_middle, width};
+use crate::text::{Role, Span};
+use crate::ui::chrome;
+use crate::ui::paint::{Paint, cells};
+use ratatui::layout::Rect;
+
+/// Three prompts that show what this is good for.
+const TRY: [&str; 3] =
+    ["Explain how this project is built", "Find out why the tests fail, and fix it", "What changed since yesterday?"];
+
+pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+    let skin = &model.look.skin;
+    let banner_width = skin.banner.iter().map(|line| width(line)).max().unwrap_or(0);
+    let tall = usize::from(area.height) >= skin.banner.len() + 13;
+    let banner = !skin.banner.is_empty() && tall && usize::from(area.width) >= banner_width + 6;
+    let facts = facts(model);
+    let body = facts.len() + TRY.len() + 5;
+    let height = body + if banner { skin.banner.len() + 1 } else { 0 };
+    let left = area.x + 4;
+    let right = area.right().saturating_sub(2);
+    let room = right.saturating_sub(left);
+    let mut y = area.y + (usize::from(area.height).saturating_sub(height) / 3) as u16;
+    let mut next = |rows: u16| {
+        let at = y;
+        y = y.saturating_add(rows);
+        (at < area.bottom()).then_some(at)
+    };
+    if banner {
+        for line in &skin.banner {
+            if let Some(at) = next(1) {
+                paint.put(left, at, room, line, paint.role(Role::Accent));
+            }
+        }
+        next(1);
+    }
+    let glyph = if skin.glyph.is_empty() { "☤" } else { &skin.glyph };
+    let name = if skin.agent_name.is_empty() { "Hermes Agent" } else { &skin.agent_name };
+    if let Some(at) = next(1) {
+        paint.put(left.saturating_sub(2), at, 2, glyph, paint.role(Role::Accent));
+        let x = paint.put(left, at, room, name, paint.role(Role::Heading(1)));
+        let welcome = format!("   {}", skin.welcome);
+        paint.fit(x, at, right.saturating_sub(x), &welcome, paint.role(Role::Dim));
+    }
+    next(1);
+    for (label, value) in &facts {
+        let Some(at) = next(1) else { return };
+        paint.put(left, at, 10, label, paint.role(Role::Dim));
+        paint.spans(left + 10, at, room.saturating_sub(10), value);
+    }
+    next(1);
+    if let Some(at) = next(1) {
+        paint.put(left, at, room, "Try", paint.role(Role::Dim));
+    }
+    let symbol = if skin.prompt_symbol.is_empty() { "❯" } else { &skin.prompt_symbol };
+    for prompt in TRY {
+        let Some(at) = next(1) else { return };
+        paint.put(left, at, 2, symbol, paint.slot(Slot::Prompt));
+        paint.fit(left + 2, at, room.saturating_sub(2), prompt, paint.role(Role::Text));
+    }
+    next(1);
+    if let Some(at) = next(1) {
+        let hint = "Type / for commands, @ for files. Ctrl-P shows everything, Ctrl-R past sessions.";
+        paint.fit(left, at, cells(usize::from(room)), hint, paint.role(Role::Dim));
+    }
+}
+
+fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
+    let mut out = Vec::new();
+    let text = |text: String| vec![Span::new(text, Role::Text)];
+    if let Some(session) = &model.session {
+        let model_name = if session.model.is_empty() { "none yet".to_owned() } else { session.model.clone() };
+        let mut value = text(model_name);
+        value.push(Span::new(format!(" · {}", chrome::effort(session.effort)), Role::Dim));
+        out.push(("model", value));
+        let mut value = text(truncate_middle(&session.cwd, 60));
+        if let Some(git) = &model.sidebar.git {
+            value.push(Span::new(format!("  {}", chrome::branch(git)), Role::Dim));
+        }
+        out.push(("folder", value));
+    }
+    let knowledge = &model.sidebar.knowledge;
+    let mut found: Vec<String> = knowledge.context_files.iter().map(|(name, _)| name.clone()).collect();
+    if !knowledge.skills.is_empty() {
+        found.push(plural(knowledge.skills.len() as u64, "skill", "skills"));
+    }
+    if let Some((percent, _)) = &knowledge.notes {
+        found.push(format!("memory {percent} %"));
+    }
+    if !found.is_empty() {
+        out.push(("found", text(found.join(" · "))));
+    }
+    if let Some(tools) = knowledge.unavailable.first() {
+        let value = format!("{}: {}", tools.0, tools.1);
+        out.push(("missing", vec![Span::new(value, Role::Careful)]));
+    }
+    if model.demo {
+        out.push(("demo", vec![Span::new("a scripted model; nothing is sent anywhere", Role::Careful)]));
+    }
+    out
+}

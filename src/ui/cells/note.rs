@@ -1,0 +1,32 @@
+//! Notes for the person, and the line that ends a turn.
+
+use super::{CellRows, Context};
+use crate::llm::message::NoteKind;
+use crate::text::markdown::READING_WIDTH;
+use crate::text::wrap::{Wrap, wrap_into};
+use crate::text::{Ground, Role, Span};
+
+pub fn layout(kind: NoteKind, text: &str, context: &Context<'_>) -> CellRows {
+    let (mark, role, text_role) = match kind {
+        NoteKind::Info => ("·", Role::Dim, Role::Dim),
+        NoteKind::Warning => ("⚠", Role::Careful, Role::Text),
+        NoteKind::Error => ("✗", Role::Bad, Role::Text),
+        NoteKind::Interrupted => ("■", Role::Careful, Role::Dim),
+    };
+    let mut rows = Vec::new();
+    let how = Wrap { width: context.room().min(READING_WIDTH), ..Wrap::default() };
+    for line in text.lines() {
+        wrap_into(&mut rows, &[Span::new(line, text_role)], Ground::Base, &how);
+    }
+    CellRows::new(rows).mark(mark, role)
+}
+
+pub fn turn_end(text: &str, context: &Context<'_>) -> CellRows {
+    if text.is_empty() {
+        return CellRows::new(Vec::new());
+    }
+    let mut rows = Vec::new();
+    let how = Wrap { width: context.room().min(READING_WIDTH), ..Wrap::default() };
+    wrap_into(&mut rows, &[Span::new(text, Role::Dim)], Ground::Base, &how);
+    CellRows::new(rows).mark("─", Role::Rule)
+}

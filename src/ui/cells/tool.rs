@@ -1,0 +1,168 @@
+//! One line a tool call, on a grid: emoji, name, target, result, time. Opened, its output and diffs; failures open a little
+//! by themselves.
+
+use super::{CellRows, Context};
+use crate::app::model::transcript::{ToolCell, ToolState};
+use crate::llm::message::Outcome;
+use crate::text::width::{pad, truncate_end, truncate_middle, width};
+use crate::text::wrap::{Wrap, wrap_into};
+use crate::text::{Ground, Line, Role, Row, Span, ansi, diff, format, highlight};
+
+/// Cells of the time, which a running clock needs too: `⠹ 59 m 59 s`.
+pub const TIME: usize = 12;
+/// Columns on the right: a space, the fold mark, the margin.
+pub const AFTER_TIME: usize = 4;
+/// Cells of names on a wide screen: `search_files`.
+const NAME: usize = 12;
+/// From this width on names stand in a column.
+const ROOMY: usize = 72;
+/// Lines of output shown when opened.
+const OPEN_LINES: usize = 400;
+/// Lines at the start and the end of a failed call's output.
+const FAILED_HEAD: usize = 3;
+const FAILED_TAIL: usize = 7;
+
+pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
+    let mut rows = vec![head(tool, context)];
+    if context.expanded {
+        opened(tool, context, &mut rows);
+    } else if tool.state == ToolState::Done(Outcome::Failed) {
+        excerpt(&tool.output, context, &mut rows);
+    }
+    let mut out = CellRows::new(rows);
+    out.indent = 0;
+    out
+}
+
+/// Whether there is anything to open.
+pub fn can_open(tool: &ToolCell) -> bool {
+    !tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty()
+}
+
+fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
+    let emoji = context.look.skin.tool_emojis.get(&tool.name).unwrap_or(&tool.emoji);
+    let emoji = if emoji.is_empty() { "⚡" } else { emoji };
+    let roomy = context.width >= ROOMY;
+    let name_cells = if roomy { NAME } else { width(&tool.name).min(10) };
+    let mut spans = vec![
+        Span::new(" ".repeat(usize::from(super::MARK)), Role::Text),
+        Span::new(pad(emoji, 3), Role::Text),
+        Span::new(pad(&tool.name, name_cells + 1), Role::Dim),
+    ];
+    let from = usize::from(super::MARK) + 3 + name_cells + 1;
+    let time_cells = if roomy { TIME } else { TIME - 2 };
+    let result_end = context.width.saturating_sub(AFTER_TIME + time_cells);
+    let room = result_end.saturating_sub(from);
+    let (result, role) = result(tool);
+    let result = truncate_end(&result, (room * 2 / 5).clamp(6, 40).min(room));
+    let target_room = room.saturating_sub(width(&result) + 2);
+    let target = fit_target(&tool.target, target_room);
+    let used = width(&target);
+    spans.push(Span::new(target, Role::Strong));
+    let gap = room.saturating_sub(used + width(&result));
+    spans.push(Span::new(" ".repeat(gap), Role::Text));
+    spans.push(Span::new(result, role));
+    let time = tool.duration_ms.map(format::elapsed).unwrap_or_default();
+    spans.push(Span::new(format!("{time:>time_cells$}"), Role::Dim));
+    let fold = match (can_open(tool), context.expanded) {
+        (false, _) => " ",
+        (true, false) => "▸",
+        (true, true) => "▾",
+    };
+    spans.push(Span::new(format!(" {fold}"), Role::Dim));
+    Row { line: Line { spans, ground: Ground::Base }, lead: super::MARK, ..Row::default() }
+}
+
+/// Paths are cut in the middle, everything else at the end; line breaks of commands show as one space.
+fn fit_target(target: &str, cells: usize) -> String {
+    let line: String = target.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    let clean: String = crate::text::visible::visible(&line).text;
+    let is_path = !clean.contains(' ') && clean.contains('/');
+    if is_path { truncate_middle(&clean, cells) } else { truncate_end(&clean, cells) }
+}
+
+/// The short result and its role; words as well as colours tell the state.
+fn result(tool: &ToolCell) -> (String, Role) {
+    let or = |word: &str| if tool.summary.is_empty() { word.to_owned() } else { tool.summary.clone() };
+    let (text, role) = match tool.state {
+        ToolState::Proposed => ("waiting".to_owned(), Role::Dim),
+        ToolState::Asking => ("⚠ waits for your answer".to_owned(), Role::Careful),
+        ToolState::Running => (tool.progress.clone(), Role::Dim),
+        ToolState::Done(Outcome::Ok) => (tool.summary.clone(), Role::Text),
+        ToolState::Done(Outcome::Failed) => (format!("✗ {}", or("failed")), Role::Bad),
+        ToolState::Done(Outcome::Denied) => (format!("⊘ {}", or("denied")), Role::Careful),
+        ToolState::Done(Outcome::Refused) => (format!("⊘ {}", or("refused")), Role::Bad),
+        ToolState::Done(Outcome::Interrupted) => (format!("■ {}", or("stopped")), Role::Careful),
+    };
+    if tool.repaired { (format!("{text} · repaired"), role) } else { (text, role) }
+}
+
+fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
+    let indent = Span::new(" ".repeat(usize::from(super::TEXT)), Role::Text);
+    let body = context.room();
+    if !tool.approval.is_empty() {
+        let rest = [indent.clone()];
+        let how = Wrap { width: body + usize::from(super::TEXT), first: &rest, rest: &rest, verbatim: false };
+        wrap_into(rows, &[Span::new(tool.approval.clone(), Role::Dim)], Ground::Base, &how);
+    }
+    for change in &tool.diffs {
+        if tool.diffs.len() > 1 {
+            let spans = vec![
+                indent.clone(),
+                Span::new(truncate_middle(&change.path, body.saturating_sub(12)), Role::Strong),
+                Span::new(format!("  +{} −{}", change.added, change.removed), Role::Dim),
+            ];
+            rows.push(Row::ornament(Line { spans, ground: Ground::Raised }));
+        }
+        let language = highlight::language_of(&change.path);
+        let lines = diff::render(&change.unified, language, body, diff::FOLDED_LINES, context.code);
+        rows.extend(lines.into_iter().map(|row| shift(row, &indent)));
+    }
+    if tool.diffs.is_empty() && !tool.output.is_empty() {
+        let lines = ansi::lines(&tool.output);
+        let more = lines.len().saturating_sub(OPEN_LINES);
+        for line in lines.iter().take(OPEN_LINES) {
+            output(rows, line, body);
+        }
+        if more > 0 {
+            rows.push(marker(format!("… {more} more lines")));
+        }
+    }
+}
+
+fn excerpt(text: &str, context: &Context<'_>, rows: &mut Vec<Row>) {
+    let body = context.room();
+    let lines: Vec<Line> = ansi::lines(text.trim_end());
+    if text.trim().is_empty() {
+        return;
+    }
+    let hidden = lines.len().saturating_sub(FAILED_HEAD + FAILED_TAIL);
+    for (index, line) in lines.iter().enumerate() {
+        // One hidden line takes as much room as saying so.
+        let inside = index >= FAILED_HEAD && index < FAILED_HEAD + hidden;
+        if hidden > 1 && inside {
+            if index == FAILED_HEAD {
+                rows.push(marker(format!("… {hidden} more lines")));
+            }
+            continue;
+        }
+        output(rows, line, body);
+    }
+}
+
+fn output(rows: &mut Vec<Row>, line: &Line, body: usize) {
+    let first = [Span::new(" ".repeat(usize::from(super::TEXT) + 2), Role::Text)];
+    let how = Wrap { width: body + usize::from(super::TEXT), first: &first, rest: &first, verbatim: true };
+    wrap_into(rows, &line.spans, Ground::Raised, &how);
+}
+
+fn marker(text: String) -> Row {
+    let spans = vec![Span::new(" ".repeat(usize::from(super::TEXT) + 2), Role::Text), Span::new(text, Role::Dim)];
+    Row::ornament(Line { spans, ground: Ground::Raised })
+}
+
+fn shift(mut row: Row, indent: &Span) -> Row {
+    row.lead += super::TEXT;
+    row.line.spans.insert(0, indent.clone());
+    row
+}

@@ -1,0 +1,238 @@
+//! The rows around the panes: title, strip, queue, notices, status, and the card for a screen that is too small.
+
+use super::layout::{self, Mode, SMALLEST};
+use super::live;
+use super::paint::{Paint, cells, inset, row};
+use super::{hints, to_area};
+use crate::app::Model;
+use crate::app::model::approvals::Entry;
+use crate::app::model::layout::Layout;
+use crate::app::model::sidebar::Git;
+use crate::app::model::types::{Effort, Level, ProcessState, TodoStatus};
+use crate::app::model::{Pane, TurnStatus};
+use crate::config::theme::Slot;
+use crate::policy::Mode as Approvals;
+use crate::text::format;
+use crate::text::width::{truncate_middle, width};
+use crate::text::{Role, Span};
+use ratatui::layout::Rect;
+
+/// The word for an effort.
+pub fn effort(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None => "no thinking",
+        Effort::Minimal => "minimal",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::XHigh => "xhigh",
+    }
+}
+
+/// `(main ✱3)`.
+pub fn branch(git: &Git) -> String {
+    if git.dirty == 0 { format!("({})", git.branch) } else { format!("({} ✱{})", git.branch, git.dirty) }
+}
+
+/// Name, title, model and folder.
+pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let glyph = if model.look.skin.glyph.is_empty() { "☤" } else { &model.look.skin.glyph };
+    let mut x = paint.put(area.x + 2, area.y, 2, glyph, paint.role(Role::Accent));
+    x = paint.put(x + 1, area.y, 8, "Hermes", paint.slot(Slot::Title));
+    let mut end = area.right().saturating_sub(2);
+    if let Some(session) = &model.session {
+        let git = model.sidebar.git.as_ref().map(|git| format!(" {}", branch(git))).unwrap_or_default();
+        let room = usize::from(area.width / 3).saturating_sub(width(&git));
+        let folder = format!("{}{git}", truncate_middle(&session.cwd, room));
+        end = paint.right(end, area.y, &folder, paint.slot(Slot::StatusDim)).saturating_sub(3);
+        let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
+        if !name.is_empty() && end > x + 20 {
+            let level = format!(" · {}", effort(session.effort));
+            end = paint.right(end, area.y, &level, paint.slot(Slot::StatusDim));
+            let name = truncate_middle(name, usize::from(end.saturating_sub(x + 4)).min(40));
+            end = paint.right(end, area.y, &name, paint.role(Role::Text)).saturating_sub(3);
+        }
+        if let Some(text) = session.title.as_deref() {
+            paint.fit(x + 2, area.y, end.saturating_sub(x + 2), text, paint.role(Role::Text));
+        }
+    }
+}
+
+/// The sidebar in one line, for screens without room for it.
+pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let mut parts: Vec<Span> = Vec::new();
+    let plan = &model.sidebar.plan;
+    if !plan.is_empty() {
+        let done = plan.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
+        let now = plan.iter().find(|todo| todo.status == TodoStatus::InProgress).map_or("plan", |todo| &todo.content);
+        let now = crate::text::width::truncate_end(now, usize::from(area.width / 3));
+        parts.push(Span::new(format!("▸ {now} {done}/{}", plan.len()), Role::Text));
+    }
+    parts.push(Span::new(context(model).0, Role::Dim));
+    let running = model.processes.rows.iter().filter(|row| row.state == ProcessState::Running).count();
+    let asking = model.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
+    if running > 0 {
+        parts.push(Span::new(format!("● {running}"), Role::Good));
+    }
+    if asking > 0 {
+        parts.push(Span::new(format!("⌨ {asking}"), Role::Careful));
+    }
+    if !model.sidebar.files.is_empty() {
+        parts.push(Span::new(format!("M {}", model.sidebar.files.len()), Role::Dim));
+    }
+    if let Some((percent, _)) = &model.sidebar.knowledge.notes {
+        parts.push(Span::new(format!("memory {percent} %"), Role::Dim));
+    }
+    let mut spans = Vec::with_capacity(parts.len() * 2);
+    for part in parts {
+        if !spans.is_empty() {
+            spans.push(Span::new(" · ", Role::Dim));
+        }
+        spans.push(part);
+    }
+    paint.spans(area.x + 4, area.y, area.width.saturating_sub(6), &spans);
+}
+
+/// Fill of the window in words, and in percent where the window is known.
+pub fn context(model: &Model) -> (String, Option<u64>) {
+    let meter = &model.meter;
+    match meter.window.filter(|window| *window > 0) {
+        Some(window) => {
+            let percent = (meter.context * 100 / window).min(999);
+            (format!("{percent} %"), Some(percent))
+        }
+        None => (format!("{} / ?", format::tokens(meter.context as i64)), None),
+    }
+}
+
+/// Prompts that wait.
+pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+    if area.is_empty() {
+        return;
+    }
+    layout.panes.push((Pane::Queue, to_area(area)));
+    let focused = model.focus == Pane::Queue;
+    for (index, prompt) in model.queue.iter().take(usize::from(area.height)).enumerate() {
+        let place = row(area, index as u16);
+        let label = if index == 0 { format!("queued {} ", model.queue.len()) } else { String::new() };
+        let x = place.x + 2;
+        paint.put(x, place.y, 11, &label, paint.role(Role::Dim));
+        let mut end = place.right().saturating_sub(3);
+        if index == 0 {
+            let keys = if focused { "e edit · s steer · x drop" } else { "Ctrl-X q" };
+            end = paint.right(end, place.y, keys, paint.role(Role::Dim)).saturating_sub(2);
+        }
+        let line: String = prompt.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let role = if focused { Role::Accent } else { Role::Text };
+        paint.fit(x + 11, place.y, end.saturating_sub(x + 11), &line, paint.role(role));
+    }
+}
+
+/// Short messages, newest last; glyph, word and colour say how grave.
+pub fn notices(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+    let count = usize::from(area.height);
+    let skip = model.notices.shown.len().saturating_sub(count);
+    for (index, notice) in model.notices.shown.iter().skip(skip).enumerate() {
+        let place = inset(row(area, index as u16), 2, 2);
+        let (mark, role) = match notice.level {
+            Level::Info => ("· ", Role::Accent),
+            Level::Warning => ("⚠ warning  ", Role::Careful),
+            Level::Error => ("✗ error  ", Role::Bad),
+        };
+        let text: String = notice.text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let wanted = cells(width(mark) + width(&text) + 2).min(place.width);
+        let place = Rect { width: wanted, ..place };
+        paint.clear(place, Slot::Overlay);
+        let x = paint.put(place.x + 1, place.y, place.width, mark, paint.role(role));
+        paint.fit(x, place.y, place.right().saturating_sub(x + 1), &text, paint.role(Role::Text));
+    }
+}
+
+/// Mode, backend, times, what runs, and keys that work here.
+pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
+    if area.is_empty() {
+        return;
+    }
+    paint.tone(area, Slot::StatusBar);
+    let end = area.right().saturating_sub(2);
+    let approvals = model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
+    let (word, badge) = match approvals {
+        Approvals::Manual => (" ask ", Slot::BadgeGood),
+        Approvals::Smart => (" auto ", Slot::BadgeCareful),
+        Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
+    };
+    let mut x = paint.put(area.x + 2, area.y, end, word, paint.slot(badge));
+    let dim = paint.slot(Slot::StatusDim);
+    let strong = paint.slot(Slot::StatusStrong);
+    let mut part = |paint: &mut Paint<'_>, text: &str, style| {
+        if x + cells(width(text)) + 2 < end {
+            x = paint.put(x + 2, area.y, end.saturating_sub(x + 2), text, style);
+        }
+    };
+    if mode != Mode::Narrow {
+        part(paint, &model.config.terminal.backend, dim);
+    }
+    if model.demo {
+        part(paint, "demo", strong);
+    }
+    if let TurnStatus::Running(running) = &model.turn {
+        let step = format::clock(live::since(model.now, running.step_started_at));
+        let turn = format::clock(live::since(model.now, running.started_at));
+        let text = if running.step > 1 { format!("⏱ {step} / {turn}") } else { format!("⏱ {turn}") };
+        part(paint, &text, strong);
+    }
+    let live = model.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();
+    if live > 0 {
+        part(paint, &format!("▶ {live}"), strong);
+    }
+    let asked = model.approvals.entries.len();
+    if asked > 0 && model.modals.is_empty() {
+        let kind = match model.approvals.entries.first() {
+            Some(Entry::Approval(_)) => "to approve",
+            _ => "to answer",
+        };
+        part(paint, &format!("⚠ {asked} {kind} (F4)"), paint.role(Role::Careful));
+    }
+    if !model.mouse_captured {
+        part(paint, "mouse released", strong);
+    }
+    let from = x + 3;
+    let mut at = end;
+    for (key, word) in hints::footer(model).into_iter().rev() {
+        let wanted = cells(width(key) + 1 + width(word));
+        if at < from + wanted {
+            // Keys at the front matter most: drop from the back, keep looking for one that fits.
+            continue;
+        }
+        let start = at - wanted;
+        let next = paint.put(start, area.y, wanted, key, strong);
+        paint.put(next + 1, area.y, wanted, word, dim);
+        at = start.saturating_sub(2);
+    }
+    let _ = layout::is_running;
+}
+
+/// Says that the screen is too small, on whatever there is.
+pub fn too_small(paint: &mut Paint<'_>, area: Rect) {
+    let lines = [
+        "Too small".to_owned(),
+        format!("{}×{} of {}×{}", area.width, area.height, SMALLEST.0, SMALLEST.1),
+        "nothing is lost".to_owned(),
+    ];
+    let top = area.y + area.height.saturating_sub(lines.len() as u16) / 2;
+    for (index, text) in lines.iter().enumerate() {
+        let y = top + index as u16;
+        if y >= area.bottom() {
+            break;
+        }
+        let x = area.x + area.width.saturating_sub(cells(width(text))) / 2;
+        let role = if index == 0 { Role::Strong } else { Role::Dim };
+        paint.fit(x, y, area.right().saturating_sub(x), text, paint.role(role));
+    }
+}

@@ -1,0 +1,134 @@
+//! Where the panes stand: wide, medium, narrow, tiny.
+
+use crate::app::Model;
+use crate::app::model::Pane;
+use crate::app::model::TurnStatus;
+use ratatui::layout::Rect;
+
+/// Smaller screens get a card that says so.
+pub const SMALLEST: (u16, u16) = (40, 12);
+
+/// How much the screen has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The sidebar stands beside the conversation.
+    Wide,
+    /// The sidebar folds into a line.
+    Medium,
+    /// Conversation and composer.
+    Narrow,
+    /// Nothing usable.
+    Tiny,
+}
+
+/// The places of a frame. Empty rectangles are not drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    pub title: Rect,
+    pub strip: Rect,
+    pub conversation: Rect,
+    pub terminal: Option<Rect>,
+    pub queue: Rect,
+    pub notices: Rect,
+    pub composer: Rect,
+    pub status: Rect,
+    pub sidebar: Option<Rect>,
+}
+
+/// What fits.
+pub fn mode(area: Rect) -> Mode {
+    match (area.width, area.height) {
+        (width, height) if width < SMALLEST.0 || height < SMALLEST.1 => Mode::Tiny,
+        (width, height) if width < 80 || height < 20 => Mode::Narrow,
+        (width, _) if width < 120 => Mode::Medium,
+        _ => Mode::Wide,
+    }
+}
+
+/// Columns of the sidebar beside the conversation.
+fn sidebar_width(area: Rect) -> u16 {
+    (area.width / 4).clamp(30, 40)
+}
+
+/// The column of the conversation.
+pub fn column(model: &Model, area: Rect, mode: Mode) -> Rect {
+    let beside = mode == Mode::Wide && model.sidebar.shown != Some(false);
+    Rect { width: if beside { area.width - sidebar_width(area) } else { area.width }, ..area }
+}
+
+/// Stacks the panes; `field` is the number of text rows of the composer.
+pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
+    let column = column(model, area, mode);
+    let mut places = Places::default();
+    let (mut top, mut bottom) = (area.y, area.bottom());
+    if mode != Mode::Narrow {
+        places.title = Rect { height: 1, ..area };
+        top += 1;
+    }
+    if mode == Mode::Medium {
+        places.strip = Rect { y: top, height: 1, ..area };
+        top += 1;
+    }
+    if area.height >= 28 {
+        top += 1;
+    }
+    bottom -= 1;
+    places.status = Rect { y: bottom, height: 1, ..area };
+    let padding = if area.height >= 28 { 2 } else { 0 };
+    let height = (field + padding).min(bottom.saturating_sub(top) / 2).max(1);
+    bottom -= height;
+    places.composer = Rect { y: bottom, height, ..column };
+    if let Mode::Wide | Mode::Medium = mode {
+        // Air over the composer, which the strip of queued prompts may take.
+        bottom -= 1;
+    }
+    let waiting = match model.queue.len() as u16 {
+        0 => 0,
+        many if model.focus == Pane::Queue => many.min(4),
+        _ => 1,
+    };
+    let waiting = waiting.min(bottom.saturating_sub(top) / 3);
+    if waiting > 0 {
+        bottom = if mode == Mode::Narrow { bottom } else { bottom + 1 } - waiting;
+        places.queue = Rect { y: bottom, height: waiting, ..column };
+    }
+    let body = bottom.saturating_sub(top);
+    places.conversation = Rect { y: top, height: body, ..column };
+    if model.processes.pane.open {
+        let share = if model.processes.pane.height == 0 { 33 } else { model.processes.pane.height.clamp(10, 90) };
+        let wanted = (u32::from(body) * u32::from(share) / 100) as u16;
+        if mode == Mode::Narrow && body < 16 {
+            // No room for both: the focused one.
+            if model.focus == Pane::Terminal {
+                places.terminal = Some(places.conversation);
+                places.conversation.height = 0;
+            }
+        } else if body >= 9 {
+            let height = wanted.clamp(4, body - 5);
+            places.conversation.height = body - height;
+            places.terminal = Some(Rect { y: bottom - height, height, ..column });
+        }
+    }
+    let rows = (model.notices.shown.len() as u16).min(3).min(bottom.saturating_sub(top));
+    places.notices = Rect { y: bottom - rows, height: rows, ..column };
+    let sidebar = match (mode, model.sidebar.shown) {
+        (Mode::Wide, Some(true) | None) => {
+            let width = area.width - column.width;
+            Some(Rect { x: column.right(), y: area.y + 1, width, height: area.height.saturating_sub(2) })
+        }
+        (Mode::Medium | Mode::Narrow, Some(true)) => {
+            let width = 38.min(area.width.saturating_sub(2));
+            let y = places.title.height + places.strip.height;
+            let height = area.height.saturating_sub(y + 1);
+            Some(Rect { x: area.right() - width, y: area.y + y, width, height })
+        }
+        _ => None,
+    };
+    places.sidebar = sidebar;
+    places
+}
+
+/// Whether a turn runs.
+pub fn is_running(model: &Model) -> bool {
+    matches!(model.turn, TurnStatus::Running(_))
+}

@@ -1,0 +1,68 @@
+//! What moves: spinners, clocks and the line that says what the model is doing. Time is in the state.
+
+use crate::app::Model;
+use crate::app::model::TurnStatus;
+use crate::app::model::transcript::CellKind;
+use crate::text::format;
+use crate::text::{Role, Span};
+
+/// Ten frames a second, each one cell wide.
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// Milliseconds of a frame.
+const FRAME: i64 = 100;
+
+/// The spinner at a time in milliseconds.
+pub fn spinner(now: i64) -> &'static str {
+    let index = (now / FRAME).rem_euclid(FRAMES.len() as i64) as usize;
+    FRAMES.get(index).copied().unwrap_or("⠋")
+}
+
+/// Milliseconds from `start` to now, never negative.
+pub fn since(now: i64, start: i64) -> u64 {
+    now.saturating_sub(start).max(0) as u64
+}
+
+/// What the running turn does now, for the row under the conversation; `None` when idle.
+pub fn activity(model: &Model) -> Option<Vec<Span>> {
+    let TurnStatus::Running(running) = &model.turn else { return None };
+    let clock = format::clock(since(model.now, running.started_at));
+    let dim = |text: String| Span::new(text, Role::Dim);
+    if let Some(retry) = &running.retry {
+        let left = format::clock(since(retry.until, model.now).div_ceil(1000) * 1000);
+        return Some(vec![
+            Span::new(format!("retrying in {left}  "), Role::Careful),
+            dim(format!("try {} of {} · {}", retry.attempt, retry.of, retry.reason)),
+        ]);
+    }
+    if running.stopping {
+        return Some(vec![Span::new("stopping…  ", Role::Careful), dim(clock)]);
+    }
+    if let Some((_, name, bytes)) = running.calls.last() {
+        let size = format::bytes(*bytes as u64);
+        return Some(vec![Span::new(format!("writing {name}…  "), Role::Accent), dim(format!("{size} · {clock}"))]);
+    }
+    let skin = &model.look.skin;
+    let turn = running.turn as usize + running.step as usize;
+    let streams = model.transcript.cells.last().filter(|cell| !cell.finished).map(|cell| &cell.kind);
+    let (faces, verb) = match streams {
+        Some(CellKind::Assistant { .. }) => (&skin.thinking_faces, "writing"),
+        Some(CellKind::Tool(_)) => (&skin.waiting_faces, "working"),
+        Some(CellKind::Reasoning { .. }) => {
+            (&skin.thinking_faces, pick(&skin.thinking_verbs, turn).unwrap_or("thinking"))
+        }
+        _ => (&skin.waiting_faces, pick(&skin.thinking_verbs, turn).unwrap_or("thinking")),
+    };
+    let mut spans = Vec::with_capacity(3);
+    if let Some(face) = pick(faces, turn) {
+        spans.push(Span::new(format!("{face} "), Role::Accent));
+    }
+    spans.push(Span::new(format!("{verb}…  "), Role::Text));
+    spans.push(dim(clock));
+    Some(spans)
+}
+
+/// One of a skin's words, the same for all of a step.
+fn pick(words: &[String], turn: usize) -> Option<&str> {
+    // A stride that visits all of any short list.
+    words.get((turn * 7) % words.len().max(1)).map(String::as_str)
+}

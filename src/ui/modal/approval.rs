@@ -1,0 +1,258 @@
+//! The answer to a dangerous command: what it would run, why it is asked, what it would touch, and the choices.
+
+use super::{Frame, command, field};
+use crate::app::Model;
+use crate::app::model::approvals::Entry;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage};
+use crate::config::theme::Slot;
+use crate::policy::{Approval, Intent, Target, Verdict};
+use crate::text::visible::visible;
+use crate::text::width::{pad, truncate_end, truncate_middle, width};
+use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Ground, Line, Role, Span, diff, format, highlight};
+use crate::ui::paint::{Paint, cells, row};
+use ratatui::layout::Rect;
+
+/// Cells of content at most.
+const WIDEST: u16 = 100;
+/// Choices in the order of the grid, two columns, top down.
+const CHOICES: [(ApprovalChoice, &str); 5] = [
+    (ApprovalChoice::Deny, "d"),
+    (ApprovalChoice::Edit, "e"),
+    (ApprovalChoice::Once, "y"),
+    (ApprovalChoice::Session, "s"),
+    (ApprovalChoice::Always, "a"),
+];
+/// How many of them stand in the left column.
+const LEFT: usize = 2;
+
+pub fn draw(
+    model: &Model,
+    state: &ApprovalModal,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let approval = model.approvals.entries.iter().find_map(|entry| match entry {
+        Entry::Approval(approval) if approval.id == state.id => Some(&**approval),
+        _ => None,
+    })?;
+    let columns = WIDEST.min(area.width.saturating_sub(10)).max(area.width.min(24).saturating_sub(6));
+    let room = usize::from(columns);
+    let body = body(model, approval, room);
+    let below = below(model, approval, state, room);
+    let number = model
+        .approvals
+        .entries
+        .iter()
+        .position(|entry| matches!(entry, Entry::Approval(found) if found.id == state.id));
+    let count = model.approvals.entries.len();
+    let note =
+        if count > 1 { format!("{} of {count} in the inbox", number.map_or(1, |at| at + 1)) } else { String::new() };
+    let inert = state.inert_until > model.now;
+    let foot = if inert { "answers after a quiet moment" } else { "Esc keeps it in the inbox" };
+    let title = match &approval.intent {
+        Intent::Command { background: true, .. } => "⚠ Approve a background command",
+        Intent::Command { .. } => "⚠ Approve a command",
+        Intent::Edit(edits) if edits.iter().any(|edit| edit.removes) => "⚠ Approve removing files",
+        Intent::Edit(_) => "⚠ Approve an edit",
+        Intent::Input { .. } => "⚠ Approve typing into a program",
+        Intent::Read(_) => "⚠ Approve reading",
+        Intent::Talk => "⚠ Approve",
+    };
+    let frame = Frame { title, title_role: Role::Careful, note: &note, foot };
+    let rows = cells(body.len() + below.len());
+    let place = frame.draw(paint, area, columns, rows);
+    // The choices always show; what is to be read scrolls, and says how much is hidden.
+    let fixed = cells(below.len()).min(place.height.saturating_sub(1));
+    let window = place.height - fixed;
+    let most = body.len().saturating_sub(usize::from(window));
+    let skip = usize::from(state.scroll).min(most);
+    for (index, line) in body.iter().skip(skip).take(usize::from(window)).enumerate() {
+        paint.line(row(place, index as u16), &line.line);
+    }
+    if most > 0 && window > 0 {
+        let left = most - skip;
+        let text = if left > 0 { format!(" ↓ {left} more rows (PgDn) ") } else { " ↑ all read ".to_owned() };
+        let style = paint.slot(Slot::Overlay).patch(paint.role(Role::Careful));
+        paint.right(place.right() + 2, place.y + window.saturating_sub(1), &text, style);
+    }
+    let mut caret = None;
+    let base = Rect { y: place.y + window, height: fixed, ..place };
+    for (index, part) in below.iter().take(usize::from(fixed)).enumerate() {
+        let line = row(base, index as u16);
+        match part {
+            Part::Line(text) => paint.line(line, text),
+            Part::Field(prompt, text) => caret = field(paint, line, prompt, text, text.chars().count()),
+            Part::Choices(choices) => {
+                let half = if choices.len() > 1 { line.width / 2 } else { line.width };
+                for (at, choice) in choices.iter().enumerate() {
+                    if let Some((index, label)) = choice {
+                        let place = Rect { x: line.x + half * at as u16, width: half, ..line };
+                        draw_choice(state, inert, paint, place, *index, label, layout);
+                    }
+                }
+            }
+        }
+    }
+    caret
+}
+
+fn draw_choice(
+    state: &ApprovalModal,
+    inert: bool,
+    paint: &mut Paint<'_>,
+    place: Rect,
+    index: usize,
+    label: &str,
+    layout: &mut Layout,
+) {
+    let Some((choice, key)) = CHOICES.get(index) else { return };
+    let chosen = *choice == state.selected;
+    let place = Rect { width: place.width.saturating_sub(1), ..place };
+    if chosen {
+        paint.tone(place, Slot::Selection);
+        paint.put(place.x, place.y, 2, "▸", paint.slot(Slot::Prompt));
+    }
+    let role = match (inert, chosen) {
+        (true, _) => Role::Dim,
+        (false, true) => Role::Strong,
+        (false, false) => Role::Text,
+    };
+    paint.fit(place.x + 2, place.y, place.width.saturating_sub(5), label, paint.role(role));
+    paint.right(place.right().saturating_sub(1), place.y, key, paint.role(Role::Accent));
+    let hit = Area { x: place.x, y: place.y, width: place.width, height: 1 };
+    layout.targets.push((hit, Hit::ModalRow(index)));
+}
+
+/// What is to be read.
+fn body(model: &Model, approval: &Approval, room: usize) -> Vec<Row> {
+    let mut rows = vec![Row::blank()];
+    let reasons = approval.verdict.reasons();
+    let mut place = String::new();
+    match &approval.intent {
+        Intent::Command { line, cwd, .. } => {
+            rows.extend(command::rows(line, reasons, room));
+            place = format!("in {} · {}", cwd.display(), model.config.terminal.backend);
+        }
+        Intent::Input { process, text } => {
+            rows.extend(command::rows(text, reasons, room));
+            place = format!("into {process}");
+        }
+        Intent::Edit(edits) => {
+            for edit in edits {
+                let path = edit.path.display().to_string();
+                let word = if edit.removes { "removes " } else { "writes " };
+                let mut spans = vec![Span::new(word, if edit.removes { Role::Bad } else { Role::Dim })];
+                spans.push(Span::new(truncate_middle(&visible(&path).text, room.saturating_sub(9)), Role::Strong));
+                rows.push(Row { line: Line { spans, ground: Ground::Base }, ..Row::default() });
+                let mut code = highlight::Highlighter::default();
+                rows.extend(diff::render(&edit.diff, "", room, usize::MAX, &mut code));
+            }
+            rows.extend(command::rows("", reasons, room).into_iter().skip(1));
+        }
+        Intent::Read(path) => {
+            rows.extend(command::rows(&path.display().to_string(), reasons, room));
+        }
+        Intent::Talk => rows.extend(command::rows("", reasons, room).into_iter().skip(1)),
+    }
+    let asked = [place, if approval.asker.is_empty() { String::new() } else { format!("asked by {}", approval.asker) }];
+    let asked: Vec<String> = asked.into_iter().filter(|part| !part.is_empty()).collect();
+    if !asked.is_empty() {
+        rows.push(Row::blank());
+        let text = visible(&asked.join(" · ")).text.replace('\n', " ");
+        wrap_into(&mut rows, &[Span::new(text, Role::Dim)], Ground::Base, &Wrap { width: room, ..Wrap::default() });
+    }
+    if !approval.targets.is_empty() {
+        rows.push(Row::blank());
+        rows.push(Row::ornament(Line::plain("What it would touch", Role::Strong)));
+        rows.extend(targets(&approval.targets, room));
+    }
+    rows.push(Row::blank());
+    rows
+}
+
+/// Name, files, size and note in columns; narrow screens put the note below.
+fn targets(targets: &[Target], room: usize) -> Vec<Row> {
+    let name = targets.iter().map(|target| width(&target.name)).max().unwrap_or(0).min(room / 3).max(8);
+    let mut rows = Vec::new();
+    for target in targets {
+        let more = if target.at_least { "≥ " } else { "" };
+        let files = target.files.map(|count| format!("{more}{}", format::plural(count, "file", "files")));
+        let bytes = target.bytes.map(|count| format!("{more}{}", format::bytes(count)));
+        let spans = [
+            Span::new(pad(&truncate_middle(&visible(&target.name).text, name), name + 2), Role::Text),
+            Span::new(format!("{:>14}", files.unwrap_or_default()), Role::Text),
+            Span::new(format!("{:>10}   ", bytes.unwrap_or_default()), Role::Text),
+            Span::new(visible(&target.note).text.replace('\n', " "), Role::Dim),
+        ];
+        let rest = [Span::new("    ", Role::Text)];
+        let first = [Span::new("  ", Role::Text)];
+        wrap_into(&mut rows, &spans, Ground::Base, &Wrap { width: room, first: &first, rest: &rest, verbatim: false });
+    }
+    rows
+}
+
+/// What is below the text: choices, or the field of a stage.
+enum Part {
+    Line(Line),
+    Field(String, String),
+    /// Index into the choices and label, for each column.
+    Choices(Vec<Option<(usize, String)>>),
+}
+
+fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
+    let line = |text: &str, role| Part::Line(Line::plain(text, role));
+    match &state.stage {
+        ApprovalStage::Reason(text) => vec![
+            line("Why not? The model reads it. Enter denies, with or without a reason.", Role::Dim),
+            Part::Field("❯ ".to_owned(), text.clone()),
+        ],
+        ApprovalStage::Editing(text) => vec![
+            line("Enter runs this instead, unless it needs an answer of its own.", Role::Dim),
+            Part::Field("$ ".to_owned(), text.clone()),
+        ],
+        ApprovalStage::Choosing | ApprovalStage::Confirming => {
+            let mut parts = Vec::new();
+            if matches!(approval.verdict, Verdict::AskAlways(_)) {
+                parts.push(line("This is asked every time, in every mode.", Role::Careful));
+            }
+            let always = matches!(approval.verdict, Verdict::AskAlways(_));
+            let label = |index: usize| choice_label(CHOICES.get(index)?.0, approval, room).map(|text| (index, text));
+            let offered: Vec<Option<(usize, String)>> =
+                (0..CHOICES.len()).map(|index| label(index).filter(|_| !(always && index > LEFT))).collect();
+            if room >= 70 {
+                for at in 0..CHOICES.len() - LEFT {
+                    let left = if at < LEFT { offered.get(at).cloned().flatten() } else { None };
+                    parts.push(Part::Choices(vec![left, offered.get(LEFT + at).cloned().flatten()]));
+                }
+            } else {
+                parts.extend(offered.into_iter().flatten().map(|choice| Part::Choices(vec![Some(choice)])));
+            }
+            if state.stage == ApprovalStage::Confirming {
+                parts.push(line("", Role::Text));
+                parts.push(line("Enter confirms · Esc goes back", Role::Careful));
+            }
+            let _ = model;
+            parts
+        }
+    }
+}
+
+fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Option<String> {
+    let mut effects: Vec<&str> = approval.verdict.reasons().iter().map(|why| why.effect.as_str()).collect();
+    effects.dedup();
+    let what = truncate_end(&effects.join(", "), room / 3);
+    let is_command = matches!(approval.intent, Intent::Command { .. });
+    Some(match choice {
+        ApprovalChoice::Deny => "Deny, and say why".to_owned(),
+        ApprovalChoice::Once => "Allow once".to_owned(),
+        ApprovalChoice::Session if what.is_empty() => "Allow for this session".to_owned(),
+        ApprovalChoice::Session => format!("This session: {what}"),
+        ApprovalChoice::Edit if !is_command => return None,
+        ApprovalChoice::Edit => "Edit the command".to_owned(),
+        ApprovalChoice::Always if what.is_empty() => "Always allow".to_owned(),
+        ApprovalChoice::Always => format!("Always: {what}"),
+    })
+}

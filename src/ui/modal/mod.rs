@@ -1,0 +1,111 @@
+//! What covers the screen: one frame, centred and sized to its content; each kind of modal in a file.
+
+mod approval;
+mod command;
+mod confirm;
+mod input;
+mod picker;
+mod question;
+mod sessions;
+mod text;
+
+use super::cache::ViewCache;
+use super::paint::{Paint, cells};
+use crate::app::Model;
+use crate::app::model::layout::Layout;
+use crate::app::model::modal::Modal;
+use crate::config::theme::Slot;
+use crate::text::Role;
+use crate::text::width::width;
+use ratatui::layout::Rect;
+
+/// Draws the topmost modal and returns where its caret is.
+pub fn draw(
+    model: &Model,
+    modal: &Modal,
+    cache: &mut ViewCache,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let _ = cache;
+    match modal {
+        Modal::Approval(state) => approval::draw(model, state, paint, area, layout),
+        Modal::Question(state) => question::draw(model, state, paint, area, layout),
+        Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
+        Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
+        Modal::Text(state) => text::draw(state, paint, area),
+        Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
+        Modal::Input(state) => input::draw(model, state, paint, area),
+    }
+}
+
+/// The frame of a modal: title and note in its upper line, a hint in its lower one.
+struct Frame<'a> {
+    title: &'a str,
+    title_role: Role,
+    /// Right end of the upper line.
+    note: &'a str,
+    /// Right end of the lower line.
+    foot: &'a str,
+}
+
+impl Default for Frame<'_> {
+    fn default() -> Self {
+        Self { title: "", title_role: Role::Strong, note: "", foot: "" }
+    }
+}
+
+impl Frame<'_> {
+    /// Draws a frame around `columns` × `rows` cells of content, as far as the screen goes, and returns the place for them.
+    fn draw(&self, paint: &mut Paint<'_>, area: Rect, columns: u16, rows: u16) -> Rect {
+        let margin = if area.width >= 60 { 4 } else { 0 };
+        let width = columns.saturating_add(6).min(area.width.saturating_sub(margin)).max(area.width.min(20));
+        let height = rows.saturating_add(2).min(area.height.saturating_sub(1)).max(area.height.min(3));
+        let place =
+            Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) * 2 / 5, width, height };
+        paint.clear(place, Slot::Overlay);
+        let line = paint.slot(Slot::BorderFocused);
+        let (left, right) = (place.x, place.right().saturating_sub(1));
+        let (top, bottom) = (place.y, place.bottom().saturating_sub(1));
+        for (y, start, end) in [(top, "╭", "╮"), (bottom, "╰", "╯")] {
+            paint.repeat(Rect { x: left, y, width, height: 1 }, "─", line);
+            paint.put(left, y, 1, start, line);
+            paint.put(right, y, 1, end, line);
+        }
+        for x in [left, right] {
+            paint.repeat(Rect { x, y: top + 1, width: 1, height: height.saturating_sub(2) }, "│", line);
+        }
+        let dim = paint.role(Role::Dim);
+        let mut end = right.saturating_sub(1);
+        for (y, text) in [(top, self.note), (bottom, self.foot)] {
+            if !text.is_empty() && cells(self::width(text)) + 8 < width {
+                let start = paint.right(right.saturating_sub(1), y, &format!(" {text} "), dim);
+                if y == top {
+                    end = start;
+                }
+            }
+        }
+        let title = format!(" {} ", self.title);
+        paint.fit(left + 2, top, end.saturating_sub(left + 3), &title, paint.role(self.title_role));
+        Rect { x: left + 3.min(width), y: top + 1, width: width.saturating_sub(6), height: height.saturating_sub(2) }
+    }
+}
+
+/// A field of one line; returns where its caret is.
+fn field(paint: &mut Paint<'_>, place: Rect, prompt: &str, text: &str, cursor: usize) -> Option<(u16, u16)> {
+    if place.is_empty() {
+        return None;
+    }
+    paint.tone(place, Slot::Raised);
+    let x = paint.put(place.x, place.y, place.width, prompt, paint.slot(Slot::Prompt));
+    let room = usize::from(place.right().saturating_sub(x + 1));
+    let clean: String = text.chars().map(|it| if it.is_control() { '␤' } else { it }).collect();
+    let before: String = clean.chars().take(cursor).collect();
+    // The end of a long text stays in view with its caret.
+    let (shown, used) = crate::text::width::fit_end(&before, room);
+    let next = paint.put(x, place.y, cells(used), shown, paint.role(Role::Text));
+    let after: String = clean.chars().skip(cursor).collect();
+    paint.put(next, place.y, place.right().saturating_sub(next), &after, paint.role(Role::Text));
+    Some((next, place.y))
+}

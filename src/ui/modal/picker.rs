@@ -1,0 +1,146 @@
+//! A list to choose from, with a filter: groups, matched letters, keys on the right, a footnote.
+
+use super::{Frame, field};
+use crate::app::Model;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::modal::{PickItem, Picker};
+use crate::config::theme::Slot;
+use crate::text::Role;
+use crate::text::width::{grapheme_width, truncate_end, width};
+use crate::ui::live;
+use crate::ui::paint::{Paint, cells, row};
+use ratatui::layout::Rect;
+
+enum Line {
+    Group(usize),
+    /// Index into the matches.
+    Item(usize),
+}
+
+pub fn draw(
+    model: &Model,
+    state: &Picker,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let columns = 88.min(area.width.saturating_sub(10)).max(12);
+    // Groups head their items only in the order of the list; a search mixes them.
+    let grouped = state.query.is_empty();
+    let mut lines = Vec::with_capacity(state.matches.len());
+    let mut group: Option<&str> = None;
+    for (at, index) in state.matches.iter().enumerate() {
+        let Some(item) = state.items.get(*index) else { continue };
+        if grouped && !item.group.is_empty() && group != Some(&item.group) {
+            group = Some(&item.group);
+            lines.push(Line::Group(*index));
+        }
+        lines.push(Line::Item(at));
+    }
+    let most = usize::from(area.height.saturating_sub(9)).max(3);
+    let note_rows = u16::from(!state.footnote.is_empty()) * 2;
+    let body = lines.len().clamp(1, most.min(20));
+    let count = format!("{} of {}", state.matches.len(), state.items.len());
+    let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", ..Frame::default() };
+    let place = frame.draw(paint, area, columns, cells(body) + 2 + note_rows);
+    let caret = field(paint, row(place, 0), "❯ ", &state.query, state.query.chars().count());
+    if state.loading {
+        let line = row(place, 0);
+        paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
+    }
+    let list = Rect { y: place.y + 2, height: place.height.saturating_sub(2 + note_rows), ..place };
+    let window = usize::from(list.height);
+    let selected = lines.iter().position(|line| matches!(line, Line::Item(at) if *at == state.selected)).unwrap_or(0);
+    let skip = (selected + 1 + window / 4).saturating_sub(window).min(lines.len().saturating_sub(window));
+    for (index, line) in lines.iter().skip(skip).take(window).enumerate() {
+        let line_place = row(list, index as u16);
+        match line {
+            Line::Group(item) => {
+                let title = state.items.get(*item).map_or("", |item| &item.group);
+                paint.fit(line_place.x, line_place.y, line_place.width, title, paint.role(Role::Dim));
+            }
+            Line::Item(at) => {
+                let Some(item) = state.matches.get(*at).and_then(|index| state.items.get(*index)) else { continue };
+                draw_item(paint, line_place, item, &state.query, *at == state.selected);
+                let hit = Area { x: line_place.x, y: line_place.y, width: line_place.width, height: 1 };
+                layout.targets.push((hit, Hit::ModalRow(*at)));
+            }
+        }
+    }
+    if lines.is_empty() && !list.is_empty() {
+        let text = if state.loading { "loading…" } else { "nothing matches" };
+        paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
+    }
+    if note_rows > 0 {
+        let line = row(place, place.height.saturating_sub(1));
+        paint.fit(line.x, line.y, line.width, &state.footnote, paint.role(Role::Careful));
+    }
+    caret
+}
+
+fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, query: &str, chosen: bool) {
+    if chosen {
+        paint.tone(place, Slot::Selection);
+        paint.put(place.x, place.y, 2, "▸", paint.slot(Slot::Prompt));
+    } else if item.current {
+        paint.put(place.x, place.y, 2, "•", paint.role(Role::Accent));
+    }
+    let mut end = place.right().saturating_sub(1);
+    if !item.hint.is_empty() {
+        end = paint.right(end, place.y, &item.hint, paint.role(Role::Accent)).saturating_sub(2);
+    }
+    let x = place.x + 2;
+    let room = usize::from(end.saturating_sub(x));
+    let label = truncate_end(&item.label, room);
+    let next = paint.put(x, place.y, cells(room), &label, paint.role(if chosen { Role::Strong } else { Role::Text }));
+    for column in matched(&label, query) {
+        paint.tone(Rect { x: x + column, width: 1, ..place }, Slot::Match);
+    }
+    // Details stand in a column of their own where labels leave room.
+    let column = (x + 30).max(next + 2);
+    let detail_x = if width(&item.label) < 28 && column + 12 < end { column } else { next + 2 };
+    if detail_x < end {
+        paint.fit(detail_x, place.y, end - detail_x, &item.detail, paint.role(Role::Dim));
+    }
+}
+
+/// Columns of the letters that match: the query as a whole where it occurs, else its letters in order.
+fn matched(label: &str, query: &str) -> Vec<u16> {
+    let fold = |character: char| character.to_lowercase().next().unwrap_or(character);
+    let wanted: Vec<char> = query.chars().filter(|it| !it.is_whitespace()).map(fold).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let mut letters = Vec::new();
+    let mut column = 0;
+    for character in label.chars() {
+        letters.push((fold(character), column));
+        column += cells(grapheme_width(character.encode_utf8(&mut [0; 4])));
+    }
+    let whole = letters.windows(wanted.len()).find(|run| run.iter().map(|(it, _)| it).eq(wanted.iter()));
+    if let Some(run) = whole {
+        return run.iter().map(|(_, column)| *column).collect();
+    }
+    let mut out = Vec::new();
+    let mut left = wanted.iter().peekable();
+    for (letter, column) in letters {
+        if left.peek() == Some(&&letter) {
+            left.next();
+            out.push(column);
+        }
+    }
+    if left.peek().is_some() { Vec::new() } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matched;
+
+    #[test]
+    fn letters_that_match() {
+        assert_eq!(matched("Resume session", "ses"), [7, 8, 9]);
+        assert_eq!(matched("Model picker", "mp"), [0, 6]);
+        assert_eq!(matched("Model picker", "xyz"), Vec::<u16>::new());
+        assert_eq!(matched("日本 x", "x"), [5]);
+    }
+}

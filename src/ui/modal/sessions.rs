@@ -1,0 +1,144 @@
+//! Past sessions: search, list, and the end of the selected one.
+
+use super::{Frame, field};
+use crate::app::Model;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::modal::SessionBrowser;
+use crate::app::model::types::SessionRow;
+use crate::config::theme::Slot;
+use crate::text::format;
+use crate::text::width::{truncate_middle, width};
+use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Role, Span};
+use crate::ui::live;
+use crate::ui::paint::{Paint, cells, row};
+use ratatui::layout::Rect;
+
+/// Rows of a session in the list.
+const EACH: usize = 2;
+
+pub fn draw(
+    model: &Model,
+    state: &SessionBrowser,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let title = if state.here { "Sessions of this folder" } else { "Sessions" };
+    let count = format::plural(state.rows.len() as u64, "session", "sessions");
+    let foot = "Enter resumes · Tab all or here · Del removes · Esc";
+    let frame = Frame { title, note: &count, foot, ..Frame::default() };
+    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
+    let caret = field(paint, row(place, 0), "⌕ ", &state.query, state.query.chars().count());
+    if state.loading {
+        let line = row(place, 0);
+        paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
+    }
+    let body = Rect { y: place.y + 2, height: place.height.saturating_sub(2), ..place };
+    let beside = body.width >= 76;
+    let (list, preview) = if beside {
+        let left = body.width * 2 / 5;
+        (Rect { width: left, ..body }, Rect { x: body.x + left + 3, width: body.width - left - 3, ..body })
+    } else {
+        let top = body.height * 3 / 5;
+        (
+            Rect { height: top, ..body },
+            Rect { y: body.y + top + 1, height: body.height.saturating_sub(top + 1), ..body },
+        )
+    };
+    if state.rows.is_empty() && !list.is_empty() {
+        let text = match (state.loading, state.query.is_empty()) {
+            (true, _) => "looking…",
+            (false, true) => "no sessions yet",
+            (false, false) => "nothing matches",
+        };
+        paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
+    }
+    let window = (usize::from(list.height) / EACH).max(1);
+    let skip = (state.selected + 1).saturating_sub(window);
+    for (index, session) in state.rows.iter().enumerate().skip(skip).take(window) {
+        let y = cells((index - skip) * EACH);
+        draw_session(model, paint, row(list, y), row(list, y + 1), session, index == state.selected);
+        let hit = Area { x: list.x, y: list.y + y, width: list.width, height: EACH as u16 };
+        layout.targets.push((hit, Hit::ModalRow(index)));
+    }
+    if beside {
+        let line = paint.slot(Slot::Border);
+        paint.repeat(Rect { x: preview.x.saturating_sub(2), width: 1, ..preview }, "│", line);
+    }
+    draw_preview(state, paint, preview);
+    caret
+}
+
+fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, session: &SessionRow, chosen: bool) {
+    if first.is_empty() {
+        return;
+    }
+    if chosen {
+        paint.tone(first, Slot::Selection);
+        paint.put(first.x, first.y, 2, "▸", paint.slot(Slot::Prompt));
+    }
+    let age = format::age(model.now - session.updated_at);
+    let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
+    let name = session.title.as_deref().unwrap_or(&session.preview);
+    let name = if name.is_empty() { &session.id } else { name };
+    let role = if chosen { Role::Strong } else { Role::Text };
+    paint.fit(first.x + 2, first.y, end.saturating_sub(first.x + 2), &one_line(name), paint.role(role));
+    if second.is_empty() {
+        return;
+    }
+    if chosen {
+        paint.tone(second, Slot::Selection);
+    }
+    let room = second.width.saturating_sub(3);
+    match &session.snippet {
+        Some(snippet) => {
+            paint.spans(second.x + 2, second.y, room, &snippet_spans(snippet));
+        }
+        None => {
+            let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
+            let items = format::plural(session.items, "item", "items");
+            let rest = format!(" · {items} · {name}");
+            let folder = truncate_middle(&session.cwd, usize::from(room).saturating_sub(width(&rest)).max(8));
+            paint.fit(second.x + 2, second.y, room, &format!("{folder}{rest}"), paint.role(Role::Dim));
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A snippet with the words between `>>>` and `<<<` set off.
+fn snippet_spans(snippet: &str) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for (index, part) in one_line(snippet).split(">>>").enumerate() {
+        match part.split_once("<<<") {
+            Some((hit, rest)) if index > 0 => {
+                spans.push(Span::new(hit, Role::Accent));
+                spans.push(Span::new(rest, Role::Dim));
+            }
+            _ => spans.push(Span::new(part, Role::Dim)),
+        }
+    }
+    spans
+}
+
+/// The end of the session, as far as it fits.
+fn draw_preview(state: &SessionBrowser, paint: &mut Paint<'_>, area: Rect) {
+    let window = usize::from(area.height);
+    if window == 0 || area.width < 8 {
+        return;
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    // As many of the last lines as can show: a line takes a row at least.
+    let skip = state.preview.len().saturating_sub(window);
+    for line in state.preview.iter().skip(skip) {
+        let how = Wrap { width: usize::from(area.width), ..Wrap::default() };
+        wrap_into(&mut rows, &line.spans, line.ground, &how);
+    }
+    let skip = rows.len().saturating_sub(window);
+    for (index, line) in rows.iter().skip(skip).enumerate() {
+        paint.line(row(area, index as u16), &line.line);
+    }
+}

@@ -1,0 +1,40 @@
+//! Text to read: help, reports, the whole of something.
+
+use super::Frame;
+use crate::app::model::modal::TextModal;
+use crate::text::Joint;
+use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::ui::paint::{Paint, cells, row};
+use ratatui::layout::Rect;
+
+pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16, u16)> {
+    let natural = state.lines.iter().map(|line| line.width()).max().unwrap_or(0);
+    let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
+    let mut rows: Vec<Row> = Vec::new();
+    let mut skipped = 0;
+    let window = usize::from(area.height.saturating_sub(4)).max(1);
+    // Only what may be seen is wrapped: the lines before the first row count as one row each.
+    let first = state.scroll.min(state.lines.len().saturating_sub(1));
+    for line in &state.lines[first.min(state.lines.len())..] {
+        if rows.len() > window {
+            skipped += 1;
+            continue;
+        }
+        let how = Wrap { width: usize::from(columns), ..Wrap::default() };
+        wrap_into(&mut rows, &line.spans, line.ground, &how);
+    }
+    let foot = if first > 0 || skipped > 0 {
+        let percent = (first + window.min(state.lines.len() - first)) * 100 / state.lines.len().max(1);
+        format!("{} % · ↑↓ scroll · Esc", percent.min(100))
+    } else {
+        "Esc".to_owned()
+    };
+    let frame = Frame { title: &state.title, foot: &foot, ..Frame::default() };
+    let all = if first > 0 || skipped > 0 { window } else { rows.len() + 1 };
+    let place = frame.draw(paint, area, columns, cells(all));
+    for (index, line) in rows.iter().take(usize::from(place.height)).enumerate() {
+        debug_assert!(line.joint != Joint::Ornament);
+        paint.line(row(place, index as u16), &line.line);
+    }
+    None
+}

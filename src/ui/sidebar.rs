@@ -1,0 +1,265 @@
+//! What stands beside the conversation: plan, context, files, what runs, memory, skills. Empty sections fold away.
+
+use super::layout::Mode;
+use super::paint::{Paint, cells, inset};
+use super::{chrome, live, to_area};
+use crate::app::Model;
+use crate::app::model::Pane;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::transcript::{CellKind, ToolState};
+use crate::app::model::types::{ProcessId, ProcessState, TodoStatus};
+use crate::config::theme::Slot;
+use crate::text::format;
+use crate::text::width::{truncate_end, truncate_middle, width};
+use crate::text::wrap::{Wrap, wrap_into};
+use crate::text::{Ground, Line, Role, Row, Span};
+use ratatui::layout::Rect;
+
+/// Entries of long lists.
+const MOST_FILES: usize = 8;
+const MOST_NOTES: usize = 3;
+
+/// One row: text on the left, text on the right, what a click means.
+#[derive(Default)]
+struct Entry {
+    left: Vec<Span>,
+    right: Vec<Span>,
+    process: Option<ProcessId>,
+    /// Filled and all cells of a meter, instead of text.
+    meter: Option<u64>,
+}
+
+impl Entry {
+    fn text(text: impl Into<String>, role: Role) -> Self {
+        Self { left: vec![Span::new(text, role)], ..Self::default() }
+    }
+}
+
+/// Draws the sidebar on its own tone.
+pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout: &mut Layout) {
+    if area.width < 8 {
+        return;
+    }
+    layout.panes.push((Pane::Sidebar, to_area(area)));
+    if mode == Mode::Wide {
+        paint.tone(area, Slot::Raised);
+    } else {
+        paint.clear(area, Slot::Overlay);
+    }
+    let focused = model.focus == Pane::Sidebar;
+    let room = inset(area, 2, 2);
+    let mut entries: Vec<Entry> = Vec::new();
+    for (title, body) in sections(model, usize::from(room.width)) {
+        if body.is_empty() {
+            continue;
+        }
+        entries.push(Entry::default());
+        entries.push(Entry::text(title, Role::Strong));
+        entries.extend(body);
+    }
+    let skip = usize::from(model.sidebar.scroll).min(entries.len().saturating_sub(usize::from(room.height)));
+    if focused {
+        let bar = paint.slot(Slot::BorderFocused);
+        paint.repeat(Rect { width: 1, ..area }, "▎", bar);
+    }
+    for (index, entry) in entries.iter().skip(skip).take(usize::from(room.height)).enumerate() {
+        let y = room.y + index as u16;
+        if let Some(percent) = entry.meter {
+            meter(paint, Rect { y, height: 1, ..room }, percent);
+            continue;
+        }
+        let right = cells(entry.right.iter().map(|span| width(&span.text)).sum::<usize>());
+        paint.spans(room.x, y, room.width.saturating_sub(right), &entry.left);
+        paint.spans(room.right().saturating_sub(right), y, right, &entry.right);
+        if let Some(process) = &entry.process {
+            let hit = Area { x: room.x, y, width: room.width, height: 1 };
+            layout.targets.push((hit, Hit::ShowProcess(process.clone())));
+        }
+    }
+}
+
+fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
+    vec![
+        ("Plan", plan(model, room)),
+        ("Context", context(model)),
+        ("Running", running(model, room)),
+        ("Files", files(model, room)),
+        ("Memory", memory(model, room)),
+        ("Skills", skills(model, room)),
+        ("Problems", problems(model, room)),
+    ]
+}
+
+fn plan(model: &Model, room: usize) -> Vec<Entry> {
+    let mut out = Vec::new();
+    for todo in &model.sidebar.plan {
+        let (mark, mark_role, role) = match todo.status {
+            TodoStatus::Completed => ("✓ ", Role::Good, Role::Dim),
+            TodoStatus::InProgress => ("▸ ", Role::Accent, Role::Strong),
+            TodoStatus::Pending => ("○ ", Role::Dim, Role::Text),
+            TodoStatus::Cancelled => ("⊘ ", Role::Dim, Role::Strike),
+        };
+        let mut rows: Vec<Row> = Vec::new();
+        let (first, rest) = ([Span::new(mark, mark_role)], [Span::new("  ", Role::Text)]);
+        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+        wrap_into(&mut rows, &[Span::new(todo.content.clone(), role)], Ground::Base, &how);
+        // Two rows tell enough of one step.
+        out.extend(rows.into_iter().take(2).map(|row| Entry { left: row.line.spans, ..Entry::default() }));
+    }
+    out
+}
+
+fn context(model: &Model) -> Vec<Entry> {
+    let meter = &model.meter;
+    if meter.context == 0 && meter.window.is_none() {
+        return Vec::new();
+    }
+    let (fill, percent) = chrome::context(model);
+    let window = meter.window.map_or("?".to_owned(), format::context);
+    let used = format!("{} / {window}", format::tokens(meter.context as i64));
+    let mut out = vec![Entry {
+        left: vec![Span::new(used, Role::Text)],
+        right: vec![Span::new(if percent.is_some() { fill } else { String::new() }, Role::Text)],
+        ..Entry::default()
+    }];
+    if let Some(percent) = percent {
+        out.push(Entry { meter: Some(percent), ..Entry::default() });
+    }
+    let total = &meter.total;
+    if total.input > 0 {
+        let cached = format!("cached {} %", total.cached * 100 / total.input.max(1));
+        let cost = total.cost.map_or("no price".to_owned(), format::dollars);
+        out.push(Entry {
+            left: vec![Span::new(cached, Role::Dim)],
+            right: vec![Span::new(cost, Role::Dim)],
+            ..Entry::default()
+        });
+    }
+    out
+}
+
+/// Ten cells or more, filled by percent; the number stands beside it.
+fn meter(paint: &mut Paint<'_>, place: Rect, percent: u64) {
+    let filled = (u64::from(place.width) * percent.min(100)).div_ceil(100) as u16;
+    let (full, empty) = (paint.slot(Slot::Meter), paint.slot(Slot::MeterEmpty));
+    paint.repeat(Rect { width: filled, ..place }, "━", full);
+    paint.repeat(Rect { x: place.x + filled, width: place.width - filled, ..place }, "─", empty);
+}
+
+fn running(model: &Model, room: usize) -> Vec<Entry> {
+    let mut out = Vec::new();
+    let mut seen: Vec<&ProcessId> = Vec::new();
+    let cells = model.transcript.cells.iter().rev().take_while(|cell| !matches!(cell.kind, CellKind::TurnEnd { .. }));
+    for cell in cells {
+        let CellKind::Tool(tool) = &cell.kind else { continue };
+        if tool.state != ToolState::Running {
+            continue;
+        }
+        seen.extend(tool.process.as_ref());
+        let clock = format::clock(live::since(model.now, tool.started_at));
+        let waits = model
+            .processes
+            .rows
+            .iter()
+            .any(|row| Some(&row.id) == tool.process.as_ref() && row.state == ProcessState::NeedsInput);
+        let (mark, role) = if waits { ("⌨", Role::Careful) } else { (live::spinner(model.now), Role::Accent) };
+        let text = if tool.target.is_empty() { &tool.name } else { &tool.target };
+        let end = if waits { "needs input".to_owned() } else { clock };
+        out.push(line(mark, role, text, end, room, tool.process.clone()));
+    }
+    out.reverse();
+    for row in model.processes.rows.iter().filter(|row| !seen.contains(&&row.id)) {
+        let port = row.port.map(|port| format!(":{port} ")).unwrap_or_default();
+        let age = format::age(model.now - row.started_at);
+        let (mark, role, end) = match &row.state {
+            ProcessState::Running => ("●", Role::Good, format!("{port}{age}")),
+            ProcessState::NeedsInput => ("⌨", Role::Careful, "needs input".to_owned()),
+            ProcessState::Exited(exit) if exit.code == 0 => ("✓", Role::Dim, "done".to_owned()),
+            ProcessState::Exited(exit) => ("✗", Role::Bad, format!("exit {}", exit.code)),
+        };
+        out.push(line(mark, role, &row.command, end, room, Some(row.id.clone())));
+    }
+    out
+}
+
+fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: Option<ProcessId>) -> Entry {
+    let text: String = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    let text = truncate_end(&text, room.saturating_sub(width(&end) + 3));
+    Entry {
+        left: vec![Span::new(format!("{mark} "), role), Span::new(text, Role::Text)],
+        right: vec![Span::new(end, Role::Dim)],
+        process,
+        meter: None,
+    }
+}
+
+fn files(model: &Model, room: usize) -> Vec<Entry> {
+    let files = &model.sidebar.files;
+    let skip = files.len().saturating_sub(MOST_FILES);
+    let mut out: Vec<Entry> = files
+        .iter()
+        .skip(skip)
+        .map(|(path, added, removed)| {
+            let right = vec![
+                Span::new(format!("+{added}"), Role::Good),
+                Span::new(format!(" −{removed}"), if *removed > 0 { Role::Bad } else { Role::Dim }),
+            ];
+            let used: usize = right.iter().map(|span| width(&span.text)).sum();
+            let path = truncate_middle(path, room.saturating_sub(used + 1));
+            Entry { left: vec![Span::new(path, Role::Text)], right, ..Entry::default() }
+        })
+        .collect();
+    if skip > 0 {
+        out.push(Entry::text(format!("… {skip} more"), Role::Dim));
+    }
+    out
+}
+
+fn memory(model: &Model, room: usize) -> Vec<Entry> {
+    let knowledge = &model.sidebar.knowledge;
+    let mut fill = Vec::new();
+    for (name, part) in [("notes", &knowledge.notes), ("you", &knowledge.profile)] {
+        if let Some((percent, _)) = part {
+            fill.push(format!("{name} {percent} %"));
+        }
+    }
+    if fill.is_empty() {
+        return Vec::new();
+    }
+    let mut out = vec![Entry::text(fill.join(" · "), Role::Text)];
+    for (_, entries) in [&knowledge.notes, &knowledge.profile].into_iter().flatten() {
+        for entry in entries.iter().take(MOST_NOTES) {
+            let first = entry.lines().next().unwrap_or_default();
+            out.push(Entry::text(truncate_end(&format!("+ {first}"), room), Role::Dim));
+        }
+    }
+    out
+}
+
+fn skills(model: &Model, room: usize) -> Vec<Entry> {
+    let skills = &model.sidebar.knowledge.skills;
+    if skills.is_empty() {
+        return Vec::new();
+    }
+    let mut rows = Vec::new();
+    let text = Line::plain(skills.join(" · "), Role::Dim);
+    wrap_into(&mut rows, &text.spans, Ground::Base, &Wrap { width: room, ..Wrap::default() });
+    let hidden = rows.len() > 3;
+    let mut out: Vec<Entry> =
+        rows.into_iter().take(3).map(|row| Entry { left: row.line.spans, ..Entry::default() }).collect();
+    if hidden {
+        out.push(Entry::text(format!("{} in all", skills.len()), Role::Dim));
+    }
+    out
+}
+
+fn problems(model: &Model, room: usize) -> Vec<Entry> {
+    let knowledge = &model.sidebar.knowledge;
+    let files = knowledge.context_files.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
+    let tools = knowledge.unavailable.iter().map(|(name, reason)| (name, reason));
+    files
+        .chain(tools)
+        .take(4)
+        .map(|(name, reason)| Entry::text(truncate_end(&format!("⚠ {name}: {reason}"), room), Role::Careful))
+        .collect()
+}

@@ -1,0 +1,414 @@
+//! States of the screen to draw.
+
+use crate::app::Model;
+use crate::app::model::approvals::{Entry, Inbox};
+use crate::app::model::layout::Layout;
+use crate::app::model::modal::*;
+use crate::app::model::transcript::{CellKind, ToolCell, ToolState, Transcript};
+use crate::app::model::types::*;
+use crate::app::model::*;
+use crate::config::Config;
+use crate::config::skin::{Look, Skin};
+use crate::config::theme::Theme;
+use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
+use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
+use crate::text::{Cell, Line, Role, Snapshot, Span};
+use crate::ui::{ViewCache, draw};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The time in all states.
+pub const NOW: i64 = 1_700_000_000_000;
+
+/// A session before its first message.
+pub fn model() -> Model {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let skin = Skin {
+        name: "default".into(),
+        waiting_faces: words(&["( ◕‿◕ )"]),
+        thinking_faces: words(&["( •_• )"]),
+        thinking_verbs: words(&["pondering"]),
+        agent_name: "Hermes Agent".into(),
+        welcome: "Ask, watch, approve, resume.".into(),
+        glyph: "☤".into(),
+        prompt_symbol: "❯".into(),
+        ..Skin::default()
+    };
+    Model {
+        now: NOW,
+        size: (140, 45),
+        session: Some(SessionInfo {
+            id: SessionId::from("20260101_000000_abcdef"),
+            title: Some("fix the flaky resume test".into()),
+            model: "anthropic:claude-sonnet".into(),
+            effort: Effort::High,
+            mode: Mode::Manual,
+            cwd: "~/src/app".into(),
+            window: Some(200_000),
+        }),
+        turn: TurnStatus::Idle,
+        meter: Meter::default(),
+        transcript: Transcript::default(),
+        composer: composer::Composer::default(),
+        queue: Vec::new(),
+        approvals: Inbox::default(),
+        processes: processes::Processes::default(),
+        sidebar: sidebar::Sidebar {
+            git: Some(sidebar::Git { branch: "main".into(), dirty: 3 }),
+            ..sidebar::Sidebar::default()
+        },
+        modals: Vec::new(),
+        focus: Pane::Composer,
+        notices: notices::Notices::default(),
+        first_run: None,
+        chord: None,
+        config: Arc::new(Config::default()),
+        look: Arc::new(Look { skin, theme: Theme { name: "dark".into(), dark: true }, revision: 1 }),
+        layout: Layout::default(),
+        mouse_captured: true,
+        window_focused: true,
+        quit_armed: None,
+        demo: false,
+    }
+}
+
+fn tool(name: &str, emoji: &str, target: &str, summary: &str, state: ToolState, ms: Option<u64>) -> CellKind {
+    CellKind::Tool(Box::new(ToolCell {
+        call_id: format!("call_{name}"),
+        name: name.into(),
+        emoji: emoji.into(),
+        target: target.into(),
+        summary: summary.into(),
+        state,
+        started_at: NOW - 3_200,
+        duration_ms: ms,
+        ..ToolCell::default()
+    }))
+}
+
+const ANSWER: &str = "The store **drops a job** when its channel is full: `send` returns an error that is ignored.\n\n\
+## Fix\n\n1. await the send\n2. prove it in a loop\n   - fifty runs\n   - no failure\n\n\
+```rust\n// src/store/mod.rs\nself.tx.send(job).await?;\n```\n\n\
+| file | change |\n|------|-------:|\n| src/store/mod.rs | +14 −6 |\n| tests/resume.rs | +2 −0 |\n\n\
+> It was a race all along.\n\nSee [the docs](https://docs.rs/tokio/latest/tokio/sync/mpsc) for the rest.";
+
+/// A turn at work: answers, tools in every state, a plan, files, processes, a queue.
+pub fn busy() -> Model {
+    let mut model = model();
+    let t = &mut model.transcript;
+    let user = |text: &str| CellKind::User { text: text.into(), images: 0, origin: Origin::Person };
+    t.push(user("The resume test fails one run in ten. Find out why."), None, true);
+    t.push(CellKind::Reasoning { text: "I should run it in a loop. Then read the actor.".into() }, None, true);
+    t.push(CellKind::Assistant { text: "I'll run it in a loop first, then read the store actor.".into() }, None, true);
+    let failed = tool(
+        "terminal",
+        "💻",
+        "for i in $(seq 50); do cargo test resume || break; done",
+        "exit 1",
+        ToolState::Done(Outcome::Failed),
+        Some(41_200),
+    );
+    let id = t.push(failed, None, true);
+    if let Some(cell) = t.cells.iter_mut().find(|cell| cell.id == id) {
+        cell.change(|kind| {
+            if let CellKind::Tool(tool) = kind {
+                tool.output = (1..=30).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m of output\n")).collect::<String>().into();
+            }
+        });
+    }
+    t.push(tool("read_file", "📖", "src/store/mod.rs 1-220", "220 lines", ToolState::Done(Outcome::Ok), Some(3)), None, true);
+    let id = t.push(tool("patch", "🔧", "src/store/mod.rs", "+1 −1", ToolState::Done(Outcome::Ok), Some(12)), None, true);
+    if let Some(cell) = t.cells.iter_mut().find(|cell| cell.id == id) {
+        cell.expanded = true;
+        cell.change(|kind| {
+            if let CellKind::Tool(tool) = kind {
+                tool.diffs = vec![FileDiff {
+                    path: "src/store/mod.rs".into(),
+                    added: 1,
+                    removed: 1,
+                    unified: "@@ -40,3 +40,3 @@\n fn put(&self, job: Job) {\n-    self.tx.send(job).ok();\n+    self.tx.send(job).await?;\n }\n".into(),
+                }];
+            }
+        });
+    }
+    t.push(CellKind::Assistant { text: ANSWER.into() }, None, true);
+    t.push(tool("terminal", "💻", "cargo test resume", "", ToolState::Running, None), None, false);
+    t.push(tool("terminal", "💻", "rm -rf build/", "", ToolState::Asking, None), None, false);
+    model.turn = TurnStatus::Running(Running {
+        turn: 1,
+        step: 3,
+        started_at: NOW - 225_000,
+        step_started_at: NOW - 12_000,
+        stopping: false,
+        retry: None,
+        calls: Vec::new(),
+    });
+    model.meter = Meter {
+        context: 43_000,
+        window: Some(200_000),
+        total: Usage { input: 100_000, cached: 96_000, cost: Some(0.08), ..Usage::default() },
+    };
+    let todo = |content: &str, status| Todo { id: content.into(), content: content.into(), status };
+    model.sidebar.plan = vec![
+        todo("reproduce in a loop", TodoStatus::Completed),
+        todo("find the race", TodoStatus::InProgress),
+        todo("fix and prove", TodoStatus::Pending),
+    ];
+    model.sidebar.files = vec![("src/store/mod.rs".into(), 14, 6), ("tests/resume.rs".into(), 2, 0)];
+    model.sidebar.knowledge = sidebar::Knowledge {
+        notes: Some((68, vec!["conda over pip here".into()])),
+        profile: Some((72, vec![])),
+        skills: vec!["review".into(), "release".into()],
+        context_files: vec![("AGENTS.md".into(), None)],
+        unavailable: vec![("web_search".into(), "no key".into())],
+    };
+    let process = |id: &str, command: &str, state, port| ProcessInfo {
+        id: ProcessId(id.into()),
+        command: command.into(),
+        cwd: PathBuf::from("/src/app"),
+        pid: 7,
+        background: true,
+        started_at: NOW - 12 * 60_000,
+        state,
+        port,
+        output_bytes: 0,
+    };
+    model.processes.rows = vec![
+        process("proc_1", "npm run dev", ProcessState::Running, Some(5173)),
+        process("proc_2", "npm init", ProcessState::NeedsInput, None),
+    ];
+    model.queue = vec!["then also update the changelog".into()];
+    model
+}
+
+/// The busy state with the terminal pane open.
+pub fn with_terminal() -> Model {
+    let mut model = busy();
+    let plain = |text: &str| Line::plain(text, Role::Screen(Cell::default()));
+    model.processes.pane = processes::TerminalPane {
+        open: true,
+        shown: Some(ProcessId("proc_2".into())),
+        screen: Some(Arc::new(Snapshot {
+            columns: 80,
+            rows: vec![plain("$ npm init"), plain("package name: (app)")],
+            cursor: Some((20, 1)),
+            ..Snapshot::default()
+        })),
+        taken_over: true,
+        ..processes::TerminalPane::default()
+    };
+    model.focus = Pane::Terminal;
+    model
+}
+
+/// A dangerous command waits.
+pub fn approval() -> Model {
+    let mut model = busy();
+    let line = "rm -rf build/ ~/.cache/app && git clean -fdx";
+    let why = |effect: &str, text: &str, span| Why { effect: effect.into(), text: text.into(), span };
+    let target = |name: &str, files, bytes, note: &str| Target {
+        name: name.into(),
+        files: Some(files),
+        bytes,
+        at_least: false,
+        note: note.into(),
+    };
+    let approval = |id| Approval {
+        id: ApprovalId(id),
+        call_id: "call".into(),
+        tool: "terminal".into(),
+        intent: Intent::Command { line: line.into(), cwd: "~/src/app".into(), background: false },
+        verdict: Verdict::Ask(vec![
+            why("recursive delete", "deletes folders and all in them", 0..26),
+            why("git clean", "deletes untracked and ignored files", 30..44),
+        ]),
+        targets: vec![
+            target("build/", 1_204, Some(310_000_000), "ignored by git"),
+            target("~/.cache/app", 88, Some(12_000_000), "outside this folder"),
+            target("git clean", 17, None, "3 of them never committed: notes.md, .env, a.sql"),
+        ],
+        asker: "the main agent: \"start from a clean tree\"".into(),
+        asked_at: NOW,
+    };
+    model.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
+    model.modals = vec![Modal::Approval(ApprovalModal {
+        id: ApprovalId(1),
+        inert_until: NOW + 400,
+        selected: ApprovalChoice::Deny,
+        stage: ApprovalStage::Choosing,
+        scroll: 0,
+    })];
+    model
+}
+
+/// The first start.
+pub fn first_run() -> Model {
+    let mut model = model();
+    model.session = None;
+    model.first_run = Some(first_run::FirstRun {
+        found: Some(first_run::Found {
+            keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
+            servers: vec![("Ollama".into(), "127.0.0.1:11434".into(), 2)],
+            providers: vec!["OpenRouter".into(), "Anthropic".into()],
+        }),
+        selected: 1,
+    });
+    model
+}
+
+/// Everything that is hard to measure.
+pub fn wide_text() -> Model {
+    let mut model = model();
+    let t = &mut model.transcript;
+    let text = "日本語のとても長い文章です。".repeat(20);
+    t.push(CellKind::User { text: format!("{text}\n\ttab\u{7}bell 👩‍👩‍👧 é"), images: 2, origin: Origin::Steer }, None, true);
+    t.push(CellKind::Assistant { text: format!("# 見出し\n\n{text}\n\n| 列 | b |\n|-|-|\n| {text} | x |\n\n- {text}") }, None, true);
+    t.push(tool("search_files", "🔎", &text, &text, ToolState::Done(Outcome::Ok), Some(1)), None, true);
+    t.push(CellKind::Note { kind: NoteKind::Error, text: "x".repeat(500) }, None, true);
+    t.push(CellKind::TurnEnd { text: "3 steps · 41.2 s · $0.08".into() }, None, true);
+    t.push(CellKind::Reasoning { text: text.clone() }, None, false);
+    model.composer.area = tui_textarea::TextArea::new(vec![text, "👩‍👩‍👧 second".into(), String::new()]);
+    model
+}
+
+/// One modal of each kind over the busy state.
+pub fn modals() -> Vec<(&'static str, Model)> {
+    let items = ["Resume a session", "Pick a model", "Next skin", "日本語"].iter().map(|label| PickItem {
+        label: (*label).into(),
+        detail: "what it does".into(),
+        hint: "Ctrl-R".into(),
+        value: (*label).into(),
+        group: "Session".into(),
+        current: label.starts_with("Pick"),
+    });
+    let row = |title: &str, snippet: Option<&str>| SessionRow {
+        id: "20260101_000000_abcdef".into(),
+        title: Some(title.into()),
+        preview: "fix it".into(),
+        cwd: "~/src/app".into(),
+        model: "openai:gpt".into(),
+        started_at: NOW - 90_000_000,
+        updated_at: NOW - 7_200_000,
+        items: 12,
+        snippet: snippet.map(str::to_owned),
+    };
+    let list = vec![
+        (
+            "picker",
+            Modal::Picker(Box::new(Picker {
+                kind: PickerKind::Palette,
+                title: "Commands".into(),
+                query: String::new(),
+                items: items.collect(),
+                matches: vec![0, 1, 2, 3],
+                selected: 1,
+                loading: false,
+                footnote: "Anthropic: no key; paste one with /model".into(),
+            })),
+        ),
+        (
+            "sessions",
+            Modal::Sessions(Box::new(SessionBrowser {
+                query: "race".into(),
+                rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
+                selected: 0,
+                preview: vec![Line::plain("❯ why does it fail", Role::Strong), Line::plain("It is a race.", Role::Text)],
+                loading: false,
+                here: true,
+            })),
+        ),
+        (
+            "text",
+            Modal::Text(TextModal {
+                title: "Keys".into(),
+                lines: (0..60).map(|line| Line::plain(format!("line {line}"), Role::Text)).collect(),
+                scroll: 4,
+            }),
+        ),
+        (
+            "confirm",
+            Modal::Confirm(Confirm {
+                title: "Leave".into(),
+                text: "Two processes run. Leaving ends them.".into(),
+                yes: "End them and leave".into(),
+                then: ConfirmThen::Quit,
+                selected_yes: false,
+            }),
+        ),
+        (
+            "input",
+            Modal::Input(InputModal {
+                title: "A key for OpenAI".into(),
+                hint: "Stored in ~/.hermes/.env, readable by you only".into(),
+                text: "sk-secret".into(),
+                cursor: 9,
+                masked: true,
+                then: InputThen::Key("openai".into()),
+                message: "401: the key is not known".into(),
+                busy: true,
+            }),
+        ),
+    ];
+    let mut out: Vec<(&'static str, Model)> = list
+        .into_iter()
+        .map(|(name, modal)| {
+            let mut model = busy();
+            model.modals = vec![modal];
+            (name, model)
+        })
+        .collect();
+    let mut asked = busy();
+    let question = Question {
+        id: QuestionId(1),
+        call_id: "call".into(),
+        text: "Which database should the tests use?".into(),
+        choices: vec!["SQLite in memory".into(), "SQLite on disk".into()],
+        allow_freetext: true,
+    };
+    asked.approvals.entries = vec![Entry::Question(question)];
+    asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None })];
+    out.push(("question", asked));
+    out
+}
+
+/// Every state.
+pub fn all() -> Vec<(&'static str, Model)> {
+    let mut out = vec![
+        ("empty", model()),
+        ("busy", busy()),
+        ("terminal", with_terminal()),
+        ("approval", approval()),
+        ("first-run", first_run()),
+        ("wide", wide_text()),
+    ];
+    out.extend(modals());
+    out
+}
+
+/// Draws a state and returns the screen as text and its layout.
+pub fn screen(model: &Model, cache: &mut ViewCache, columns: u16, rows: u16) -> (String, Layout) {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    let mut layout = Layout::default();
+    terminal.draw(|frame| layout = draw(model, cache, frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let mut out = String::new();
+    for y in 0..rows {
+        let mut line = String::new();
+        let mut x = 0;
+        while x < columns {
+            let symbol = buffer[(x, y)].symbol();
+            line.push_str(symbol);
+            x += crate::text::width::width(symbol).max(1) as u16;
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    (out, layout)
+}
+
+/// A span for tests.
+pub fn span(text: &str) -> Span {
+    Span::new(text, Role::Text)
+}

@@ -1,0 +1,5 @@
+//! Screens drawn to a buffer: what they show at each size, that no size breaks them, and how little is laid out again.
+
+mod fixture;
+mod screens;
+mod work;

@@ -1,0 +1,299 @@
+//! The conversation: lays out and draws only the cells that the screen shows.
+
+use super::cache::ViewCache;
+use super::cells::{self, CellRows, MARK, TEXT};
+use super::paint::{Paint, cells as cell_count, row as row_of};
+use super::select::{self, Marks};
+use super::{live, to_area};
+use crate::app::Model;
+use crate::app::model::Pane;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::transcript::{Cell, CellKind, Position, ToolState};
+use crate::config::theme::Slot;
+use crate::text::format;
+use crate::text::width::width;
+use crate::text::{Ground, Role, Row};
+use ratatui::layout::Rect;
+
+/// A place: index of a cell and one of its rows; the row after the last is the gap below it.
+type Place = (usize, usize);
+
+/// The heights of cells, laid out as they are asked for.
+pub struct Walk<'a> {
+    pub model: &'a Model,
+    pub cache: &'a mut ViewCache,
+    pub width: u16,
+    /// Rows below the last cell.
+    footer: usize,
+}
+
+impl Walk<'_> {
+    fn cells(&self) -> &[Cell] {
+        &self.model.transcript.cells
+    }
+
+    /// Rows of a cell without its gap.
+    pub fn content(&mut self, index: usize) -> usize {
+        let transcript = &self.model.transcript;
+        let Some(cell) = transcript.cells.get(index) else { return 0 };
+        if cells::is_hidden(cell, &self.model.config) {
+            return 0;
+        }
+        self.cache.ensure(cell, self.width, transcript.expand_all, &self.model.config, &self.model.look)
+    }
+
+    /// Rows of a cell and the gap below it.
+    fn height(&mut self, index: usize) -> usize {
+        let content = self.content(index);
+        if content == 0 {
+            return 0;
+        }
+        let cells = self.cells();
+        let below = cells.iter().skip(index + 1).find(|cell| !cells::is_hidden(cell, &self.model.config));
+        let gap = below.is_some_and(|below| cells.get(index).is_some_and(|above| cells::has_gap(above, below)));
+        content + usize::from(gap)
+    }
+
+    /// The first place of the last screenful.
+    fn latest(&mut self, rows: usize) -> Place {
+        let mut have = self.footer;
+        let mut index = self.cells().len();
+        if have >= rows {
+            return (index, have - rows);
+        }
+        while index > 0 {
+            index -= 1;
+            have += self.height(index);
+            if have >= rows {
+                return (index, have - rows);
+            }
+        }
+        (0, 0)
+    }
+
+    fn up(&mut self, (mut index, mut row): Place, mut rows: usize) -> Place {
+        while rows > row {
+            if index == 0 {
+                return (0, 0);
+            }
+            rows -= row;
+            index -= 1;
+            row = self.height(index);
+        }
+        (index, row - rows)
+    }
+
+    fn down(&mut self, (mut index, mut row): Place, mut rows: usize) -> Place {
+        while index < self.cells().len() {
+            let left = self.height(index).saturating_sub(row);
+            if rows < left {
+                return (index, row + rows);
+            }
+            rows -= left;
+            index += 1;
+            row = 0;
+        }
+        (index, row)
+    }
+
+    /// Whether everything from a place on fits.
+    fn fits(&mut self, (index, row): Place, rows: usize) -> bool {
+        let mut used = self.footer;
+        for at in index..self.cells().len() {
+            used += self.height(at) - if at == index { row.min(self.height(at)) } else { 0 };
+            if used > rows {
+                return false;
+            }
+        }
+        used <= rows
+    }
+
+    /// The first visible place and whether the end is followed.
+    fn settle(&mut self, rows: usize) -> (Place, bool) {
+        let transcript = &self.model.transcript;
+        let scroll = transcript.scroll;
+        let anchor = match transcript.position {
+            Position::Latest => None,
+            Position::Anchor { cell, row } => {
+                transcript.cells.iter().rposition(|found| found.id == cell).map(|index| (index, row))
+            }
+        };
+        let start = match anchor {
+            None if scroll >= 0 => return (self.latest(rows), true),
+            None => self.latest(rows),
+            Some((index, row)) => {
+                let height = self.height(index);
+                (index, row.min(height.saturating_sub(1)))
+            }
+        };
+        let steps = scroll.unsigned_abs() as usize;
+        // Far jumps to the start need no layout of what they pass.
+        let start = match scroll {
+            ..=-1_000_000 => (0, 0),
+            1_000_000.. => return (self.latest(rows), true),
+            ..0 => self.up(start, steps),
+            _ => self.down(start, steps),
+        };
+        if self.fits(start, rows) { (self.latest(rows), true) } else { (start, false) }
+    }
+}
+
+/// Draws the pane and reports its rows, its position and what was selected.
+pub fn draw(model: &Model, cache: &mut ViewCache, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+    let transcript = &model.transcript;
+    if let Some(first_run) = &model.first_run {
+        layout.at_top = true;
+        return cells::first_run::draw(model, first_run, paint, area, layout);
+    }
+    let activity = live::activity(model);
+    if transcript.cells.is_empty() && activity.is_none() {
+        layout.at_top = true;
+        return cells::empty::draw(model, paint, area);
+    }
+    let rows = usize::from(area.height);
+    let footer = if activity.is_some() { 2 } else { 0 };
+    let mut walk = Walk { model, cache, width: area.width, footer };
+    let (top, follows) = walk.settle(rows);
+    layout.at_top = top == (0, 0);
+    layout.position = match transcript.cells.get(top.0) {
+        Some(cell) if !follows => Position::Anchor { cell: cell.id, row: top.1 },
+        _ => Position::Latest,
+    };
+    let marks = Marks::new(model);
+    let (mut index, mut row) = top;
+    let mut at: u16 = 0;
+    while at < area.height && index < transcript.cells.len() {
+        let height = walk.height(index);
+        let Some(cell) = transcript.cells.get(index) else { break };
+        if height > 0
+            && let Some(laid) = walk.cache.rows(cell.id)
+        {
+            while row < height && at < area.height {
+                if row < laid.height() {
+                    let place = row_of(area, at);
+                    draw_row(model, paint, place, cell, laid, row, layout);
+                    marks.paint(paint, place, index, cell, laid, row);
+                    layout.rows.push((place.y, cell.id, row));
+                }
+                row += 1;
+                at += 1;
+            }
+        }
+        index += 1;
+        row = 0;
+    }
+    if let Some(spans) = activity.filter(|_| index >= transcript.cells.len()) {
+        // The first row of the footer is air.
+        let place = row_of(area, at + u16::from(at > 0));
+        if place.height > 0 {
+            paint.put(place.x + MARK, place.y, 2, live::spinner(model.now), paint.slot(Slot::Spinner));
+            paint.spans(place.x + TEXT, place.y, place.width.saturating_sub(TEXT + 2), &spans);
+        }
+    }
+    if !follows {
+        thumb(model, walk.cache, paint, area, top, rows);
+        to_end(transcript.unseen, paint, area, layout);
+    }
+    if transcript.selection.is_some() {
+        let mut walk = Walk { model, cache, width: area.width, footer };
+        layout.selected_text = select::text(&mut walk);
+    }
+}
+
+fn draw_row(
+    model: &Model,
+    paint: &mut Paint<'_>,
+    place: Rect,
+    cell: &Cell,
+    laid: &CellRows,
+    index: usize,
+    layout: &mut Layout,
+) {
+    let Some(row) = laid.rows().get(index) else { return };
+    ground(paint, place, laid, row);
+    if laid.bar {
+        paint.put(place.x, place.y, 1, "▎", paint.slot(Slot::UserBar));
+    } else if model.transcript.selected == Some(cell.id) && model.focus == Pane::Conversation {
+        paint.put(place.x, place.y, 1, "▎", paint.slot(Slot::BorderFocused));
+    }
+    let x = place.x + laid.indent;
+    let right = place.right().saturating_sub(1);
+    let mut at = x;
+    for span in &row.line.spans {
+        if at >= right {
+            break;
+        }
+        let from = at;
+        let style = paint.role(span.role);
+        at = paint.put(at, place.y, right - at, &span.text, style);
+        if let Some(link) = &span.link {
+            let area = Area { x: from, y: place.y, width: at - from, height: 1 };
+            layout.targets.push((area, Hit::Link(link.to_string())));
+        }
+    }
+    if index > 0 {
+        return;
+    }
+    if let Some(mark) = &laid.mark {
+        let style = paint.role(mark.role);
+        paint.put(place.x + MARK, place.y, 2, &mark.text, style);
+    }
+    match &cell.kind {
+        CellKind::Tool(tool) => {
+            layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)));
+            if tool.state == ToolState::Running {
+                let clock = format::clock(live::since(model.now, tool.started_at));
+                let end = place.right().saturating_sub(cell_count(cells::tool::AFTER_TIME));
+                let start = paint.right(end, place.y, &clock, paint.role(Role::Text));
+                let spinner = start.saturating_sub(2);
+                paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
+            }
+        }
+        CellKind::Reasoning { .. } => layout.targets.push((to_area(place), Hit::ToggleCell(cell.id))),
+        CellKind::User { .. } | CellKind::Assistant { .. } | CellKind::Note { .. } | CellKind::TurnEnd { .. } => {}
+    }
+}
+
+fn ground(paint: &mut Paint<'_>, place: Rect, laid: &CellRows, row: &Row) {
+    if row.line.ground == Ground::Base {
+        return;
+    }
+    let from = laid.ground.min(place.width);
+    let right = 2.min(place.width - from);
+    paint.ground(Rect { x: place.x + from, width: place.width - from - right, ..place }, row.line.ground);
+}
+
+/// The thumb, by heights that are known or guessed: nothing is laid out for it.
+fn thumb(model: &Model, cache: &ViewCache, paint: &mut Paint<'_>, area: Rect, top: Place, rows: usize) {
+    let room = usize::from(area.width.saturating_sub(TEXT + 2)).max(1);
+    let guess = |cell: &Cell| {
+        cache.known_height(cell.id).unwrap_or_else(|| cells::source(cell).map_or(1, |text| text.len() / room + 2)) + 1
+    };
+    let (mut above, mut total) = (top.1, 0);
+    for (index, cell) in model.transcript.cells.iter().enumerate() {
+        let height = guess(cell);
+        total += height;
+        above += if index < top.0 { height } else { 0 };
+    }
+    if total <= rows || rows == 0 {
+        return;
+    }
+    let length = (rows * rows / total).clamp(1, rows);
+    let from = (above * (rows - length) / (total - rows).max(1)).min(rows - length);
+    let place =
+        Rect { x: area.right().saturating_sub(1), y: area.y + cell_count(from), width: 1, height: cell_count(length) };
+    let style = paint.slot(Slot::ScrollThumb);
+    paint.repeat(place, "▐", style);
+}
+
+fn to_end(unseen: usize, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+    let text = if unseen > 0 { format!(" ↓ {unseen} (Ctrl-End) ") } else { " ↓ (Ctrl-End) ".to_owned() };
+    let cells = cell_count(width(&text));
+    if area.width < cells + 4 {
+        return;
+    }
+    let place = Rect { x: area.right() - 2 - cells, y: area.bottom().saturating_sub(1), width: cells, height: 1 };
+    paint.clear(place, Slot::Overlay);
+    paint.put(place.x, place.y, cells, &text, paint.role(Role::Accent));
+    layout.targets.push((to_area(place), Hit::ToEnd));
+}
