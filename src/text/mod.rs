@@ -2,6 +2,9 @@
 //!
 //! A leaf: wrapping, Markdown, streaming, highlighting, diffs and terminal screens as data.
 
+pub mod clean;
+pub mod screen;
+
 use std::sync::Arc;
 
 /// What a span is; the theme says how it looks.

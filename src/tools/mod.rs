@@ -1,4 +1,6 @@
 //! Tools: what they are (`spec`), which exist (`registry`), which a session may use (`toolset`), and the one way a call
 //! is run (`dispatch`: plan, decide, ask, run). One file a tool.
 
+pub mod process;
 pub mod spec;
+pub mod terminal;
