@@ -3,8 +3,36 @@
 //! Owns: PTYs and pipes, process groups, the process table, output rings and spill files, screens. Does not own: whether
 //! a command may run (the gate decided), what the model is told (the tool formats).
 
+mod blocked;
+mod end;
+mod env;
+mod handle;
+mod hub;
+mod leave;
+mod log;
+mod login;
+mod notice;
+mod outbox;
+mod port;
+mod process;
+mod query;
+mod reader;
+mod screens;
+mod shell;
+mod spawn;
+mod spill;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use handle::{Finished, Launch, Running, Waited};
+pub use log::Captured;
+pub use notice::Notice;
+pub use table::{LogPage, Report};
+
 use crate::text::Snapshot;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// `proc_<12 hex>`.
@@ -101,6 +129,63 @@ pub enum ProcessCommand {
     Forget(ProcessId),
 }
 
+/// What commands of this program have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecOptions {
+    /// Folder for output that outgrows memory.
+    pub spill: PathBuf,
+    /// Largest size of one spill file in bytes.
+    pub spill_limit: u64,
+    /// Names of variables that reach children although they look like secrets (`terminal.env_passthrough`).
+    pub env_passthrough: Vec<String>,
+    /// Files to source instead of asking the login shell (`terminal.shell_init_files`).
+    pub shell_init_files: Vec<PathBuf>,
+    /// Ask the login shell for its environment before the first command.
+    pub login_env: bool,
+    /// Nobody can type.
+    pub headless: bool,
+    /// Between SIGTERM and SIGKILL for `kill` (`terminal.daemon_term_grace_seconds`).
+    pub term_grace: Duration,
+    /// Columns and rows of terminals before a pane tells its size.
+    pub size: (u16, u16),
+}
+
+impl Default for ExecOptions {
+    fn default() -> Self {
+        Self {
+            spill: std::env::temp_dir(),
+            spill_limit: 64 * 1024 * 1024,
+            env_passthrough: Vec::new(),
+            shell_init_files: Vec::new(),
+            login_env: true,
+            headless: false,
+            term_grace: Duration::from_secs(2),
+            size: (120, 30),
+        }
+    }
+}
+
+/// A process could not be started or is not what an order needs.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    #[error("no process {}: `list` shows those that are tracked", .0.0)]
+    NotFound(ProcessId),
+    #[error("process {} has no terminal to type into: start it with pty in an interactive session", .0.0)]
+    NoTerminal(ProcessId),
+    #[error("process {} has already ended", .0.0)]
+    Ended(ProcessId),
+    #[error("process {} does not read its input: 1 MiB is waiting", .0.0)]
+    InputFull(ProcessId),
+    #[error("{0} processes are running already: end one first")]
+    TooMany(usize),
+    #[error("cannot prepare the shell in the temporary folder: {0}; is it writable and not full?")]
+    Shell(std::io::Error),
+    #[error("cannot start `{command}`: {source}")]
+    Spawn { command: String, source: std::io::Error },
+}
+
 /// The handle to all processes of this program. Cheap to clone.
 #[derive(Clone)]
-pub struct Exec {}
+pub struct Exec {
+    hub: Arc<hub::Hub>,
+}

@@ -3,10 +3,12 @@
 //! A leaf: wrapping, Markdown, streaming, highlighting, diffs and terminal screens as data.
 
 pub mod ansi;
+pub mod clean;
 pub mod diff;
 pub mod format;
 pub mod highlight;
 pub mod markdown;
+pub mod screen;
 pub mod stream;
 pub mod table;
 pub mod visible;

@@ -11,12 +11,14 @@ pub mod line;
 pub mod parallel;
 pub mod patch;
 pub mod paths;
+pub mod process;
 pub mod read_file;
 pub mod registry;
 pub mod repair;
 pub mod search_files;
 pub mod similarity;
 pub mod spec;
+pub mod terminal;
 #[cfg(test)]
 pub mod testing;
 pub mod todo;

@@ -1,0 +1,142 @@
+//! Ends processes: SIGINT, then SIGTERM, then SIGKILL, to everything in the session.
+
+use super::ExitReason;
+use super::process::{Process, lock};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long each stage may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Graces {
+    pub(crate) interrupt: Duration,
+    pub(crate) terminate: Duration,
+}
+
+impl Graces {
+    /// A person pressed stop, or time is up: what does not listen is soon killed.
+    pub(crate) const SHORT: Self =
+        Self { interrupt: Duration::from_millis(200), terminate: Duration::from_millis(800) };
+
+    /// Nothing is left to wait for.
+    pub(crate) const NONE: Self = Self { interrupt: Duration::ZERO, terminate: Duration::ZERO };
+}
+
+/// How long what a killed leader started may hold on after being told to end.
+const SURVIVORS: Duration = Duration::from_millis(500);
+
+/// Begins to end `process` and returns at once. A second call for the same process kills without grace.
+pub(crate) fn end(process: &Arc<Process>, reason: ExitReason, graces: Graces) {
+    let again = {
+        let mut life = lock(&process.life);
+        if life.exit.is_none() {
+            let before = life.ending;
+            life.ending = before.or(Some(reason));
+            before.is_some()
+        } else {
+            false
+        }
+    };
+    if process.over() {
+        return;
+    }
+    if again || graces == Graces::NONE {
+        send(process, Signal::KILL);
+        return;
+    }
+    let target = Arc::clone(process);
+    // The first signal goes out before this returns: a stop is felt at once.
+    send(process, Signal::INT);
+    let started = std::thread::Builder::new().name("exec-end".into()).spawn(move || escalate(&target, graces));
+    if let Err(error) = started {
+        tracing::error!("no thread to end {} gently: {error}", process.id.0);
+        send(process, Signal::KILL);
+    }
+}
+
+fn escalate(process: &Process, graces: Graces) {
+    let leader_gone = wait(process, graces.interrupt, false) || {
+        send(process, Signal::TERM);
+        // A stopped process acts on nothing but SIGKILL and this.
+        send(process, Signal::CONT);
+        wait(process, graces.terminate, false)
+    };
+    if !leader_gone {
+        send(process, Signal::KILL);
+        wait(process, SURVIVORS, false);
+    }
+    if process.over() {
+        return;
+    }
+    send(process, Signal::TERM);
+    send(process, Signal::CONT);
+    if !wait(process, SURVIVORS, true) {
+        send(process, Signal::KILL);
+    }
+}
+
+/// Waits for the leader, or for `all`.
+fn wait(process: &Process, most: Duration, all: bool) -> bool {
+    let deadline = Instant::now() + most;
+    let mut life = lock(&process.life);
+    loop {
+        if if all { life.closed } else { life.exit.is_some() } {
+            return true;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        life = process.ended.wait_timeout(life, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// Sends a signal to the leader's group, to the group that has the terminal, and to all others of the session.
+pub(crate) fn send(process: &Process, signal: Signal) {
+    let foreground = lock(&process.tty).as_ref().and_then(|tty| tty.foreground());
+    let Some(leader) = Pid::from_raw(process.pid as i32) else { return };
+    // While this is held the leader is not waited for, so its number cannot belong to a stranger.
+    let life = lock(&process.life);
+    let mut groups = Vec::new();
+    if !life.reaped {
+        groups.push(leader);
+        groups.extend(foreground.filter(|group| *group != leader));
+    }
+    for group in groups {
+        ignore_gone(kill_process_group(group, signal));
+    }
+    for member in members(process.pid) {
+        if member != leader {
+            ignore_gone(kill_process(member, signal));
+        }
+    }
+}
+
+fn ignore_gone(result: rustix::io::Result<()>) {
+    match result {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => tracing::warn!("signal not delivered: {error}"),
+    }
+}
+
+/// Processes of a session, its groups in the background too.
+#[cfg(target_os = "linux")]
+fn members(session: u32) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+            // The name in parentheses may hold anything; state, parent, group and session follow it.
+            let after = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
+            after.split_ascii_whitespace().nth(3).and_then(|s| s.parse().ok()) == Some(session)
+        })
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn members(_: u32) -> Vec<Pid> {
+    Vec::new()
+}

@@ -1,0 +1,177 @@
+//! The environment of children: the login shell's, without the secrets of this program.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// Environment variables by name.
+pub(crate) type Env = BTreeMap<OsString, OsString>;
+
+/// Names that are removed although no rule below covers them: credentials and addresses of model providers, messaging
+/// platforms and clouds. (`AWS_SESSION_TOKEN` goes by its ending; half a credential helps nobody, so all three go.)
+const SECRET_NAMES: &[&str] = &[
+    "ANTHROPIC_AUTH",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AZURE_OPENAI_ENDPOINT",
+    "FAL_KEY",
+    "GOOGLE_APPLICATION_CREDENTIALS_JSON",
+    "OPENAI_ORG_ID",
+    "OPENAI_ORGANIZATION",
+    "OPENAI_PROJECT",
+    "SUDO_PASSWORD",
+];
+
+/// Endings of names that hold secrets.
+const SECRET_ENDINGS: &[&str] = &["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_BASE_URL", "_AUTH_KEY"];
+
+/// Providers whose `_BASE_URL` is configuration of this program; other base URLs belong to the user's own work.
+const PROVIDERS: &[&str] = &[
+    "ANTHROPIC",
+    "AZURE",
+    "DASHSCOPE",
+    "DEEPSEEK",
+    "GEMINI",
+    "GLM",
+    "GOOGLE",
+    "GROQ",
+    "KIMI",
+    "LM_STUDIO",
+    "LLM",
+    "MINIMAX",
+    "MISTRAL",
+    "MOONSHOT",
+    "NOUS",
+    "OLLAMA",
+    "OPENAI",
+    "OPENROUTER",
+    "QWEN",
+    "TOGETHER",
+    "VLLM",
+    "XAI",
+    "ZAI",
+];
+
+/// Whether a variable is kept from children. `passthrough` holds exact names that are let through.
+pub(crate) fn is_secret(name: &OsStr, passthrough: &[String]) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    // The person's own login for another agent: without it that program stops working.
+    if name == "CLAUDE_CODE_OAUTH_TOKEN" || passthrough.iter().any(|p| p == name) {
+        return false;
+    }
+    let upper = name.to_ascii_uppercase();
+    if upper.starts_with("HERMES_") || SECRET_NAMES.contains(&upper.as_str()) || upper.contains("PASSWORD") {
+        return true;
+    }
+    SECRET_ENDINGS.iter().any(|ending| {
+        upper.strip_suffix(ending).is_some_and(|stem| match *ending {
+            "_BASE_URL" => PROVIDERS.iter().any(|p| stem.starts_with(p)),
+            _ => true,
+        })
+    }) || matches!(upper.as_str(), "TOKEN" | "SECRET" | "API_KEY")
+}
+
+/// What children start with. `own` is this program's environment; `login` what the login shell added to it.
+///
+/// Started from a shell, `own` is what the person sees in that shell (an activated venv, say) and wins; started from a
+/// desktop or a service, the login shell knows better.
+pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String]) -> Env {
+    let from_shell = own.contains_key(OsStr::new("SHLVL"));
+    let mut env = match login {
+        None => own,
+        Some(login) => {
+            let (mut first, second) = if from_shell { (own, login) } else { (login, own) };
+            let path = join_paths(first.get(OsStr::new("PATH")), second.get(OsStr::new("PATH")));
+            for (name, value) in second {
+                first.entry(name).or_insert(value);
+            }
+            if let Some(path) = path {
+                first.insert("PATH".into(), path);
+            }
+            first
+        }
+    };
+    env.retain(|name, _| !is_secret(name, passthrough));
+    for name in ["BASH_ENV", "ENV", "COLUMNS", "LINES", "PWD", "OLDPWD", "_"] {
+        env.remove(OsStr::new(name));
+    }
+    // A pager would wait for keys that nobody presses.
+    for (name, value) in [
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("MANPAGER", "cat"),
+        ("TERM", "xterm-256color"),
+        ("PYTHONUNBUFFERED", "1"),
+    ] {
+        env.insert(name.into(), value.into());
+    }
+    env.entry("PATH".into()).or_insert_with(|| "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into());
+    env
+}
+
+/// Entries of `first`, then those of `second` that are new.
+fn join_paths(first: Option<&OsString>, second: Option<&OsString>) -> Option<OsString> {
+    let (Some(first), Some(second)) = (first, second) else { return first.or(second).cloned() };
+    let mut entries: Vec<_> = std::env::split_paths(first).collect();
+    for entry in std::env::split_paths(second) {
+        if !entries.contains(&entry) {
+            entries.push(entry);
+        }
+    }
+    std::env::join_paths(entries).ok().or_else(|| Some(first.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Env {
+        pairs.iter().map(|(n, v)| (n.into(), v.into())).collect()
+    }
+
+    #[test]
+    fn secrets_are_kept_back() {
+        for name in [
+            "OPENAI_API_KEY",
+            "GH_TOKEN",
+            "GITHUB_TOKEN",
+            "HF_TOKEN",
+            "DISCORD_BOT_TOKEN",
+            "SLACK_APP_SECRET",
+            "PGPASSWORD",
+            "DB_PASSWORD_FILE",
+            "AWS_SECRET_ACCESS_KEY",
+            "HERMES_HOME",
+            "OPENAI_BASE_URL",
+            "my_api_key",
+        ] {
+            assert!(is_secret(OsStr::new(name), &[]), "{name}");
+        }
+        for name in [
+            "PATH",
+            "SSH_AUTH_SOCK",
+            "VIRTUAL_ENV",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "TOKENIZERS_PARALLELISM",
+            "APP_BASE_URL",
+        ] {
+            assert!(!is_secret(OsStr::new(name), &[]), "{name}");
+        }
+        assert!(!is_secret(OsStr::new("GH_TOKEN"), &["GH_TOKEN".into()]));
+    }
+
+    #[test]
+    fn own_values_win_inside_a_shell_and_login_values_outside() {
+        let login = env(&[("PATH", "/login:/bin"), ("EDITOR", "vi"), ("NEW", "1")]);
+        let own = env(&[("PATH", "/venv/bin:/bin"), ("EDITOR", "hx"), ("SHLVL", "1"), ("PAGER", "less")]);
+        let inside = compose(own.clone(), Some(login.clone()), &[]);
+        assert_eq!(inside[OsStr::new("PATH")], "/venv/bin:/bin:/login");
+        assert_eq!(inside[OsStr::new("EDITOR")], "hx");
+        assert_eq!(inside[OsStr::new("NEW")], "1");
+        assert_eq!(inside[OsStr::new("PAGER")], "cat");
+        let mut desktop = own;
+        desktop.remove(OsStr::new("SHLVL"));
+        let outside = compose(desktop, Some(login), &[]);
+        assert_eq!(outside[OsStr::new("PATH")], "/login:/bin:/venv/bin");
+        assert_eq!(outside[OsStr::new("EDITOR")], "vi");
+    }
+}

@@ -1,0 +1,309 @@
+//! The handle: starts commands, waits for them, carries out orders of the UI.
+
+use super::end::{self, Graces};
+use super::hub::Hub;
+use super::log::Output;
+use super::notice::Notice;
+use super::outbox::Outbox;
+use super::process::{Life, Phase, Process, lock};
+use super::reader::{Duty, Reader};
+use super::spawn::{self, Wiring};
+use super::spill::Spill;
+use super::{
+    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// Events that may wait for the UI before they are merged.
+const EVENTS: usize = 256;
+
+/// A command to start, and what to do with its output.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub spawn: Spawn,
+    /// Where output goes that outgrows memory; by default a file in the folder of the options.
+    pub spill: Option<PathBuf>,
+    /// Tell the agent when it ends.
+    pub notify_on_complete: bool,
+    /// Tell the agent when a line holds one of these.
+    pub watch_patterns: Vec<String>,
+}
+
+impl From<Spawn> for Launch {
+    fn from(spawn: Spawn) -> Self {
+        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new() }
+    }
+}
+
+/// A started command. Dropping it leaves the command alone.
+#[derive(Clone)]
+pub struct Running {
+    pub id: ProcessId,
+    pub pid: u32,
+    process: Arc<Process>,
+}
+
+/// What waiting for a command gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Waited {
+    Finished(Finished),
+    /// The person sent it to the background; this is its output so far.
+    Moved(Captured),
+}
+
+/// A finished command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    pub exit: Exit,
+    pub output: Captured,
+    /// The folder that the shell was in; `None` when it could not say (killed, replaced by `exec`, its own exit trap).
+    pub cwd_after: Option<PathBuf>,
+    /// What it started still holds its output or its terminal; it is in the table under the same id.
+    pub survivors: bool,
+}
+
+impl Running {
+    /// Waits until the leader has exited, or until the person moves it to the background. Can be called again.
+    pub async fn wait(&self) -> Waited {
+        let mut phase = self.process.phase.subscribe();
+        let seen = phase.wait_for(|phase| phase.exited || phase.moved).await.map(|phase| *phase);
+        let exit = lock(&self.process.life).exit.clone();
+        match (seen, exit) {
+            (Ok(_), Some(exit)) => {
+                let (cwd_after, survivors) = {
+                    let life = lock(&self.process.life);
+                    (life.cwd_after.clone(), life.survivors && !life.closed)
+                };
+                Waited::Finished(Finished { exit, output: self.process.captured(), cwd_after, survivors })
+            }
+            _ => Waited::Moved(self.process.captured()),
+        }
+    }
+
+    /// Ends it with short graces; returns at once, `wait` tells the end. A second call kills.
+    pub fn stop(&self, reason: ExitReason) {
+        end::end(&self.process, reason, Graces::SHORT);
+    }
+
+    /// Its output so far.
+    pub fn captured(&self) -> Captured {
+        self.process.captured()
+    }
+}
+
+impl Exec {
+    /// A table without processes, and the events for the UI (drop the receiver when there is none). Touches neither the
+    /// disk nor the shell.
+    pub fn new(options: ExecOptions) -> (Self, mpsc::Receiver<ProcessEvent>) {
+        let (sender, receiver) = mpsc::channel(EVENTS);
+        let hub = Hub::new(options, Arc::new(Outbox::new(sender)));
+        (Self { hub: Arc::new(hub) }, receiver)
+    }
+
+    /// Asks the login shell for its environment now, so that the first command need not wait. Call it when a turn
+    /// starts; needs a tokio runtime.
+    pub fn warm_up(&self) {
+        let exec = self.clone();
+        tokio::spawn(async move {
+            exec.hub.base().await;
+        });
+    }
+
+    /// Nobody can type: a headless run.
+    pub fn headless(&self) -> bool {
+        self.hub.options.headless
+    }
+
+    /// Columns and rows of new terminals: the pane's, once there was one.
+    pub fn size(&self) -> (u16, u16) {
+        *lock(&self.hub.size)
+    }
+
+    /// Starts a command with the defaults of [`Launch`].
+    pub async fn start(&self, spawn: Spawn) -> Result<Running, ExecError> {
+        self.launch(spawn.into()).await
+    }
+
+    /// Starts a command: in a session of its own, with the exported variables of its task.
+    pub async fn launch(&self, launch: Launch) -> Result<Running, ExecError> {
+        let Launch { spawn, spill, notify_on_complete, watch_patterns } = launch;
+        self.hub.make_room()?;
+        let shell = self.hub.shell().await?;
+        let env = self.hub.env_of(&spawn.task).await;
+        let wiring = Wiring { pty: spawn.pty, headless: spawn.headless, size: spawn.size };
+        let cwd = existing(&spawn.cwd);
+        let keep = !spawn.background;
+        let id = new_id();
+        let mut command = shell.command(&spawn.command, keep, wiring.terminal());
+        let prelude = command.get_envs().find_map(|(name, value)| (name == "BASH_ENV").then(|| value.map(Into::into)));
+        command.env_clear().envs(env.iter()).current_dir(&cwd);
+        if let Some(Some(prelude)) = prelude {
+            let prelude: PathBuf = prelude;
+            command.env("BASH_ENV", prelude);
+        }
+        let started = Instant::now();
+        let failed = |source| ExecError::Spawn { command: spawn.command.clone(), source };
+        let mut spawned = spawn::spawn(command, wiring).map_err(failed)?;
+        let tty = spawned.tty.take();
+        let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
+        let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
+        let spill = spill.unwrap_or_else(|| self.hub.options.spill.join(format!("{}.log", id.0)));
+        let process = Arc::new(Process {
+            id: id.clone(),
+            task: spawn.task,
+            command: spawn.command.clone(),
+            cwd,
+            pid: spawned.child.id(),
+            pty: spawn.pty,
+            started_at: now_ms(),
+            started,
+            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit))),
+            life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
+            ended: std::sync::Condvar::new(),
+            phase: watch::Sender::new(Phase::default()),
+            tty: Mutex::new(tty),
+            input: Mutex::default(),
+            wake,
+            watched: AtomicBool::new(false),
+        });
+        self.hub.add(Arc::clone(&process));
+        self.hub.outbox.post(ProcessEvent::Started(process.info()));
+        let running = Running { id, pid: process.pid, process: Arc::clone(&process) };
+        let duty = Duty { keep, headless: spawn.headless, patterns: watch_patterns };
+        Reader::start(Arc::clone(&self.hub), Arc::clone(&process), spawned, tty_fd, wake_reader, duty).map_err(
+            |e| {
+                end::end(&process, ExitReason::FailedToStart, Graces::NONE);
+                ExecError::Spawn { command: spawn.command, source: e }
+            },
+        )?;
+        Ok(running)
+    }
+
+    /// Notices of background processes, for the agent runner. Only the first call gets the receiver.
+    pub fn completions(&self) -> Option<mpsc::Receiver<Notice>> {
+        self.hub.notices.take()
+    }
+
+    /// The model has already seen how this process ended (by `wait`, `poll`, `log` or `kill`): a notice would repeat it.
+    pub fn is_consumed(&self, id: &ProcessId) -> bool {
+        self.hub.find(id).is_ok_and(|process| lock(&process.life).consumed)
+    }
+
+    /// Carries out an order of the UI. Orders about processes that are gone do nothing.
+    pub fn command(&self, command: ProcessCommand) {
+        let result = match command {
+            ProcessCommand::Watch(id, size) => {
+                if size.0 > 0 && size.1 > 0 {
+                    *lock(&self.hub.size) = size;
+                }
+                let target = id.as_ref().and_then(|id| self.hub.find(id).ok());
+                self.hub.screens.watch(target, size, &self.hub.outbox);
+                Ok(())
+            }
+            ProcessCommand::Scroll(id, rows) => {
+                self.hub.screens.scroll(&id, rows);
+                Ok(())
+            }
+            ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),
+            ProcessCommand::Kill(id) => self.kill(&id),
+            ProcessCommand::Background(id) => self.background(&id),
+            ProcessCommand::Forget(id) => {
+                self.hub.remove(&id);
+                Ok(())
+            }
+        };
+        if let Err(error) = result {
+            tracing::debug!("{error}");
+        }
+    }
+
+    /// Ends a process: SIGINT, SIGTERM, SIGKILL. Returns at once; a second call kills.
+    pub fn kill(&self, id: &ProcessId) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        let graces = Graces { interrupt: Duration::from_millis(300), terminate: self.hub.options.term_grace };
+        end::end(&process, ExitReason::Killed, graces);
+        Ok(())
+    }
+
+    /// Types into a process.
+    pub fn write(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
+        self.hub.find(id)?.type_in(bytes)
+    }
+
+    /// A running foreground command goes on in the background; who waits for it is told at once.
+    pub fn background(&self, id: &ProcessId) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        let mut first = Vec::new();
+        lock(&process.out).log.copy(0, port::SEEK, &mut first);
+        {
+            let mut life = lock(&process.life);
+            if life.exit.is_some() {
+                return Err(ExecError::Ended(id.clone()));
+            }
+            if life.background {
+                return Ok(());
+            }
+            life.background = true;
+            life.port = port::find(&first);
+            // Nobody waits any more, so its end is news.
+            life.notify = true;
+        }
+        process.phase.send_modify(|phase| phase.moved = true);
+        self.hub.outbox.post(ProcessEvent::Changed(process.info()));
+        Ok(())
+    }
+
+    /// Ends everything in the foreground, and with `kill` the background too; otherwise background processes go on with
+    /// their output in their log files. Returns when that is done, after 3 s at most.
+    pub async fn shutdown(&self, kill: bool) {
+        self.hub.screens.stop();
+        let mut waiting = Vec::new();
+        for process in self.hub.all() {
+            if process.over() {
+                continue;
+            }
+            if kill || !lock(&process.life).background {
+                end::end(&process, ExitReason::Killed, Graces::SHORT);
+            } else {
+                lock(&process.life).abandoned = true;
+                process.rouse();
+            }
+            waiting.push(process);
+        }
+        let all = tokio::task::spawn_blocking(move || {
+            let deadline = Instant::now() + Duration::from_secs(3);
+            for process in waiting {
+                let mut life = lock(&process.life);
+                while !life.closed && !(life.exit.is_some() && !life.survivors) {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        break;
+                    }
+                    life = process.ended.wait_timeout(life, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
+                }
+            }
+        });
+        if let Err(error) = all.await {
+            tracing::error!("waiting for processes to end: {error}");
+        }
+    }
+}
+
+fn new_id() -> ProcessId {
+    ProcessId(format!("proc_{:012x}", fastrand::u64(..1 << 48)))
+}
+
+fn now_ms() -> i64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The folder, or the nearest ancestor that still exists, or the temporary folder.
+fn existing(cwd: &Path) -> PathBuf {
+    cwd.ancestors().find(|path| path.is_dir()).map_or_else(std::env::temp_dir, Path::to_path_buf)
+}

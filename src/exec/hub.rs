@@ -1,0 +1,154 @@
+//! What all processes share: the table, shell states, and the ways out to the UI and the agent.
+
+use super::env::{self, Env};
+use super::notice::Notices;
+use super::outbox::Outbox;
+use super::process::{Process, lock};
+use super::screens::Screens;
+use super::shell::Shell;
+use super::{ExecError, ExecOptions, ProcessId, login};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// Processes that are tracked at most, finished ones included.
+const TRACKED: usize = 64;
+/// How long a finished process can be asked about.
+const KEPT: Duration = Duration::from_secs(30 * 60);
+/// Finished foreground commands whose screen can still be looked at.
+const FOREGROUND_KEPT: usize = 8;
+
+/// Shared by every clone of [`super::Exec`] and every reader thread.
+pub(crate) struct Hub {
+    pub(crate) options: ExecOptions,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) notices: Notices,
+    pub(crate) screens: Arc<Screens>,
+    /// Size of new terminals; follows the pane.
+    pub(crate) size: Mutex<(u16, u16)>,
+    table: Mutex<Vec<Arc<Process>>>,
+    shell: OnceCell<Shell>,
+    base: OnceCell<Arc<Env>>,
+    /// Exported variables by task.
+    tasks: Mutex<HashMap<String, Arc<Env>>>,
+}
+
+impl Hub {
+    pub(crate) fn new(options: ExecOptions, outbox: Arc<Outbox>) -> Self {
+        Self {
+            size: Mutex::new(options.size),
+            options,
+            outbox,
+            notices: Notices::new(),
+            screens: Arc::default(),
+            table: Mutex::default(),
+            shell: OnceCell::new(),
+            base: OnceCell::new(),
+            tasks: Mutex::default(),
+        }
+    }
+
+    pub(crate) async fn shell(&self) -> Result<&Shell, ExecError> {
+        self.shell.get_or_try_init(|| async { Shell::new().map_err(ExecError::Shell) }).await
+    }
+
+    /// What children start with; asks the login shell the first time.
+    pub(crate) async fn base(&self) -> &Arc<Env> {
+        self.base
+            .get_or_init(|| async {
+                let login = if self.options.login_env {
+                    let files = self.options.shell_init_files.clone();
+                    tokio::task::spawn_blocking(move || login::capture(&files)).await.unwrap_or_default()
+                } else {
+                    None
+                };
+                Arc::new(env::compose(std::env::vars_os().collect(), login, &self.options.env_passthrough))
+            })
+            .await
+    }
+
+    /// The environment of the next command of a task.
+    pub(crate) async fn env_of(&self, task: &str) -> Arc<Env> {
+        let exported = lock(&self.tasks).get(task).cloned();
+        match exported {
+            Some(env) => env,
+            None => Arc::clone(self.base().await),
+        }
+    }
+
+    /// Takes the state that the leader left: exported variables for the task, the folder for the result.
+    pub(crate) fn shell_state(&self, process: &Process) -> Option<PathBuf> {
+        let state = self.shell.get()?.take_state(process.pid)?;
+        if let Some(mut exported) = state.exported {
+            if let Some(base) = self.base.get() {
+                // Exported functions are not listed, and the shell's depth must not grow from command to command.
+                let functions = base.iter().filter(|(name, _)| {
+                    name.as_encoded_bytes().starts_with(b"BASH_FUNC_") || *name == OsStr::new("SHLVL")
+                });
+                exported.extend(functions.map(|(name, value)| (name.clone(), value.clone())));
+            }
+            lock(&self.tasks).insert(process.task.clone(), Arc::new(exported));
+        }
+        Some(state.cwd)
+    }
+
+    /// Size of the terminal of a process, or of new ones when it has none.
+    pub(crate) fn size_of(&self, process: &Process) -> (u16, u16) {
+        lock(&process.tty).as_ref().and_then(|tty| tty.size()).unwrap_or_else(|| *lock(&self.size))
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Process>> {
+        lock(&self.table).clone()
+    }
+
+    pub(crate) fn find(&self, id: &ProcessId) -> Result<Arc<Process>, ExecError> {
+        lock(&self.table).iter().find(|p| p.id == *id).cloned().ok_or_else(|| ExecError::NotFound(id.clone()))
+    }
+
+    /// Makes room for one more, or says that everything tracked still runs.
+    pub(crate) fn make_room(&self) -> Result<(), ExecError> {
+        let mut table = lock(&self.table);
+        let mut foreground = 0;
+        // Newest first, so that the oldest finished foreground commands go.
+        let mut keep: Vec<bool> = table
+            .iter()
+            .rev()
+            .map(|process| {
+                if !process.over() {
+                    return true;
+                }
+                let life = lock(&process.life);
+                foreground += usize::from(!life.background);
+                life.finished_at.is_none_or(|at| at.elapsed() < KEPT)
+                    && (life.background || foreground <= FOREGROUND_KEPT)
+            })
+            .collect();
+        keep.reverse();
+        let mut flags = keep.into_iter();
+        table.retain(|_| flags.next().unwrap_or(true));
+        if table.len() >= TRACKED {
+            match table.iter().position(|process| process.over()) {
+                Some(oldest) => drop(table.remove(oldest)),
+                None => return Err(ExecError::TooMany(TRACKED)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add(&self, process: Arc<Process>) {
+        lock(&self.table).push(process);
+    }
+
+    pub(crate) fn remove(&self, id: &ProcessId) {
+        lock(&self.table).retain(|p| p.id != *id || !p.over());
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.screens.stop();
+    }
+}

@@ -1,0 +1,370 @@
+//! What a process printed: the head, the tail, the count, and a spill file for what lies between.
+//!
+//! Reads go from the descriptor straight into the buffer that keeps the bytes, so that a flood costs one copy.
+
+use super::spill::Spill;
+use std::os::fd::BorrowedFd;
+
+/// Bytes kept from the beginning: 40 % of what is kept.
+pub(crate) const HEAD: usize = 512 * 1024;
+/// Bytes kept from the end: 60 %.
+pub(crate) const TAIL: usize = 768 * 1024;
+/// Bytes of a mixed terminal stream that the pane can show again.
+const PANE: usize = 256 * 1024;
+/// First read of a process; grows with what it prints.
+const FIRST_READ: usize = 64 * 1024;
+
+/// What one read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    Bytes(usize),
+    /// Nothing there at the moment.
+    Later,
+    End,
+}
+
+/// A ring that overwrites its oldest bytes. Positions count from the first byte ever appended.
+#[derive(Debug)]
+struct Ring {
+    bytes: Vec<u8>,
+    end: u64,
+    begin: u64,
+}
+
+impl Ring {
+    /// Zeroed pages come from the system when they are first touched.
+    fn new(capacity: usize, at: u64) -> Self {
+        Self { bytes: vec![0; capacity], end: at, begin: at }
+    }
+
+    fn free_run(&mut self) -> &mut [u8] {
+        let at = self.index(self.end);
+        &mut self.bytes[at..]
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.end += count as u64;
+        self.begin = self.begin.max(self.end.saturating_sub(self.bytes.len() as u64));
+    }
+
+    fn index(&self, position: u64) -> usize {
+        (position % self.bytes.len() as u64) as usize
+    }
+
+    fn append(&mut self, mut bytes: &[u8]) {
+        if bytes.len() > self.bytes.len() {
+            let skipped = bytes.len() - self.bytes.len();
+            self.advance(skipped);
+            bytes = &bytes[skipped..];
+        }
+        while !bytes.is_empty() {
+            let run = self.free_run();
+            let count = run.len().min(bytes.len());
+            run[..count].copy_from_slice(&bytes[..count]);
+            self.advance(count);
+            bytes = &bytes[count..];
+        }
+    }
+
+    fn copy(&self, from: u64, to: u64, into: &mut Vec<u8>) {
+        let (mut at, to) = (from.max(self.begin), to.min(self.end));
+        while at < to {
+            let index = self.index(at);
+            let count = ((to - at) as usize).min(self.bytes.len() - index);
+            into.extend_from_slice(&self.bytes[index..index + count]);
+            at += count as u64;
+        }
+    }
+}
+
+/// Output with bounded memory.
+#[derive(Debug)]
+pub(crate) struct Log {
+    head: Vec<u8>,
+    ring: Option<Ring>,
+    total: u64,
+    spill: Spill,
+}
+
+impl Log {
+    pub(crate) fn new(spill: Spill) -> Self {
+        Self { head: Vec::new(), ring: None, total: 0, spill }
+    }
+
+    /// Bytes printed so far.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Reads once from a non-blocking descriptor.
+    pub(crate) fn read_from(&mut self, fd: BorrowedFd<'_>) -> rustix::io::Result<Got> {
+        let got = if self.head.len() < HEAD {
+            let want = FIRST_READ.max(self.head.len()).min(HEAD - self.head.len());
+            self.head.reserve(want);
+            // The capacity may be larger than what was reserved: the head ends exactly at its bound.
+            let before = self.head.len();
+            let room = (HEAD - before).min(self.head.capacity() - before);
+            self.head.resize(before + room, 0);
+            let got = read(fd, &mut self.head[before..]);
+            self.head.truncate(before + bytes_of(&got));
+            got
+        } else {
+            let total = self.total;
+            let ring = self.ring.get_or_insert_with(|| Ring::new(TAIL, total));
+            let got = read(fd, ring.free_run());
+            if let Ok(Got::Bytes(count)) = got {
+                self.spill.write(&self.head, &ring.free_run()[..count]);
+                ring.advance(count);
+            }
+            got
+        };
+        self.total += bytes_of(&got) as u64;
+        got
+    }
+
+    /// Adds bytes that were read elsewhere (a terminal hands out little at a time).
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        let (first, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
+        self.head.extend_from_slice(first);
+        self.total += first.len() as u64;
+        if !rest.is_empty() {
+            let total = self.total;
+            let ring = self.ring.get_or_insert_with(|| Ring::new(TAIL, total));
+            self.spill.write(&self.head, rest);
+            ring.append(rest);
+            self.total += rest.len() as u64;
+        }
+    }
+
+    /// The spill file with all that is known in it, open at its end, for someone who goes on writing.
+    pub(crate) fn hand_over(&mut self) -> std::io::Result<std::fs::File> {
+        if self.spill.path().is_none() {
+            let mut tail = Vec::new();
+            self.copy(self.head.len() as u64, self.total, &mut tail);
+            self.spill.write(&self.head, &tail);
+        }
+        self.spill.append_handle()
+    }
+
+    /// The bytes of `from..to` that are in memory, in order. A hole between head and tail is left out.
+    pub(crate) fn copy(&self, from: u64, to: u64, into: &mut Vec<u8>) {
+        let (start, end) = (self.head.len().min(from as usize), self.head.len().min(to as usize));
+        into.extend_from_slice(&self.head[start..end]);
+        if let Some(ring) = &self.ring {
+            ring.copy(from, to, into);
+        }
+    }
+
+    /// First position from which everything to the end is in memory.
+    pub(crate) fn tail_begin(&self) -> u64 {
+        match &self.ring {
+            Some(ring) if ring.begin > self.head.len() as u64 => ring.begin,
+            _ => 0,
+        }
+    }
+
+    /// The last `count` bytes, or fewer.
+    pub(crate) fn tail(&self, count: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.copy(self.total.saturating_sub(count).max(self.tail_begin()), self.total, &mut bytes);
+        bytes
+    }
+
+    /// Bytes of `from..to` from memory or the spill file; empty where neither has them.
+    pub(crate) fn read_back(&self, from: u64, to: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if from >= self.tail_begin() || to <= self.head.len() as u64 {
+            self.copy(from, to, &mut bytes);
+        } else {
+            bytes = self.spill.read(from, to);
+        }
+        bytes
+    }
+
+    /// Head and tail as they are now.
+    pub(crate) fn captured(&mut self) -> Captured {
+        let begin = self.tail_begin();
+        let mut tail = Vec::new();
+        if let Some(ring) = &self.ring {
+            ring.copy(ring.begin, ring.end, &mut tail);
+        }
+        let mut head = self.head.clone();
+        if begin == 0 {
+            head.append(&mut tail);
+        }
+        Captured {
+            omitted: self.total - (head.len() + tail.len()) as u64,
+            head,
+            tail,
+            total: self.total,
+            spill: self.spill.path(),
+            spilled: self.spill.written(),
+        }
+    }
+}
+
+/// Output of a finished (or moved) command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// From the beginning; everything when `omitted` is 0.
+    pub head: Vec<u8>,
+    /// From the end; empty when `omitted` is 0.
+    pub tail: Vec<u8>,
+    /// Bytes between head and tail that are not in memory.
+    pub omitted: u64,
+    /// Bytes printed.
+    pub total: u64,
+    /// The raw output from its first byte, when it outgrew memory.
+    pub spill: Option<std::path::PathBuf>,
+    /// Bytes in the spill file.
+    pub spilled: u64,
+}
+
+/// A log, and beside it what the pane shows when typed or direct terminal output mixes with a pipe.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) log: Log,
+    pane: Option<Ring>,
+}
+
+impl Output {
+    pub(crate) fn new(spill: Spill) -> Self {
+        Self { log: Log::new(spill), pane: None }
+    }
+
+    /// Reads once into the log.
+    pub(crate) fn read_log(&mut self, fd: BorrowedFd<'_>) -> rustix::io::Result<Got> {
+        let before = self.log.total;
+        let got = self.log.read_from(fd);
+        if let (Some(pane), Ok(Got::Bytes(count))) = (&mut self.pane, &got) {
+            let mut bytes = Vec::new();
+            self.log.copy(before + count.saturating_sub(PANE) as u64, before + *count as u64, &mut bytes);
+            pane.append(&bytes);
+        }
+        got
+    }
+
+    /// Adds what only the pane shows: echo, and what programs print to `/dev/tty`.
+    pub(crate) fn append_pane(&mut self, bytes: &[u8]) {
+        let log = &self.log;
+        let pane = self.pane.get_or_insert_with(|| {
+            let seed = log.tail(64 * 1024);
+            let mut ring = Ring::new(PANE, log.total - seed.len() as u64);
+            ring.append(&seed);
+            ring
+        });
+        pane.append(bytes);
+    }
+
+    /// End of the stream that the pane shows.
+    pub(crate) fn pane_end(&self) -> u64 {
+        self.pane.as_ref().map_or(self.log.total, |pane| pane.end)
+    }
+
+    /// First position of the pane's stream that can be read.
+    pub(crate) fn pane_begin(&self) -> u64 {
+        self.pane.as_ref().map_or_else(|| self.log.tail_begin(), |pane| pane.begin)
+    }
+
+    /// Bytes of the pane's stream; older ones come from the spill file.
+    pub(crate) fn pane_bytes(&self, from: u64, to: u64) -> Vec<u8> {
+        match &self.pane {
+            Some(pane) => {
+                let mut bytes = Vec::new();
+                pane.copy(from, to, &mut bytes);
+                bytes
+            }
+            None => self.log.read_back(from, to),
+        }
+    }
+}
+
+fn bytes_of(got: &rustix::io::Result<Got>) -> usize {
+    match got {
+        Ok(Got::Bytes(count)) => *count,
+        _ => 0,
+    }
+}
+
+/// One read; a terminal whose other side is closed (EIO on Linux) has ended.
+pub(crate) fn read(fd: BorrowedFd<'_>, into: &mut [u8]) -> rustix::io::Result<Got> {
+    match rustix::io::read(fd, into) {
+        Ok(0) => Ok(Got::End),
+        Ok(count) => Ok(Got::Bytes(count)),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Got::Later),
+        Err(rustix::io::Errno::IO) => Ok(Got::End),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    fn log() -> (tempfile::TempDir, Log) {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::new(folder.path().join("out.log"), 2 * 1024 * 1024);
+        (folder, Log::new(spill))
+    }
+
+    fn pour(log: &mut Log, bytes: &[u8]) {
+        for chunk in bytes.chunks(60_000) {
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            writer.write_all(chunk).unwrap();
+            drop(writer);
+            while log.read_from(reader.as_fd()).unwrap() != Got::End {}
+        }
+    }
+
+    #[test]
+    fn keeps_all_of_a_little() {
+        let (_folder, mut log) = log();
+        pour(&mut log, b"hello\n");
+        let captured = log.captured();
+        assert_eq!(captured.head, b"hello\n");
+        assert_eq!((captured.omitted, captured.total, captured.spill), (0, 6, None));
+        assert_eq!(log.tail(3), b"lo\n");
+    }
+
+    #[test]
+    fn keeps_head_and_tail_of_much_and_spills_within_its_bound() {
+        let (_folder, mut log) = log();
+        let bytes: Vec<u8> = (0..700_000u32).flat_map(|n| format!("{n:06}").into_bytes()).collect();
+        pour(&mut log, &bytes);
+        let captured = log.captured();
+        assert_eq!(captured.head, &bytes[..HEAD]);
+        assert_eq!(captured.tail, &bytes[bytes.len() - TAIL..]);
+        assert_eq!(captured.omitted as usize, bytes.len() - HEAD - TAIL);
+        let spilled = std::fs::read(captured.spill.unwrap()).unwrap();
+        assert_eq!(spilled, &bytes[..2 * 1024 * 1024]);
+        assert_eq!(log.read_back(600_000, 600_010), &bytes[600_000..600_010]);
+        let end = bytes.len();
+        assert_eq!(log.read_back(end as u64 - 10, end as u64), &bytes[end - 10..]);
+    }
+
+    #[test]
+    fn head_and_tail_join_without_a_hole() {
+        let (_folder, mut log) = log();
+        let bytes: Vec<u8> = (0..HEAD + 1000).map(|n| (n % 251) as u8).collect();
+        pour(&mut log, &bytes);
+        let captured = log.captured();
+        assert_eq!((captured.head, captured.omitted), (bytes.clone(), 0));
+        assert_eq!(log.tail(2000), &bytes[bytes.len() - 2000..]);
+    }
+
+    #[test]
+    fn the_pane_mixes_both_streams_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut output = Output::new(Spill::new(folder.path().join("x"), 100));
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"one\n").unwrap();
+        output.read_log(reader.as_fd()).unwrap();
+        output.append_pane(b"Password: ");
+        writer.write_all(b"two\n").unwrap();
+        output.read_log(reader.as_fd()).unwrap();
+        assert_eq!(output.pane_bytes(output.pane_begin(), output.pane_end()), b"one\nPassword: two\n");
+        assert_eq!(output.log.captured().head, b"one\ntwo\n");
+    }
+}

@@ -1,0 +1,122 @@
+//! The environment of the person's login shell, asked once.
+
+use super::env::Env;
+use super::spawn::lead_session;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A start-up file that takes longer (or waits for someone) is not waited for.
+const LIMIT: Duration = Duration::from_secs(5);
+/// More than any environment; a start-up file that prints for ever is cut off.
+const MOST: usize = 4 * 1024 * 1024;
+/// Separates what start-up files print from the environment.
+const MARK: &[u8] = b"\0--environment--\0";
+
+/// Asks `$SHELL` as a login and interactive shell, or `bash` after `files` when there are any. Blocks up to 5 s; `None`
+/// when the shell cannot be asked, does not answer in time or answers nonsense.
+pub(crate) fn capture(files: &[PathBuf]) -> Option<Env> {
+    let print = "printf '\\0--environment--\\0'; command env -0";
+    let mut command = if files.is_empty() {
+        let shell = std::env::var_os("SHELL").filter(|s| !s.is_empty()).unwrap_or_else(|| "/bin/bash".into());
+        let mut command = Command::new(shell);
+        command.args(["-l", "-i", "-c", print]);
+        command
+    } else {
+        let mut command = Command::new("bash");
+        let script = format!("for f in \"$@\"; do [ -r \"$f\" ] && . \"$f\"; done >/dev/null 2>&1; {print}");
+        command.args(["--noprofile", "--norc", "-c", &script, "bash"]).args(files);
+        command
+    };
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // An interactive shell would take our own terminal away.
+    lead_session(&mut command, None);
+    match command.spawn() {
+        Ok(mut child) => {
+            let bytes = read(&mut child);
+            finish(child);
+            parse(&bytes?)
+        }
+        Err(error) => {
+            tracing::warn!("the login shell cannot be asked for its environment: {error}");
+            None
+        }
+    }
+}
+
+fn read(child: &mut Child) -> Option<Vec<u8>> {
+    let mut stdout = child.stdout.take()?;
+    let deadline = Instant::now() + LIMIT;
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || bytes.len() > MOST {
+            tracing::warn!("the login shell took too long; its environment is not used");
+            return None;
+        }
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+        let mut fds = [PollFd::new(&stdout, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(_) => return None,
+        }
+        match stdout.read(&mut buffer) {
+            Ok(0) => return Some(bytes),
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Ends what is left of the shell.
+fn finish(mut child: Child) {
+    if let Ok(None) = child.try_wait()
+        && let Some(group) = rustix::process::Pid::from_raw(child.id() as i32)
+        && let Err(error) = rustix::process::kill_process_group(group, rustix::process::Signal::KILL)
+    {
+        tracing::debug!("login shell: {error}");
+    }
+    if let Err(error) = child.wait() {
+        tracing::debug!("login shell: {error}");
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Env> {
+    let start = bytes.windows(MARK.len()).rposition(|w| w == MARK)? + MARK.len();
+    let mut env = Env::new();
+    for entry in bytes[start..].split(|&b| b == 0) {
+        if let Some(at) = entry.iter().position(|&b| b == b'=').filter(|&at| at > 0) {
+            env.insert(OsString::from_vec(entry[..at].to_vec()), OsString::from_vec(entry[at + 1..].to_vec()));
+        }
+    }
+    env.contains_key(std::ffi::OsStr::new("PATH")).then_some(env)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_start_up_files_print_is_skipped() {
+        let env = parse(b"Welcome!\nA=wrong\0--environment--\0PATH=/bin\0A=x=y\nz\0=odd\0").unwrap();
+        assert_eq!(env[std::ffi::OsStr::new("A")], "x=y\nz");
+        assert_eq!(env.len(), 2);
+        assert_eq!(parse(b"PATH=/bin\0"), None);
+    }
+
+    #[test]
+    fn start_up_files_are_sourced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("init");
+        std::fs::write(&file, "echo noise; export FROM_INIT='a b'\n").unwrap();
+        let env = capture(&[folder.path().join("missing"), file]).unwrap();
+        assert_eq!(env[std::ffi::OsStr::new("FROM_INIT")], "a b");
+    }
+}

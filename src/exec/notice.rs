@@ -1,0 +1,216 @@
+//! What the agent is told of background processes by itself: that one ended, that a pattern appeared.
+
+use super::process::{Process, lock};
+use super::{Exit, ProcessId};
+use crate::text::clean::clean;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// At most one match notice of a process in this time.
+const COOLDOWN: Duration = Duration::from_secs(15);
+/// Cooldowns in a row with matches in them, after which a pattern is noise.
+const STRIKES: u32 = 3;
+/// Lines and characters of one match notice.
+const LINES: usize = 20;
+const CHARACTERS: usize = 2000;
+/// Match notices of all processes in `BREAKER_WINDOW`, after which all pause for `BREAKER_PAUSE`.
+const BREAKER: usize = 15;
+const BREAKER_WINDOW: Duration = Duration::from_secs(10);
+const BREAKER_PAUSE: Duration = Duration::from_secs(30);
+/// Characters of output in the notice of an end.
+const TAIL: usize = 2000;
+/// Notices that may wait for the agent, and how many of them are kept free for ends.
+const ROOM: usize = 256;
+const ROOM_FOR_ENDS: usize = 64;
+
+/// Something to tell the agent at the next step boundary, or in a new turn when it is idle.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// A process ended that was started with `notify_on_complete`.
+    Completed {
+        id: ProcessId,
+        task: String,
+        command: String,
+        exit: Exit,
+        /// The end of its output, clean, at most 2,000 characters.
+        tail: String,
+    },
+    /// Lines with a watched pattern.
+    Matched {
+        id: ProcessId,
+        task: String,
+        command: String,
+        pattern: String,
+        lines: String,
+        /// Matching lines since the last notice that were not told.
+        suppressed: u64,
+    },
+}
+
+impl Notice {
+    pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8]) -> Self {
+        Self::Completed {
+            id: process.id.clone(),
+            task: process.task.clone(),
+            command: process.command.clone(),
+            exit,
+            tail: last_characters(&clean(output), TAIL).to_owned(),
+        }
+    }
+}
+
+/// The end of a text, at most `count` characters.
+pub(crate) fn last_characters(text: &str, count: usize) -> &str {
+    let text = text.trim_end();
+    let start = text.char_indices().rev().nth(count.saturating_sub(1)).map_or(0, |(at, _)| at);
+    &text[start..]
+}
+
+/// The channel to the agent, and the bound on how much all processes together may say.
+pub(crate) struct Notices {
+    sender: mpsc::Sender<Notice>,
+    receiver: Mutex<Option<mpsc::Receiver<Notice>>>,
+    breaker: Mutex<Breaker>,
+}
+
+#[derive(Debug, Default)]
+struct Breaker {
+    recent: Vec<Instant>,
+    paused_until: Option<Instant>,
+}
+
+impl Notices {
+    pub(crate) fn new() -> Self {
+        let (sender, receiver) = mpsc::channel(ROOM);
+        Self { sender, receiver: Mutex::new(Some(receiver)), breaker: Mutex::default() }
+    }
+
+    /// The receiving end, once.
+    pub(crate) fn take(&self) -> Option<mpsc::Receiver<Notice>> {
+        lock(&self.receiver).take()
+    }
+
+    /// Never blocks. When nobody reads, matches go first.
+    pub(crate) fn post(&self, notice: Notice) {
+        if matches!(notice, Notice::Matched { .. }) && self.sender.capacity() <= ROOM_FOR_ENDS {
+            return;
+        }
+        if let Err(error) = self.sender.try_send(notice) {
+            tracing::warn!("a notice of a background process was not delivered: {error}");
+        }
+    }
+
+    /// Whether one more match may be told now.
+    fn allow(&self, now: Instant) -> bool {
+        let mut breaker = lock(&self.breaker);
+        if breaker.paused_until.is_some_and(|until| now < until) {
+            return false;
+        }
+        breaker.paused_until = None;
+        breaker.recent.retain(|at| now.duration_since(*at) < BREAKER_WINDOW);
+        if breaker.recent.len() >= BREAKER {
+            breaker.paused_until = Some(now + BREAKER_PAUSE);
+            return false;
+        }
+        breaker.recent.push(now);
+        true
+    }
+}
+
+/// Watches one process for substrings, line by line.
+#[derive(Debug)]
+pub(crate) struct Matches {
+    patterns: Vec<String>,
+    /// The unfinished last line.
+    partial: Vec<u8>,
+    last: Option<Instant>,
+    suppressed: u64,
+    strikes: u32,
+    struck: bool,
+}
+
+/// A match to tell.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) pattern: String,
+    pub(crate) lines: String,
+    pub(crate) suppressed: u64,
+    /// It matched all the time: it is watched no more, its end is told instead.
+    pub(crate) gave_up: bool,
+}
+
+impl Matches {
+    pub(crate) fn new(patterns: Vec<String>) -> Self {
+        Self { patterns, partial: Vec::new(), last: None, suppressed: 0, strikes: 0, struck: false }
+    }
+
+    /// Takes new output; returns what may be told now.
+    pub(crate) fn take(&mut self, bytes: &[u8], now: Instant, notices: &Notices) -> Option<Found> {
+        self.partial.extend_from_slice(bytes);
+        let end = self.partial.iter().rposition(|&b| b == b'\n')? + 1;
+        let text = clean(&self.partial[..end]);
+        self.partial.drain(..end);
+        // A line that never ends is not kept.
+        self.partial.truncate(64 * 1024);
+        let mut first = None;
+        let mut lines: Vec<&str> = Vec::new();
+        for line in text.lines() {
+            if let Some(pattern) = self.patterns.iter().find(|p| line.contains(p.as_str())) {
+                first.get_or_insert_with(|| pattern.clone());
+                lines.push(line);
+            }
+        }
+        let pattern = first?;
+        let cooling = self.last.is_some_and(|last| now.duration_since(last) < COOLDOWN);
+        if cooling || !notices.allow(now) {
+            self.suppressed += lines.len() as u64;
+            self.struck |= cooling;
+            return None;
+        }
+        self.strikes = if std::mem::take(&mut self.struck) { self.strikes + 1 } else { 0 };
+        self.last = Some(now);
+        let extra = lines.len().saturating_sub(LINES) as u64;
+        lines.truncate(LINES);
+        let lines: String = lines.join("\n").chars().take(CHARACTERS).collect();
+        let suppressed = std::mem::take(&mut self.suppressed) + extra;
+        Some(Found { pattern, lines, suppressed, gave_up: self.strikes >= STRIKES })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_notice_in_a_cooldown_and_none_for_noise() {
+        let notices = Notices::new();
+        let mut matches = Matches::new(vec!["ERROR".into(), "ready".into()]);
+        let start = Instant::now();
+        assert_eq!(matches.take(b"fine\nERR", start, &notices), None);
+        let found = matches.take(b"OR one\nok\nready two\n", start, &notices).unwrap();
+        assert_eq!((found.pattern.as_str(), found.lines.as_str()), ("ERROR", "ERROR one\nready two"));
+        for window in 1..=3u32 {
+            let at = start + COOLDOWN * window;
+            assert_eq!(matches.take(b"ERROR again\n", at - Duration::from_secs(1), &notices), None);
+            let found = matches.take(b"ERROR next\n", at, &notices).unwrap();
+            assert_eq!((found.suppressed, found.gave_up), (1, window == 3), "{window}");
+        }
+    }
+
+    #[test]
+    fn all_together_are_bounded() {
+        let notices = Notices::new();
+        let now = Instant::now();
+        let told = (0..100).filter(|_| Matches::new(vec!["x".into()]).take(b"x\n", now, &notices).is_some()).count();
+        assert_eq!(told, BREAKER);
+        let later = now + BREAKER_PAUSE + Duration::from_secs(1);
+        assert!(Matches::new(vec!["x".into()]).take(b"x\n", later, &notices).is_some());
+    }
+
+    #[test]
+    fn tails_end_on_characters() {
+        assert_eq!(last_characters("héllo\n", 4), "éllo");
+        assert_eq!(last_characters("ab", 10), "ab");
+    }
+}

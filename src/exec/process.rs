@@ -1,0 +1,141 @@
+//! One process: what is known of it, shared by its reader thread, the table and the tools.
+
+use super::log::{Captured, Output};
+use super::spawn::Tty;
+use super::{Exit, ExitReason, ProcessId, ProcessInfo, ProcessState};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::watch;
+
+/// Bytes that may wait to be typed; more is refused.
+const INPUT_LIMIT: usize = 1024 * 1024;
+
+/// Locks; a panic of another thread does not make the data wrong.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What waiting tasks look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Phase {
+    /// The leader has exited and its output is in the log.
+    pub(crate) exited: bool,
+    /// It was in the foreground and is no more.
+    pub(crate) moved: bool,
+}
+
+/// A process of the table.
+pub(crate) struct Process {
+    pub(crate) id: ProcessId,
+    pub(crate) task: String,
+    pub(crate) command: String,
+    pub(crate) cwd: PathBuf,
+    pub(crate) pid: u32,
+    /// Everything is on its terminal.
+    pub(crate) pty: bool,
+    /// Milliseconds since the epoch.
+    pub(crate) started_at: i64,
+    pub(crate) started: Instant,
+    pub(crate) out: Mutex<Output>,
+    pub(crate) life: Mutex<Life>,
+    /// Signalled whenever `life` says more of the end.
+    pub(crate) ended: Condvar,
+    pub(crate) phase: watch::Sender<Phase>,
+    pub(crate) tty: Mutex<Option<Tty>>,
+    pub(crate) input: Mutex<VecDeque<u8>>,
+    /// Wakes the reader thread.
+    pub(crate) wake: std::io::PipeWriter,
+    /// The pane shows it.
+    pub(crate) watched: AtomicBool,
+}
+
+/// The part that changes.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    pub(crate) background: bool,
+    pub(crate) needs_input: bool,
+    pub(crate) port: Option<u16>,
+    /// Why it is being ended, once it is.
+    pub(crate) ending: Option<ExitReason>,
+    pub(crate) exit: Option<Exit>,
+    /// The leader was waited for: its process id may belong to another process now.
+    pub(crate) reaped: bool,
+    /// Nobody holds its output or terminal any more.
+    pub(crate) closed: bool,
+    /// Processes that it started still hold its output.
+    pub(crate) survivors: bool,
+    pub(crate) finished_at: Option<Instant>,
+    pub(crate) cwd_after: Option<PathBuf>,
+    /// The model has seen how it ended: no notice is needed.
+    pub(crate) consumed: bool,
+    pub(crate) notify: bool,
+    /// Position up to which `poll` has reported.
+    pub(crate) polled: u64,
+    /// The program leaves it running.
+    pub(crate) abandoned: bool,
+}
+
+impl Process {
+    /// The row of the table.
+    pub(crate) fn info(&self) -> ProcessInfo {
+        let output_bytes = lock(&self.out).log.total();
+        let life = lock(&self.life);
+        let state = match &life.exit {
+            Some(exit) if !life.survivors || life.closed => ProcessState::Exited(exit.clone()),
+            None if life.needs_input => ProcessState::NeedsInput,
+            _ => ProcessState::Running,
+        };
+        ProcessInfo {
+            id: self.id.clone(),
+            command: self.command.clone(),
+            cwd: self.cwd.clone(),
+            pid: self.pid,
+            background: life.background,
+            started_at: self.started_at,
+            state,
+            port: life.port,
+            output_bytes,
+        }
+    }
+
+    /// Head and tail of its output.
+    pub(crate) fn captured(&self) -> Captured {
+        lock(&self.out).log.captured()
+    }
+
+    /// Nothing of it runs any more.
+    pub(crate) fn over(&self) -> bool {
+        let life = lock(&self.life);
+        life.exit.is_some() && (life.closed || !life.survivors)
+    }
+
+    /// Queues bytes for its terminal.
+    pub(crate) fn type_in(&self, bytes: &[u8]) -> Result<(), super::ExecError> {
+        if lock(&self.tty).is_none() {
+            return Err(super::ExecError::NoTerminal(self.id.clone()));
+        }
+        if lock(&self.life).exit.is_some() {
+            return Err(super::ExecError::Ended(self.id.clone()));
+        }
+        {
+            let mut input = lock(&self.input);
+            if input.len() + bytes.len() > INPUT_LIMIT {
+                return Err(super::ExecError::InputFull(self.id.clone()));
+            }
+            input.extend(bytes);
+        }
+        self.rouse();
+        Ok(())
+    }
+
+    /// Makes the reader thread look again.
+    pub(crate) fn rouse(&self) {
+        if let Err(error) = (&self.wake).write_all(&[0]) {
+            tracing::debug!("the reader of {} is gone: {error}", self.id.0);
+        }
+    }
+}

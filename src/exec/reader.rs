@@ -1,0 +1,464 @@
+//! The thread of one process: reads its output, types its input, notices its end. Sleeps in `poll` otherwise.
+
+use super::blocked;
+use super::hub::Hub;
+use super::log::{self, Got};
+use super::notice::{Matches, Notice};
+use super::port;
+use super::process::{Process, lock};
+use super::query::Queries;
+use super::spawn::Spawned;
+use super::{Exit, ExitReason, ProcessEvent};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{PipeReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Silence after which a process may be waiting for keys.
+const SILENCE: Duration = Duration::from_millis(300);
+/// The longest pause between two looks at a silent process.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+/// How long what a command started may take to let go of its output before it counts as left behind.
+const LINGER: Duration = Duration::from_millis(20);
+/// Rows of the process table show bytes at most this often.
+const BYTES_SHOWN: Duration = Duration::from_millis(250);
+/// At the end of the leader at most this much is read: survivors may print for ever.
+const LAST_READS: usize = 4 * 1024 * 1024;
+
+/// What the thread owns.
+pub(crate) struct Reader {
+    process: Arc<Process>,
+    hub: Arc<Hub>,
+    child: Child,
+    pipe: Option<OwnedFd>,
+    tty: Option<OwnedFd>,
+    exit: OwnedFd,
+    wake: PipeReader,
+    /// The shell state belongs to the task.
+    keep: bool,
+    gone: bool,
+    queries: Queries,
+    matches: Option<Matches>,
+    /// Ports are looked for until one is found or this much was printed.
+    seek_port: bool,
+    headless: bool,
+    quiet_since: Instant,
+    look_after: Duration,
+    bytes_shown: Instant,
+}
+
+/// What a process is started for.
+pub(crate) struct Duty {
+    pub(crate) keep: bool,
+    pub(crate) headless: bool,
+    pub(crate) patterns: Vec<String>,
+}
+
+impl Reader {
+    /// Takes over a started child; its terminal's master is already with the process.
+    pub(crate) fn start(
+        hub: Arc<Hub>,
+        process: Arc<Process>,
+        spawned: Spawned,
+        tty: Option<OwnedFd>,
+        wake: PipeReader,
+        duty: Duty,
+    ) -> std::io::Result<()> {
+        let background = lock(&process.life).background;
+        let reader = Self {
+            child: spawned.child,
+            pipe: spawned.pipe,
+            tty,
+            exit: spawned.exit,
+            wake,
+            keep: duty.keep,
+            gone: false,
+            queries: Queries::default(),
+            matches: (!duty.patterns.is_empty()).then(|| Matches::new(duty.patterns)),
+            seek_port: background,
+            headless: duty.headless,
+            quiet_since: Instant::now(),
+            look_after: SILENCE,
+            bytes_shown: Instant::now(),
+            process,
+            hub,
+        };
+        std::thread::Builder::new().name("exec-read".into()).spawn(move || reader.run())?;
+        Ok(())
+    }
+
+    fn run(mut self) {
+        loop {
+            if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).abandoned {
+                break;
+            }
+            let timeout = self.timeout();
+            let Some(ready) = self.wait(timeout) else { break };
+            if ready.wake {
+                self.drain_wake();
+            }
+            // Before the end: what was printed belongs to the result.
+            if ready.pipe {
+                self.read_pipe(8);
+            }
+            if ready.tty {
+                self.read_tty(8);
+            }
+            if ready.type_in {
+                self.type_in();
+            }
+            if ready.exit && !self.gone {
+                self.leader_exited();
+            }
+            if !ready.pipe && !ready.tty {
+                self.look();
+            }
+        }
+        self.close();
+    }
+
+    /// `None` sleeps until something happens.
+    fn timeout(&self) -> Option<Duration> {
+        if self.gone || self.tty.is_none() || self.headless {
+            return None;
+        }
+        let background = lock(&self.process.life).background;
+        if background && !self.process.watched.load(Ordering::Relaxed) {
+            return None;
+        }
+        Some(self.look_after.saturating_sub(self.quiet_since.elapsed()))
+    }
+
+    fn wait(&self, timeout: Option<Duration>) -> Option<Ready> {
+        let typing = self.tty.is_some() && !lock(&self.process.input).is_empty();
+        let tty_events = if typing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        let mut fds = Vec::with_capacity(4);
+        fds.push(PollFd::new(&self.wake, PollFlags::IN));
+        let exit = (!self.gone).then(|| {
+            fds.push(PollFd::new(&self.exit, PollFlags::IN));
+            fds.len() - 1
+        });
+        let pipe = self.pipe.as_ref().map(|fd| {
+            fds.push(PollFd::new(fd, PollFlags::IN));
+            fds.len() - 1
+        });
+        let tty = self.tty.as_ref().map(|fd| {
+            fds.push(PollFd::new(fd, tty_events));
+            fds.len() - 1
+        });
+        let timeout = timeout.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Some(Ready::default()),
+            Err(error) => {
+                tracing::error!("cannot wait for {}: {error}", self.process.id.0);
+                return None;
+            }
+        }
+        let any = PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+        let is = |index: Option<usize>, flags: PollFlags| index.is_some_and(|i| fds[i].revents().intersects(flags));
+        Some(Ready {
+            wake: is(Some(0), any),
+            exit: is(exit, any),
+            pipe: is(pipe, any),
+            tty: is(tty, any),
+            type_in: is(tty, PollFlags::OUT),
+        })
+    }
+
+    fn drain_wake(&mut self) {
+        let mut bytes = [0; 64];
+        // The pipe had something to read, so this does not block; leftovers wake again.
+        if let Err(error) = self.wake.read(&mut bytes) {
+            tracing::debug!("wake pipe: {error}");
+        }
+        self.restart_silence();
+    }
+
+    /// Reads the pipe at most `times`; returns the bytes read.
+    fn read_pipe(&mut self, times: usize) -> usize {
+        let mut sum = 0;
+        for _ in 0..times {
+            let Some(fd) = &self.pipe else { break };
+            let (before, got) = {
+                let mut out = lock(&self.process.out);
+                (out.log.total(), out.read_log(fd.as_fd()))
+            };
+            match got {
+                Ok(Got::Bytes(count)) => {
+                    sum += count;
+                    self.printed(before, count);
+                }
+                Ok(Got::Later) => break,
+                Ok(Got::End) => self.pipe = None,
+                Err(error) => {
+                    tracing::warn!("reading {}: {error}", self.process.id.0);
+                    self.pipe = None;
+                }
+            }
+        }
+        sum
+    }
+
+    /// Reads the terminal at most `times`; returns the bytes read.
+    fn read_tty(&mut self, times: usize) -> usize {
+        let mut sum = 0;
+        for _ in 0..times {
+            let Some(fd) = &self.tty else { break };
+            // A terminal hands out at most 4 KiB at a time.
+            let mut buffer = [0; 4096];
+            let got = log::read(fd.as_fd(), &mut buffer);
+            match got {
+                Ok(Got::Bytes(count)) => {
+                    sum += count;
+                    let bytes = &buffer[..count];
+                    let (before, pane_end) = {
+                        let mut out = lock(&self.process.out);
+                        let before = out.log.total();
+                        if self.process.pty {
+                            out.log.append(bytes);
+                        } else {
+                            out.append_pane(bytes);
+                        }
+                        (before, out.pane_end())
+                    };
+                    self.answer(bytes, pane_end - count as u64);
+                    self.printed(before, if self.process.pty { count } else { 0 });
+                }
+                Ok(Got::Later) => break,
+                Ok(Got::End) => self.tty = None,
+                Err(error) => {
+                    tracing::warn!("reading the terminal of {}: {error}", self.process.id.0);
+                    self.tty = None;
+                }
+            }
+        }
+        sum
+    }
+
+    /// Answers what a program asks its terminal. `start` is where `bytes` begin in the pane's stream.
+    fn answer(&mut self, bytes: &[u8], start: u64) {
+        let questions = self.queries.scan(bytes);
+        if questions.is_empty() {
+            return;
+        }
+        let size = self.hub.size_of(&self.process);
+        let mut answers = Vec::new();
+        for (end, question) in questions {
+            let process = &self.process;
+            answers.extend(question.answer(|| super::screens::cursor_at(process, start + end as u64, size)));
+        }
+        lock(&self.process.input).extend(answers);
+    }
+
+    fn type_in(&mut self) {
+        let Some(fd) = &self.tty else { return };
+        let mut input = lock(&self.process.input);
+        let (run, _) = input.as_slices();
+        match rustix::io::write(fd, run) {
+            Ok(count) => {
+                input.drain(..count);
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+            Err(error) => {
+                tracing::debug!("typing into {}: {error}", self.process.id.0);
+                input.clear();
+            }
+        }
+    }
+
+    /// `count` new bytes of the log begin at `before`; 0 when only the pane got something.
+    fn printed(&mut self, before: u64, count: usize) {
+        self.restart_silence();
+        let found = (count > 0).then(|| self.examine(before, count)).flatten();
+        let mut changed = {
+            let mut life = lock(&self.process.life);
+            let awake = std::mem::take(&mut life.needs_input);
+            if let Some(port) = found {
+                life.port = Some(port);
+            }
+            awake || found.is_some()
+        };
+        if self.process.watched.load(Ordering::Relaxed) {
+            self.hub.screens.touch();
+        }
+        if self.bytes_shown.elapsed() >= BYTES_SHOWN {
+            changed = true;
+        }
+        if changed {
+            self.bytes_shown = Instant::now();
+            self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
+        }
+    }
+
+    /// Looks for ports and patterns in new output; foreground commands without patterns never get further.
+    fn examine(&mut self, before: u64, count: usize) -> Option<u16> {
+        if self.matches.is_none() && !self.seek_port {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let mut port = None;
+        if self.seek_port {
+            let out = lock(&self.process.out);
+            let total = out.log.total();
+            out.log.copy(0, total.min(port::SEEK), &mut bytes);
+            drop(out);
+            port = port::find(&bytes);
+            self.seek_port = port.is_none() && total < port::SEEK;
+        }
+        if let Some(matches) = &mut self.matches {
+            bytes.clear();
+            lock(&self.process.out).log.copy(before, before + count as u64, &mut bytes);
+            if let Some(found) = matches.take(&bytes, Instant::now(), &self.hub.notices) {
+                if found.gave_up {
+                    lock(&self.process.life).notify = true;
+                    self.matches = None;
+                }
+                self.hub.notices.post(Notice::Matched {
+                    id: self.process.id.clone(),
+                    task: self.process.task.clone(),
+                    command: self.process.command.clone(),
+                    pattern: found.pattern,
+                    lines: found.lines,
+                    suppressed: found.suppressed,
+                });
+            }
+        }
+        port
+    }
+
+    fn restart_silence(&mut self) {
+        self.quiet_since = Instant::now();
+        self.look_after = SILENCE;
+    }
+
+    /// After a silence: does it wait for keys?
+    fn look(&mut self) {
+        if self.timeout() != Some(Duration::ZERO) {
+            return;
+        }
+        let waits = {
+            let tty = lock(&self.process.tty);
+            tty.as_ref().is_some_and(|tty| blocked::waits_for_keys(self.process.pid, &tty.name, tty.raw_mode()))
+        };
+        self.look_after = (self.look_after * 2).min(LONGEST_LOOK);
+        self.quiet_since = Instant::now();
+        let changed = {
+            let mut life = lock(&self.process.life);
+            std::mem::replace(&mut life.needs_input, waits) != waits
+        };
+        if changed {
+            self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
+        }
+    }
+
+    /// The leader is a zombie: reads what is there, tells how it ended, and leaves survivors to the table.
+    fn leader_exited(&mut self) {
+        self.gone = true;
+        let deadline = Instant::now() + LINGER;
+        let mut sum = 0;
+        loop {
+            let got = self.read_pipe(8) + self.read_tty(64);
+            sum += got;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.pipe.is_none() && self.tty.is_none() || sum > LAST_READS || left.is_zero() {
+                break;
+            }
+            if got == 0 && self.wait(Some(left)).is_none() {
+                break;
+            }
+        }
+        let exit = self.reap();
+        let state = if self.keep { self.hub.shell_state(&self.process) } else { None };
+        let survivors = self.pipe.is_some() || self.tty.is_some();
+        let notify = {
+            let mut life = lock(&self.process.life);
+            life.exit = Some(exit.clone());
+            life.cwd_after = state;
+            life.finished_at = Some(Instant::now());
+            life.survivors = survivors;
+            life.closed = !survivors;
+            life.needs_input = false;
+            if survivors {
+                life.background = true;
+            }
+            life.notify
+        };
+        self.process.ended.notify_all();
+        self.process.phase.send_modify(|phase| phase.exited = true);
+        if notify {
+            let tail = lock(&self.process.out).log.tail(8192);
+            self.hub.notices.post(Notice::completed(&self.process, exit, &tail));
+        }
+        let info = self.process.info();
+        self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });
+        if self.process.watched.load(Ordering::Relaxed) {
+            self.hub.screens.touch();
+        }
+    }
+
+    fn reap(&mut self) -> Exit {
+        let status = {
+            // Signals are sent under this lock, so none can reach a stranger with the same number.
+            let mut life = lock(&self.process.life);
+            let status = self.child.wait();
+            life.reaped = true;
+            status
+        };
+        let ending = lock(&self.process.life).ending;
+        let (own, signalled) = match &status {
+            Ok(status) => {
+                let signal = status.signal();
+                (status.code().unwrap_or(128 + signal.unwrap_or(0)), signal.is_some())
+            }
+            Err(error) => {
+                tracing::error!("waiting for {}: {error}", self.process.id.0);
+                (-1, false)
+            }
+        };
+        let (code, reason) = match ending {
+            Some(ExitReason::TimedOut) => (124, ExitReason::TimedOut),
+            Some(ExitReason::Stopped) => (130, ExitReason::Stopped),
+            Some(reason) => (own, reason),
+            None if signalled => (own, ExitReason::Signalled),
+            None => (own, ExitReason::Exited),
+        };
+        Exit { code, reason, duration: self.process.started.elapsed() }
+    }
+
+    /// Everyone has let go of the output.
+    fn close(mut self) {
+        let abandoned = lock(&self.process.life).abandoned;
+        if abandoned {
+            super::leave::go_on(&self.process, self.pipe.take());
+            lock(&self.process.life).closed = true;
+            self.process.ended.notify_all();
+            return;
+        }
+        let survived = {
+            let mut life = lock(&self.process.life);
+            life.closed = true;
+            life.finished_at = Some(Instant::now());
+            life.survivors && life.exit.is_some()
+        };
+        self.process.ended.notify_all();
+        *lock(&self.process.tty) = None;
+        if survived {
+            self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));
+        }
+    }
+}
+
+/// What `poll` found.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ready {
+    wake: bool,
+    exit: bool,
+    pipe: bool,
+    tty: bool,
+    type_in: bool,
+}

@@ -1,0 +1,245 @@
+//! What the watched process shows. One thread while something is watched; it sleeps until output comes.
+
+use super::outbox::Outbox;
+use super::process::{Process, lock};
+use super::{ProcessEvent, ProcessId};
+use crate::text::Snapshot;
+use crate::text::screen::Screen;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// At most one screen in this time: a frame at 60 Hz.
+const FRAME: Duration = Duration::from_millis(16);
+/// Bytes of a pipe that one frame parses: more than any screen holds.
+const PIPE_BYTES: u64 = 64 * 1024;
+/// Bytes of a terminal that one frame parses; a program that prints faster than this is not read by a person.
+const TTY_BYTES: u64 = 256 * 1024;
+
+/// The watched process, if any.
+#[derive(Default)]
+pub(crate) struct Screens {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    target: Option<Arc<Process>>,
+    size: (u16, u16),
+    scroll: usize,
+    dirty: bool,
+    /// The thread runs.
+    running: bool,
+}
+
+impl Screens {
+    /// Shows `target` at `size` (columns, rows), or nothing.
+    pub(crate) fn watch(self: &Arc<Self>, target: Option<Arc<Process>>, size: (u16, u16), outbox: &Arc<Outbox>) {
+        let mut state = lock(&self.state);
+        let same = match (&state.target, &target) {
+            (Some(old), Some(new)) => old.id == new.id,
+            _ => false,
+        };
+        if !same {
+            if let Some(old) = &state.target {
+                old.watched.store(false, Ordering::Relaxed);
+            }
+            state.scroll = 0;
+        }
+        if let Some(process) = &target {
+            process.watched.store(true, Ordering::Relaxed);
+            if let Some(tty) = &*lock(&process.tty)
+                && tty.size() != Some(size)
+                && let Err(error) = tty.resize(size)
+            {
+                tracing::debug!("resizing {}: {error}", process.id.0);
+            }
+            process.rouse();
+        }
+        state.target = target;
+        state.size = size;
+        state.dirty = true;
+        if state.target.is_some() && !state.running {
+            state.running = true;
+            let (screens, outbox) = (Arc::clone(self), Arc::clone(outbox));
+            let started = std::thread::Builder::new().name("exec-screen".into()).spawn(move || screens.run(&outbox));
+            if let Err(error) = started {
+                tracing::error!("no thread for the terminal pane: {error}");
+                state.running = false;
+            }
+        }
+        drop(state);
+        self.wake.notify_all();
+    }
+
+    /// Scrolls the watched screen to `rows` above its end.
+    pub(crate) fn scroll(&self, id: &ProcessId, rows: usize) {
+        let mut state = lock(&self.state);
+        if state.target.as_ref().is_some_and(|t| t.id == *id) {
+            state.scroll = rows;
+            state.dirty = true;
+            drop(state);
+            self.wake.notify_all();
+        }
+    }
+
+    /// The watched process printed.
+    pub(crate) fn touch(&self) {
+        let mut state = lock(&self.state);
+        if !state.dirty {
+            state.dirty = true;
+            drop(state);
+            self.wake.notify_all();
+        }
+    }
+
+    /// Shows nothing any more; the thread ends.
+    pub(crate) fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.target = None;
+        state.dirty = true;
+        drop(state);
+        self.wake.notify_all();
+    }
+
+    fn run(&self, outbox: &Arc<Outbox>) {
+        let mut view: Option<View> = None;
+        loop {
+            let (target, size, scroll) = {
+                let mut state = lock(&self.state);
+                while !state.dirty {
+                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                state.dirty = false;
+                let Some(target) = state.target.clone() else {
+                    state.running = false;
+                    return;
+                };
+                (target, state.size, state.scroll)
+            };
+            let began = Instant::now();
+            if !view.as_ref().is_some_and(|v| v.process.id == target.id && (v.size == size || v.screen.alternate())) {
+                view = Some(View::new(Arc::clone(&target), size));
+            }
+            if let Some(view) = &mut view {
+                if view.size != size {
+                    view.screen.resize(size.0, size.1);
+                    view.size = size;
+                }
+                view.feed();
+                let snapshot = view.show(scroll);
+                if view.last.as_deref() != Some(&snapshot) {
+                    let snapshot = Arc::new(snapshot);
+                    view.last = Some(Arc::clone(&snapshot));
+                    outbox.post(ProcessEvent::Screen(target.id.clone(), snapshot));
+                }
+            }
+            self.rest_of_frame(began);
+        }
+    }
+
+    /// Waits until a frame has passed. Only a change of the target ends it early.
+    fn rest_of_frame(&self, began: Instant) {
+        let mut state = lock(&self.state);
+        while let Some(left) = FRAME.checked_sub(began.elapsed())
+            && state.target.is_some()
+        {
+            state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The emulated screen of one process.
+struct View {
+    process: Arc<Process>,
+    size: (u16, u16),
+    screen: Screen,
+    /// Position in the pane's stream up to which it was fed.
+    fed: u64,
+    /// Line feeds that went by.
+    lines: usize,
+    last: Option<Arc<Snapshot>>,
+}
+
+impl View {
+    fn new(process: Arc<Process>, size: (u16, u16)) -> Self {
+        Self { process, size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, last: None }
+    }
+
+    fn feed(&mut self) {
+        let most = if self.process.pty { TTY_BYTES } else { PIPE_BYTES };
+        let bytes = {
+            let out = lock(&self.process.out);
+            let end = out.pane_end();
+            let mut from = self.fed.max(out.pane_begin());
+            let skip = from > self.fed || end - from > most;
+            from = from.max(end.saturating_sub(most));
+            self.fed = end;
+            let mut bytes = out.pane_bytes(from, end);
+            // What was skipped ends with a line, or escapes would be cut in two.
+            if skip && let Some(at) = bytes.iter().position(|&b| b == b'\n') {
+                bytes.drain(..=at);
+            }
+            bytes
+        };
+        self.lines += bytes.iter().filter(|&&b| b == b'\n').count();
+        feed(&mut self.screen, &self.process, &bytes);
+    }
+
+    fn show(&self, scroll: usize) -> Snapshot {
+        let above = (self.lines + 1).saturating_sub(usize::from(self.size.1));
+        if scroll == 0 || self.screen.alternate() {
+            return Snapshot { scrollback: above, ..self.screen.snapshot() };
+        }
+        let (screen, scrolled) = earlier(&self.process, self.size, scroll);
+        Snapshot { scrollback: above.saturating_sub(scrolled), cursor: None, ..screen.snapshot() }
+    }
+}
+
+fn feed(screen: &mut Screen, process: &Process, bytes: &[u8]) {
+    if process.pty { screen.feed(bytes) } else { screen.feed_lines(bytes) }
+}
+
+/// The screen as it was before the last `lines` lines, and how many lines back that is (less near the beginning).
+/// Reads backwards through memory and the spill file.
+fn earlier(process: &Process, size: (u16, u16), lines: usize) -> (Screen, usize) {
+    let out = lock(&process.out);
+    let end = out.pane_end();
+    let wanted = lines + usize::from(size.1);
+    // Positions of line feeds, from the last one on.
+    let mut feeds: Vec<u64> = Vec::new();
+    let mut at = end;
+    while feeds.len() < wanted && at > 0 {
+        let from = at.saturating_sub(PIPE_BYTES);
+        let bytes = out.pane_bytes(from, at);
+        if bytes.is_empty() {
+            break;
+        }
+        let from = at - bytes.len() as u64;
+        feeds.extend(bytes.iter().enumerate().rev().filter(|(_, b)| **b == b'\n').map(|(i, _)| from + i as u64));
+        at = from;
+    }
+    let back =
+        if feeds.len() < wanted { lines.min((feeds.len() + 1).saturating_sub(usize::from(size.1))) } else { lines };
+    let cut = if back == 0 { end } else { feeds.get(back - 1).copied().unwrap_or(end) };
+    let from =
+        feeds.get(back + usize::from(size.1) * 2).map_or(at, |feed| feed + 1).max(cut.saturating_sub(PIPE_BYTES));
+    let bytes = out.pane_bytes(from, cut);
+    drop(out);
+    let mut screen = Screen::new(size.0, size.1);
+    feed(&mut screen, process, &bytes);
+    (screen, back)
+}
+
+/// Column and row of the cursor after the pane's stream up to `position`.
+pub(crate) fn cursor_at(process: &Process, position: u64, size: (u16, u16)) -> (u16, u16) {
+    let bytes = {
+        let out = lock(&process.out);
+        let from = position.saturating_sub(PIPE_BYTES).max(out.pane_begin());
+        out.pane_bytes(from, position)
+    };
+    let mut screen = Screen::new(size.0, size.1);
+    feed(&mut screen, process, &bytes);
+    screen.cursor()
+}

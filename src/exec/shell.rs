@@ -1,0 +1,259 @@
+//! The shell that runs commands, and the state that outlives one: working folder and exported variables.
+//!
+//! `bash` gets the command's own text with `-c`; a prelude that it reads first (`BASH_ENV`) sets a trap which writes the
+//! state when the shell exits, however it exits. A command that sets an exit trap of its own keeps its state to itself.
+
+use super::env::Env;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// A shell, and files of ours that it reads and writes. The folder disappears with this value.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    program: PathBuf,
+    bash: bool,
+    folder: tempfile::TempDir,
+}
+
+/// What a shell left behind.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ShellState {
+    pub(crate) cwd: PathBuf,
+    /// `None` when it could not be understood.
+    pub(crate) exported: Option<Env>,
+}
+
+/// Jobs get process groups of their own, as in an interactive shell: what a command leaves running is not hung up when
+/// the shell, which leads the session, exits. Without a controlling terminal there is nothing to hang up.
+const JOBS: &str = "set -m\n";
+
+impl Shell {
+    /// Finds `bash`, or else `sh`, and writes the preludes into a private folder.
+    pub(crate) fn new() -> io::Result<Self> {
+        let found = std::env::var_os("PATH")
+            .into_iter()
+            .flat_map(|path| std::env::split_paths(&path).map(|p| p.join("bash")).collect::<Vec<_>>())
+            .chain(["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].map(PathBuf::from))
+            .find(|path| path.is_file());
+        let folder = tempfile::Builder::new().prefix("hermes-shell-").tempdir()?;
+        let shell = Self { bash: found.is_some(), program: found.unwrap_or_else(|| "/bin/sh".into()), folder };
+        // `set +x` hides the trap from a traced command; `>|` works under noclobber.
+        let save = format!(
+            "trap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{}/$$ 2>/dev/null || :' EXIT\n",
+            quote(shell.folder.path())
+        );
+        for (name, text) in [
+            ("keep-jobs", format!("unset BASH_ENV\n{save}{JOBS}")),
+            ("keep", format!("unset BASH_ENV\n{save}")),
+            ("jobs", format!("unset BASH_ENV\n{JOBS}")),
+        ] {
+            std::fs::write(shell.folder.path().join(name), text)?;
+        }
+        Ok(shell)
+    }
+
+    /// The command that runs `line`. `keep` writes the state at the end; `terminal` says it has a controlling terminal.
+    pub(crate) fn command(&self, line: &str, keep: bool, terminal: bool) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        let prelude = match (keep, terminal) {
+            (true, true) => Some("keep-jobs"),
+            (true, false) => Some("keep"),
+            (false, true) => Some("jobs"),
+            (false, false) => None,
+        }
+        .map(|name| self.folder.path().join(name));
+        if self.bash {
+            command.args(["--noprofile", "--norc", "-c", line, "bash"]);
+            if let Some(prelude) = prelude {
+                command.env("BASH_ENV", prelude);
+            }
+        } else if let Some(prelude) = prelude.filter(|_| keep) {
+            let keep = self.folder.path().join("keep");
+            debug_assert!(prelude.starts_with(self.folder.path()));
+            command.args(["-c", ". \"$1\"; eval \"$2\"", "sh"]).arg(keep).arg(line);
+        } else {
+            command.args(["-c", line, "sh"]);
+        }
+        command
+    }
+
+    /// Reads and removes what the shell with this process id left.
+    pub(crate) fn take_state(&self, pid: u32) -> Option<ShellState> {
+        let path = self.folder.path().join(pid.to_string());
+        let bytes = std::fs::read(&path).ok()?;
+        if let Err(error) = std::fs::remove_file(&path) {
+            tracing::warn!("could not remove {}: {error}", path.display());
+        }
+        parse_state(&bytes)
+    }
+}
+
+/// A path for a shell line.
+fn quote(path: &Path) -> String {
+    // Inside the single quotes of the trap only double quotes can be used; temporary folders have plain names.
+    format!("\"{}\"", path.display())
+}
+
+/// The folder on the first line, then `declare -x NAME="value"` or `export NAME='value'` statements.
+fn parse_state(bytes: &[u8]) -> Option<ShellState> {
+    let end = bytes.iter().position(|&b| b == b'\n')?;
+    if bytes.first() != Some(&b'/') {
+        return None;
+    }
+    let cwd = PathBuf::from(OsString::from_vec(bytes[..end].to_vec()));
+    Some(ShellState { cwd, exported: parse_exports(&bytes[end + 1..]) })
+}
+
+fn parse_exports(mut bytes: &[u8]) -> Option<Env> {
+    let mut env = Env::new();
+    while !bytes.is_empty() {
+        let mut rest = if let Some(rest) = bytes.strip_prefix(b"declare -") {
+            let end = rest.iter().position(|&b| b == b' ')?;
+            rest.get(end + 1..)?
+        } else {
+            bytes.strip_prefix(b"export ")?
+        };
+        let name_end = rest.iter().position(|b| matches!(b, b'=' | b'\n'))?;
+        let name = OsString::from_vec(rest[..name_end].to_vec());
+        let has_value = rest[name_end] == b'=';
+        rest = &rest[name_end + 1..];
+        if has_value {
+            let (value, after) = word(rest)?;
+            rest = after.strip_prefix(b"\n").unwrap_or(after);
+            env.insert(name, OsString::from_vec(value));
+        }
+        bytes = rest;
+    }
+    for name in ["BASH_ENV", "SHLVL", "PWD", "_"] {
+        env.remove(std::ffi::OsStr::new(name));
+    }
+    Some(env)
+}
+
+/// One shell word as `export -p` writes it: plain, `'…'`, `"…"` and `$'…'` parts.
+fn word(mut bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut value = Vec::new();
+    loop {
+        match bytes {
+            [] | [b'\n', ..] => return Some((value, bytes)),
+            [b'"', rest @ ..] => {
+                bytes = rest;
+                loop {
+                    match bytes {
+                        [b'"', rest @ ..] => {
+                            bytes = rest;
+                            break;
+                        }
+                        [b'\\', c @ (b'"' | b'\\' | b'$' | b'`'), rest @ ..] => {
+                            value.push(*c);
+                            bytes = rest;
+                        }
+                        [c, rest @ ..] => {
+                            value.push(*c);
+                            bytes = rest;
+                        }
+                        [] => return None,
+                    }
+                }
+            }
+            [b'\'', rest @ ..] => {
+                let end = rest.iter().position(|&b| b == b'\'')?;
+                value.extend_from_slice(&rest[..end]);
+                bytes = &rest[end + 1..];
+            }
+            [b'$', b'\'', rest @ ..] => bytes = ansi_c(rest, &mut value)?,
+            [b'\\', c, rest @ ..] => {
+                value.push(*c);
+                bytes = rest;
+            }
+            [c, rest @ ..] => {
+                value.push(*c);
+                bytes = rest;
+            }
+        }
+    }
+}
+
+/// The inside of `$'…'` and what follows it.
+fn ansi_c<'a>(mut bytes: &'a [u8], value: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        match bytes {
+            [b'\'', rest @ ..] => return Some(rest),
+            [b'\\', c, rest @ ..] => {
+                bytes = rest;
+                let (radix, most) = match c {
+                    b'0'..=b'7' => (8, 3),
+                    b'x' => (16, 2),
+                    b'u' => (16, 4),
+                    b'U' => (16, 8),
+                    _ => {
+                        value.push(match c {
+                            b'a' => 7,
+                            b'b' => 8,
+                            b'e' | b'E' => 27,
+                            b'f' => 12,
+                            b'n' => 10,
+                            b'r' => 13,
+                            b't' => 9,
+                            b'v' => 11,
+                            c => *c,
+                        });
+                        continue;
+                    }
+                };
+                let mut digits = if radix == 8 { vec![*c] } else { Vec::new() };
+                while let [d, rest @ ..] = bytes
+                    && digits.len() < most
+                    && (*d as char).is_digit(radix)
+                {
+                    digits.push(*d);
+                    bytes = rest;
+                }
+                let number = u32::from_str_radix(std::str::from_utf8(&digits).ok()?, radix).ok()?;
+                match c {
+                    b'u' | b'U' => value.extend(char::from_u32(number)?.to_string().bytes()),
+                    _ => value.push(number as u8),
+                }
+            }
+            [c, rest @ ..] => {
+                value.push(*c);
+                bytes = rest;
+            }
+            [] => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn state_is_read_in_every_quoting() {
+        let text = b"/some where\ndeclare -x A=\"x \\\"q\\\" \\$d \\\\ \\`\"\ndeclare -rx B=$'two\\nlines\\t\\e\\101\\'q'\n\
+            declare -x EMPTY=\"\"\ndeclare -x OLDPWD\nexport C='it'\"'\"'s'\nexport D=plain\ndeclare -x E=\"real\nnewline\"\n\
+            declare -x SHLVL=\"4\"\n";
+        let state = parse_state(text).unwrap();
+        assert_eq!(state.cwd, Path::new("/some where"));
+        let env = state.exported.unwrap();
+        let get = |name: &str| env.get(OsStr::new(name)).and_then(|v| v.to_str()).unwrap_or("(none)");
+        assert_eq!(get("A"), "x \"q\" $d \\ `");
+        assert_eq!(get("B"), "two\nlines\t\x1bA'q");
+        assert_eq!(get("EMPTY"), "");
+        assert_eq!(get("C"), "it's");
+        assert_eq!(get("D"), "plain");
+        assert_eq!(get("E"), "real\nnewline");
+        assert_eq!(env.len(), 6);
+    }
+
+    #[test]
+    fn garbage_is_no_state() {
+        assert_eq!(parse_state(b""), None);
+        assert_eq!(parse_state(b"not a path\n"), None);
+        assert_eq!(parse_state(b"/x\nnoise\n").unwrap().exported, None);
+        assert_eq!(parse_state(b"/x\ndeclare -x A=\"unclosed").unwrap().exported, None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Starts a child in a session of its own, with a terminal that controls it and its output on one pipe or that terminal.
+//!
+//! The only unsafe code of this room: what runs between fork and exec, and borrowing the descriptor of a PTY.
+
+use portable_pty::{MasterPty, PtySize, native_pty_system};
+use rustix::fs::OFlags;
+use rustix::process::Pid;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Bytes of a pipe to a child, as far as the system allows: with 1 MiB a flood needs few switches between the two sides.
+#[cfg(target_os = "linux")]
+const PIPE: usize = 1024 * 1024;
+
+/// Our side of a child's terminal.
+pub(crate) struct Tty {
+    pub(crate) master: Box<dyn MasterPty + Send>,
+    pub(crate) fd: OwnedFd,
+    /// `/dev/pts/3`.
+    pub(crate) name: PathBuf,
+}
+
+/// How a child is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wiring {
+    /// Output goes to the terminal too, not to a pipe.
+    pub(crate) pty: bool,
+    /// Nothing on standard input; a terminal only when `pty` asks for one.
+    pub(crate) headless: bool,
+    /// Columns and rows.
+    pub(crate) size: (u16, u16),
+}
+
+impl Wiring {
+    /// Whether the child gets a controlling terminal.
+    pub(crate) fn terminal(self) -> bool {
+        self.pty || !self.headless
+    }
+}
+
+/// A started child. All descriptors are non-blocking and closed on exec.
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    /// Its standard output and error.
+    pub(crate) pipe: Option<OwnedFd>,
+    pub(crate) tty: Option<Tty>,
+    /// Becomes readable or hangs up when the child has exited.
+    pub(crate) exit: OwnedFd,
+}
+
+/// Starts `command`.
+pub(crate) fn spawn(mut command: Command, wiring: Wiring) -> io::Result<Spawned> {
+    let mut slave = None;
+    let mut tty = None;
+    if wiring.terminal() {
+        let (ours, theirs) = open_tty(wiring.size)?;
+        tty = Some(ours);
+        slave = Some(theirs);
+    }
+    let mut pipe = None;
+    match (&slave, wiring.headless) {
+        (Some(slave), false) => command.stdin(slave.try_clone()?),
+        _ => command.stdin(Stdio::null()),
+    };
+    match &slave {
+        Some(slave) if wiring.pty => {
+            command.stdout(slave.try_clone()?).stderr(slave.try_clone()?);
+        }
+        _ => {
+            let (reader, writer) = io::pipe()?;
+            #[cfg(target_os = "linux")]
+            if let Err(error) = rustix::pipe::fcntl_setpipe_size(&reader, PIPE) {
+                // The system bounds what one user may have; a small pipe works as well, only slower.
+                tracing::debug!("pipe stays small: {error}");
+            }
+            command.stdout(writer.try_clone()?).stderr(writer);
+            pipe = Some(OwnedFd::from(reader));
+        }
+    }
+    lead_session(&mut command, slave.is_some().then_some(if wiring.headless { 1 } else { 0 }));
+    let child = command.spawn()?;
+    // The command still holds the child's ends: without them an end of output can be seen.
+    drop(command);
+    drop(slave);
+    for fd in pipe.iter().chain(tty.iter().map(|t| &t.fd)) {
+        let flags = rustix::fs::fcntl_getfl(fd)?;
+        rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+    }
+    let exit = watch_exit(child.id())?;
+    Ok(Spawned { child, pipe, tty, exit })
+}
+
+/// Makes the child lead a session and, with the number of a descriptor that is a terminal, be controlled by it.
+pub(crate) fn lead_session(command: &mut Command, terminal: Option<i32>) {
+    let prepare = move || {
+        rustix::process::setsid()?;
+        if let Some(number) = terminal {
+            // SAFETY: standard input and output are open: they were set up just before.
+            let fd = unsafe { BorrowedFd::borrow_raw(number) };
+            rustix::process::ioctl_tiocsctty(fd)?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed; these are two plain system calls that
+    // allocate nothing and take no lock.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+fn open_tty((columns, rows): (u16, u16)) -> io::Result<(Tty, OwnedFd)> {
+    let size = PtySize { rows: rows.max(1), cols: columns.max(1), pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).map_err(|error| io::Error::other(format!("no terminal: {error}")))?;
+    let missing = || io::Error::other("the terminal has no name");
+    let name = pair.master.tty_name().ok_or_else(missing)?;
+    let raw = pair.master.as_raw_fd().ok_or_else(missing)?;
+    // SAFETY: `pair.master` owns the descriptor and outlives this borrow.
+    let fd = unsafe { BorrowedFd::borrow_raw(raw) };
+    let fd = rustix::io::fcntl_dupfd_cloexec(fd, 3)?;
+    let slave =
+        std::fs::File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(&name)?;
+    #[cfg(target_os = "linux")]
+    {
+        // Backspace removes a whole character, not one byte of it.
+        let mut modes = rustix::termios::tcgetattr(&slave)?;
+        modes.input_modes |= rustix::termios::InputModes::IUTF8;
+        rustix::termios::tcsetattr(&slave, rustix::termios::OptionalActions::Now, &modes)?;
+    }
+    Ok((Tty { master: pair.master, fd, name }, slave.into()))
+}
+
+impl Tty {
+    /// Tells the program the new size (one SIGWINCH).
+    pub(crate) fn resize(&self, (columns, rows): (u16, u16)) -> io::Result<()> {
+        let size = PtySize { rows: rows.max(1), cols: columns.max(1), pixel_width: 0, pixel_height: 0 };
+        self.master.resize(size).map_err(io::Error::other)
+    }
+
+    /// Columns and rows as the program sees them.
+    pub(crate) fn size(&self) -> Option<(u16, u16)> {
+        self.master.get_size().ok().map(|size| (size.cols, size.rows))
+    }
+
+    /// The process group that reads the keyboard.
+    pub(crate) fn foreground(&self) -> Option<Pid> {
+        self.master.process_group_leader().and_then(Pid::from_raw)
+    }
+
+    /// Keys arrive one by one (an editor, a menu), not line by line.
+    pub(crate) fn raw_mode(&self) -> bool {
+        rustix::termios::tcgetattr(self.fd.as_fd())
+            .is_ok_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
+    }
+}
+
+/// A descriptor that tells when the process has exited, which stays a zombie until it is waited for.
+fn watch_exit(pid: u32) -> io::Result<OwnedFd> {
+    let pid = Pid::from_raw(pid as i32).ok_or_else(|| io::Error::other("no process id"))?;
+    #[cfg(target_os = "linux")]
+    if let Ok(fd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
+        return Ok(fd);
+    }
+    let (reader, writer) = io::pipe()?;
+    std::thread::Builder::new().name("exec-wait".into()).spawn(move || {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+        drop(writer);
+    })?;
+    Ok(reader.into())
+}

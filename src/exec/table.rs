@@ -1,0 +1,133 @@
+//! Questions about tracked processes, as the `process` tool asks them.
+
+use super::notice::last_characters;
+use super::process::{Process, lock};
+use super::{Exec, ExecError, Exit, ProcessId, ProcessInfo};
+use crate::text::clean::clean;
+use std::time::Duration;
+
+/// What is known of a process now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    pub info: ProcessInfo,
+    /// How the leader ended.
+    pub exit: Option<Exit>,
+    /// What it started still runs.
+    pub survivors: bool,
+    pub uptime: Duration,
+    /// Clean text; which part depends on the question.
+    pub output: String,
+}
+
+/// Some lines of the output.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogPage {
+    pub report: Report,
+    /// Lines that are in memory.
+    pub total_lines: usize,
+    /// Number of the first line given, from 0.
+    pub first_line: usize,
+    /// Bytes between the head and the tail that are in memory; the spill file has them as far as it goes.
+    pub omitted: u64,
+    pub spill: Option<std::path::PathBuf>,
+}
+
+impl Exec {
+    /// All background processes, oldest first; finished ones for half an hour.
+    pub fn list(&self) -> Vec<Report> {
+        let all = self.hub.all();
+        all.iter().filter(|p| lock(&p.life).background).map(|p| report(p, tail(p, 400))).collect()
+    }
+
+    /// Processes that run, foreground ones too, for the environment block and the question at quit.
+    pub fn running(&self) -> Vec<ProcessInfo> {
+        self.hub.all().iter().filter(|p| !p.over()).map(|p| p.info()).collect()
+    }
+
+    /// Output since the last poll, at most the last 1,000 characters.
+    pub fn poll(&self, id: &ProcessId) -> Result<Report, ExecError> {
+        let process = self.hub.find(id)?;
+        let from = lock(&process.life).polled;
+        let (bytes, end) = {
+            let out = lock(&process.out);
+            let end = out.log.total();
+            (out.log.tail((end - from).min(64 * 1024)), end)
+        };
+        lock(&process.life).polled = end;
+        consumed(&process);
+        Ok(report(&process, last_characters(&clean(&bytes), 1000).to_owned()))
+    }
+
+    /// The last `count` characters of output.
+    pub fn last_output(&self, id: &ProcessId, count: usize) -> Result<Report, ExecError> {
+        let process = self.hub.find(id)?;
+        consumed(&process);
+        let output = tail(&process, count);
+        Ok(report(&process, output))
+    }
+
+    /// `limit` lines from line `offset` (from 0), or the last ones.
+    pub fn log(&self, id: &ProcessId, offset: Option<usize>, limit: usize) -> Result<LogPage, ExecError> {
+        let process = self.hub.find(id)?;
+        let captured = process.captured();
+        let mut text = clean(&captured.head);
+        if captured.omitted > 0 {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&clean(&captured.tail));
+        }
+        let total_lines = text.lines().count();
+        let first_line = offset.unwrap_or(total_lines.saturating_sub(limit)).min(total_lines);
+        let lines: Vec<&str> = text.lines().skip(first_line).take(limit).collect();
+        consumed(&process);
+        Ok(LogPage {
+            report: report(&process, lines.join("\n")),
+            total_lines,
+            first_line,
+            omitted: captured.omitted,
+            spill: captured.spill,
+        })
+    }
+
+    /// Waits until the leader has exited.
+    pub async fn wait(&self, id: &ProcessId) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        let mut phase = process.phase.subscribe();
+        if phase.wait_for(|phase| phase.exited).await.is_err() {
+            return Err(ExecError::NotFound(id.clone()));
+        }
+        Ok(())
+    }
+
+    /// Ends the input of a process (Ctrl-D).
+    pub fn close_input(&self, id: &ProcessId) -> Result<(), ExecError> {
+        // Twice: in the middle of a line the first only hands over what was typed.
+        self.write(id, b"\x04\x04")
+    }
+}
+
+fn report(process: &Process, output: String) -> Report {
+    let info = process.info();
+    let life = lock(&process.life);
+    Report {
+        info,
+        exit: life.exit.clone(),
+        survivors: life.survivors && !life.closed,
+        uptime: life.exit.as_ref().map_or_else(|| process.started.elapsed(), |exit| exit.duration),
+        output,
+    }
+}
+
+fn tail(process: &Process, count: usize) -> String {
+    // Four bytes a character, and as much again for escapes that vanish.
+    let bytes = lock(&process.out).log.tail(8 * count as u64);
+    last_characters(&clean(&bytes), count).to_owned()
+}
+
+fn consumed(process: &Process) {
+    let mut life = lock(&process.life);
+    if life.exit.is_some() {
+        life.consumed = true;
+    }
+}

@@ -1,0 +1,325 @@
+//! Terminal bytes as plain text: what a person would have read, without escapes and without lost progress bars.
+//!
+//! Carriage returns, backspaces, erase-line and short cursor moves are applied, so that a progress bar is one line.
+//! Nothing is wrapped and nothing is cut.
+
+use std::borrow::Cow;
+
+/// Rows above the current one that a cursor movement can still change.
+const REACH: usize = 64;
+
+/// The text that a terminal without a right margin would show for `bytes`. Invalid UTF-8 becomes U+FFFD.
+pub fn clean(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    if !text.bytes().any(needs_work) && !text.contains('\u{85}') && !has_c1(&text) {
+        return text.into_owned();
+    }
+    let mut page = Page { out: String::with_capacity(text.len()), open: Vec::new(), row: 0, column: 0 };
+    let mut rest: &str = &text;
+    while !rest.is_empty() {
+        rest = page.step(rest);
+    }
+    page.finish()
+}
+
+/// Removes escape sequences and the eight-bit controls; every other character stays, control characters too.
+pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+    if !text.contains('\x1b') && !has_c1(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c == '\x1b' || is_c1(c)) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + sequence(&rest[at..]).length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Control characters that change the text or must not be in it; line feeds and tabs do neither.
+fn needs_work(byte: u8) -> bool {
+    byte < 0x20 && byte != b'\n' && byte != b'\t' || byte == 0x7f
+}
+
+fn is_c1(c: char) -> bool {
+    ('\u{80}'..='\u{9f}').contains(&c)
+}
+
+fn has_c1(text: &str) -> bool {
+    // U+0080 to U+009F are the bytes C2 80 to C2 9F.
+    text.as_bytes().windows(2).any(|pair| pair[0] == 0xc2 && pair[1] < 0xa0)
+}
+
+/// An escape sequence at the start of a text.
+struct Sequence<'a> {
+    /// Bytes, the introducer included.
+    length: usize,
+    /// For a control sequence: its parameters and final character.
+    control: Option<(&'a str, char)>,
+}
+
+/// Measures the sequence that `text` starts with; an unfinished one takes the rest.
+fn sequence(text: &str) -> Sequence<'_> {
+    let mut chars = text.char_indices();
+    let first = chars.next().map_or('\0', |(_, c)| c);
+    let (kind, body) = if first == '\x1b' {
+        match chars.next() {
+            None => return Sequence { length: text.len(), control: None },
+            Some((at, c)) => (c, at + c.len_utf8()),
+        }
+    } else {
+        // An eight-bit control stands for ESC and the character 0x40 below.
+        let kind = char::from_u32(first as u32 - 0x40).unwrap_or('\0');
+        (kind, first.len_utf8())
+    };
+    match kind {
+        '[' => {
+            let tail = &text[body..];
+            match tail.find(|c: char| !('\x20'..='\x3f').contains(&c)) {
+                None => Sequence { length: text.len(), control: None },
+                Some(end) => {
+                    let last = tail[end..].chars().next().unwrap_or('\0');
+                    if ('\x40'..='\x7e').contains(&last) {
+                        Sequence { length: body + end + 1, control: Some((&tail[..end], last)) }
+                    } else {
+                        Sequence { length: body + end, control: None }
+                    }
+                }
+            }
+        }
+        ']' | 'P' | 'X' | '^' | '_' => Sequence { length: body + string_length(&text[body..]), control: None },
+        // ESC, intermediates, final.
+        '\x20'..='\x2f' => {
+            let tail = &text[body..];
+            let end = tail.find(|c: char| !('\x20'..='\x2f').contains(&c)).unwrap_or(tail.len());
+            let last = tail[end..].chars().next().map_or(0, char::len_utf8);
+            Sequence { length: body + end + last, control: None }
+        }
+        _ => Sequence { length: body, control: None },
+    }
+}
+
+/// Length of a control string up to and with its terminator (BEL, ESC \ or the eight-bit ST).
+fn string_length(text: &str) -> usize {
+    for (at, c) in text.char_indices() {
+        match c {
+            '\x07' | '\u{9c}' => return at + c.len_utf8(),
+            '\x1b' => return if text[at + 1..].starts_with('\\') { at + 2 } else { at },
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Finished lines as text, and the last few rows as cells that can still change.
+struct Page {
+    out: String,
+    open: Vec<Vec<char>>,
+    row: usize,
+    column: usize,
+}
+
+impl Page {
+    /// Takes one run of plain text or one control; returns what is left.
+    fn step<'a>(&mut self, text: &'a str) -> &'a str {
+        let plain = text.char_indices().find(|&(_, c)| c.is_control() && c != '\t').map_or(text.len(), |(at, _)| at);
+        if plain > 0 {
+            self.write(&text[..plain]);
+            return &text[plain..];
+        }
+        let c = text.chars().next().unwrap_or('\0');
+        match c {
+            '\n' => {
+                self.line_feed();
+                &text[1..]
+            }
+            '\r' => {
+                self.column = 0;
+                &text[1..]
+            }
+            '\x08' => {
+                self.column = self.column.saturating_sub(1);
+                &text[1..]
+            }
+            '\x1b' | '\u{80}'..='\u{9f}' => {
+                let found = sequence(text);
+                if let Some((parameters, last)) = found.control {
+                    self.control(parameters, last);
+                }
+                &text[found.length..]
+            }
+            c => &text[c.len_utf8()..],
+        }
+    }
+
+    fn row(&mut self) -> &mut Vec<char> {
+        while self.open.len() <= self.row {
+            self.open.push(Vec::new());
+        }
+        &mut self.open[self.row]
+    }
+
+    fn write(&mut self, text: &str) {
+        let column = self.column;
+        let row = self.row();
+        if row.len() < column {
+            row.resize(column, ' ');
+        }
+        let mut at = column;
+        for c in text.chars() {
+            match row.get_mut(at) {
+                Some(cell) => *cell = c,
+                None => row.push(c),
+            }
+            at += 1;
+        }
+        self.column = at;
+    }
+
+    fn line_feed(&mut self) {
+        self.row += 1;
+        self.column = 0;
+        self.row();
+        // Rows beyond the reach of cursor movements are final.
+        if self.row > REACH {
+            let first = self.open.remove(0);
+            push_row(&mut self.out, &first);
+            self.row -= 1;
+        }
+    }
+
+    fn control(&mut self, parameters: &str, last: char) {
+        if parameters.starts_with(['?', '>', '<', '=']) {
+            return;
+        }
+        let mut numbers = parameters.split([';', ':']).map(|n| n.parse::<usize>().ok());
+        let first = numbers.next().flatten();
+        let count = first.unwrap_or(1).max(1);
+        match last {
+            'A' | 'F' => {
+                self.row = self.row.saturating_sub(count);
+                if last == 'F' {
+                    self.column = 0;
+                }
+            }
+            'B' | 'E' => {
+                self.row = (self.row + count).min(self.open.len().saturating_sub(1).max(self.row));
+                if last == 'E' {
+                    self.column = 0;
+                }
+            }
+            // A bound keeps a hostile number from filling memory with blanks.
+            'C' => self.column = (self.column + count).min(4096.max(self.column)),
+            'D' => self.column = self.column.saturating_sub(count),
+            'G' | '`' => self.column = (count - 1).min(4096),
+            'H' | 'f' => {
+                // An absolute position has no meaning in a stream: what follows begins on a line of its own.
+                self.row = self.open.len().saturating_sub(1);
+                if !self.row().is_empty() {
+                    self.row = self.open.len();
+                }
+                self.column = 0;
+            }
+            'K' => {
+                let column = self.column;
+                let row = self.row();
+                match first.unwrap_or(0) {
+                    0 => row.truncate(column),
+                    1 => row.iter_mut().take(column + 1).for_each(|c| *c = ' '),
+                    _ => row.clear(),
+                }
+            }
+            'J' if first.unwrap_or(0) == 0 => {
+                let column = self.column;
+                self.row().truncate(column);
+                self.open.truncate(self.row + 1);
+            }
+            'P' => {
+                let column = self.column;
+                let row = self.row();
+                if column < row.len() {
+                    row.drain(column..(column + count).min(row.len()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> String {
+        // A line feed at the end has opened an empty row, so joining puts it back.
+        let open = std::mem::take(&mut self.open);
+        for (index, row) in open.iter().enumerate() {
+            if index > 0 {
+                self.out.push('\n');
+            }
+            self.out.extend(row);
+        }
+        self.out
+    }
+}
+
+fn push_row(out: &mut String, row: &[char]) {
+    out.extend(row);
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strips_as_the_cases_say() {
+        let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/ansi-strip.jsonl"));
+        for line in cases.lines() {
+            let case: serde_json::Value = serde_json::from_str(line).unwrap();
+            let text = case["text"].as_str().unwrap();
+            assert_eq!(strip_ansi(text), case["strip_ansi"].as_str().unwrap(), "{text:?}");
+            assert_eq!(clean(text.as_bytes()), case["sanitize_display"].as_str().unwrap(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn applies_what_a_terminal_would() {
+        let cases: &[(&str, &str)] = &[
+            ("a\nb\n", "a\nb\n"),
+            ("a\r\nb\r\n", "a\nb\n"),
+            ("10%\r50%\r100%\ndone\n", "100%\ndone\n"),
+            ("long line\r\x1b[Kshort\n", "short\n"),
+            ("abc\x08\x08X\n", "aXc\n"),
+            ("ab\x1b[1;32mcd\x1b[0m", "abcd"),
+            ("one\ntwo\nthree\n\x1b[2A\x1b[2KTWO\n\x1b[1B", "one\nTWO\nthree\n"),
+            ("tab\there", "tab\there"),
+            ("bell\x07 null\0", "bell null"),
+            ("\x1b]0;title\x07x", "x"),
+            ("wide 日本\r日", "日ide 日本"),
+            ("a\x1b[3Cb", "a   b"),
+            ("\r\n\r\nx", "\n\nx"),
+            ("x\x1b[2J\x1b[Hy", "x\ny"),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(clean(input.as_bytes()), *expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn keeps_all_lines_of_a_long_stream() {
+        let input: String = (0..500).map(|n| format!("{n}%\r{n} done\r\n")).collect();
+        let expected: String = (0..500).map(|n| format!("{n} done\n")).collect();
+        assert_eq!(clean(input.as_bytes()), expected);
+    }
+
+    #[test]
+    fn survives_invalid_bytes() {
+        assert_eq!(clean(b"a\xff\xfeb"), "a\u{fffd}\u{fffd}b");
+        assert_eq!(clean(b"\x1b[999999999Cx").chars().count(), 4097);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn never_panics(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+            let text = clean(&bytes);
+            proptest::prop_assert!(!text.contains('\x1b'));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A terminal screen: bytes in, [`Snapshot`] out. Wraps the emulator so that nothing else knows it.
+
+use super::{Cell, Line, Paint, Role, Snapshot, Span};
+use std::num::NonZeroU16;
+
+/// An emulated terminal without scrollback.
+pub struct Screen {
+    parser: vt100::Parser<Title>,
+}
+
+/// Catches the window title.
+#[derive(Default)]
+struct Title(String);
+
+impl vt100::Callbacks for Title {
+    fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
+        self.0 = String::from_utf8_lossy(title).chars().filter(|c| !c.is_control()).take(200).collect();
+    }
+}
+
+fn size(columns: u16, rows: u16) -> (NonZeroU16, NonZeroU16) {
+    // A size of zero happens while a window is being created; one cell is the smallest screen there is.
+    (NonZeroU16::new(rows).unwrap_or(NonZeroU16::MIN), NonZeroU16::new(columns).unwrap_or(NonZeroU16::MIN))
+}
+
+impl Screen {
+    /// An empty screen of `columns` × `rows` cells (at least one each).
+    pub fn new(columns: u16, rows: u16) -> Self {
+        let (rows, columns) = size(columns, rows);
+        Self { parser: vt100::Parser::new_with_callbacks(rows, columns, 0, Title::default()) }
+    }
+
+    /// Takes output of the program as it came from a terminal (lines end with CR LF).
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.parser.process(bytes);
+    }
+
+    /// Takes output of a pipe, where a lone line feed also returns the carriage.
+    pub fn feed_lines(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while let Some(at) = rest.iter().position(|&b| b == b'\n') {
+            self.parser.process(&rest[..at]);
+            self.parser.process(b"\r\n");
+            rest = &rest[at + 1..];
+        }
+        self.parser.process(rest);
+    }
+
+    /// Changes the size; text is cut or padded, not reflowed.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        let (rows, columns) = size(columns, rows);
+        self.parser.set_size(rows, columns);
+    }
+
+    /// Column and row of the cursor, from 0.
+    pub fn cursor(&self) -> (u16, u16) {
+        let (row, column) = self.parser.screen().cursor_position();
+        (column, row)
+    }
+
+    /// Whether the program switched to the alternate screen.
+    pub fn alternate(&self) -> bool {
+        self.parser.screen().alternate_screen()
+    }
+
+    /// What is on the screen now; the caller sets `scrollback`.
+    pub fn snapshot(&self) -> Snapshot {
+        let screen = self.parser.screen();
+        let (rows, columns) = screen.size();
+        let (rows, columns) = (rows.get(), columns.get());
+        Snapshot {
+            columns,
+            rows: (0..rows).map(|row| line(screen, row, columns)).collect(),
+            cursor: (!screen.hide_cursor()).then(|| self.cursor()),
+            title: self.parser.callbacks().0.clone(),
+            alternate: screen.alternate_screen(),
+            scrollback: 0,
+        }
+    }
+}
+
+fn paint(color: vt100::Color) -> Paint {
+    match color {
+        vt100::Color::Default => Paint::Default,
+        vt100::Color::Idx(index) => Paint::Index(index),
+        vt100::Color::Rgb(r, g, b) => Paint::Rgb(r, g, b),
+    }
+}
+
+fn attributes(cell: &vt100::Cell) -> Cell {
+    Cell {
+        fg: paint(cell.fgcolor()),
+        bg: paint(cell.bgcolor()),
+        bold: cell.bold(),
+        dim: cell.dim(),
+        italic: cell.italic(),
+        underline: cell.underline(),
+        inverse: cell.inverse(),
+    }
+}
+
+/// Cells of one row as spans; plain blanks at the end are left out.
+fn line(screen: &vt100::Screen, row: u16, columns: u16) -> Line {
+    let mut line = Line::default();
+    let mut kept = 0;
+    let mut run = Span::default();
+    let mut current = Cell::default();
+    for column in 0..columns {
+        let Some(cell) = screen.cell(row, column) else { break };
+        if cell.is_wide_continuation() {
+            continue;
+        }
+        let attributes = attributes(cell);
+        if attributes != current && !run.text.is_empty() {
+            line.spans.push(Span { text: std::mem::take(&mut run.text), role: Role::Screen(current), link: None });
+        }
+        current = attributes;
+        if cell.has_contents() {
+            run.text.push_str(cell.contents());
+        } else {
+            run.text.push(' ');
+        }
+        if cell.has_contents() && cell.contents() != " " || attributes != Cell::default() {
+            // Everything up to here must stay.
+            kept = line.spans.len() + 1;
+        }
+    }
+    if !run.text.is_empty() {
+        line.spans.push(Span { text: run.text, role: Role::Screen(current), link: None });
+    }
+    line.spans.truncate(kept);
+    if let Some(last) = line.spans.last_mut()
+        && last.role == Role::Screen(Cell::default())
+    {
+        last.text.truncate(last.text.trim_end_matches(' ').len());
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(snapshot: &Snapshot) -> Vec<String> {
+        snapshot.rows.iter().map(|l| l.spans.iter().map(|s| s.text.as_str()).collect()).collect()
+    }
+
+    #[test]
+    fn shows_text_and_colours() {
+        let mut screen = Screen::new(20, 3);
+        screen.feed(b"plain \x1b[1;31mred\x1b[0m\r\n\x1b[48;2;1;2;3m  \x1b[0m\r\n\x1b]2;a title\x07");
+        let snapshot = screen.snapshot();
+        assert_eq!(text(&snapshot), ["plain red", "  ", ""]);
+        assert_eq!(snapshot.rows[0].spans[0].role, Role::Screen(Cell::default()));
+        let red = Cell { fg: Paint::Index(1), bold: true, ..Cell::default() };
+        assert_eq!(snapshot.rows[0].spans[1].role, Role::Screen(red));
+        let ground = Cell { bg: Paint::Rgb(1, 2, 3), ..Cell::default() };
+        assert_eq!(snapshot.rows[1].spans[0].role, Role::Screen(ground));
+        assert_eq!(snapshot.title, "a title");
+        assert_eq!(snapshot.cursor, Some((0, 2)));
+        assert!(!snapshot.alternate);
+    }
+
+    #[test]
+    fn returns_the_carriage_for_pipes() {
+        let mut screen = Screen::new(10, 3);
+        screen.feed_lines("ab\n日本\nx".as_bytes());
+        assert_eq!(text(&screen.snapshot()), ["ab", "日本", "x"]);
+    }
+
+    #[test]
+    fn hides_the_cursor_and_knows_the_alternate_screen() {
+        let mut screen = Screen::new(10, 2);
+        screen.feed(b"\x1b[?1049h\x1b[?25l");
+        let snapshot = screen.snapshot();
+        assert_eq!((snapshot.cursor, snapshot.alternate), (None, true));
+    }
+
+    #[test]
+    fn any_size_is_survived() {
+        let mut screen = Screen::new(0, 0);
+        screen.feed("日本語 text\r\n".as_bytes());
+        screen.resize(1, 1);
+        screen.feed("日\n\x1b[5A\x1b[999;999H".as_bytes());
+        screen.resize(200, 0);
+        assert_eq!(screen.snapshot().rows.len(), 1);
+    }
+}

@@ -1,0 +1,322 @@
+//! `terminal`: runs a shell command, in the foreground or as a background process.
+
+mod background;
+mod guard;
+mod meaning;
+mod output;
+mod scan;
+mod summary;
+
+pub use background::rewrite_compound;
+pub use guard::{foreground_guidance, validate_workdir};
+pub use meaning::exit_code_meaning;
+pub use summary::shell_summary;
+
+use super::spec::{Access, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::exec::{ExitReason, Finished, Launch, Running, Spawn, Waited};
+use crate::llm::message::Outcome;
+use crate::policy::Intent;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a stopped command may take to be gone; one that the system cannot end (a dead disk) is left behind.
+const LAST_WAIT: Duration = Duration::from_secs(3);
+
+/// The tool.
+pub struct Terminal {
+    spec: ToolSpec,
+}
+
+/// The tool, for the registry.
+pub fn terminal() -> Arc<dyn Tool> {
+    Arc::new(Terminal {
+        spec: ToolSpec {
+            name: "terminal".into(),
+            toolset: "terminal".into(),
+            emoji: "💻",
+            description: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/tools/terminal.md"))
+                .trim_end()
+                .into(),
+            schema: Arc::new(json!({
+                "type": "object",
+                "properties": {
+                    "command": {"type": "string"},
+                    "background": {"type": "boolean", "default": false},
+                    "timeout": {"type": "integer", "minimum": 1},
+                    "workdir": {"type": "string"},
+                    "pty": {"type": "boolean", "default": false},
+                    "notify_on_complete": {"type": "boolean", "default": false},
+                    "watch_patterns": {"type": "array", "items": {"type": "string"}}
+                },
+                "required": ["command"]
+            })),
+            access: Access::Execute,
+            requires_env: &[],
+            check: None,
+            verbs: Verbs { running: "running", done: "ran" },
+            parallel: Parallel::Never,
+            output_cap: usize::MAX,
+        },
+    })
+}
+
+impl Tool for Terminal {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+        Box::pin(async move { plan(&args, ctx).map(|call| Box::new(call) as Box<dyn Call>) })
+    }
+}
+
+/// A planned command.
+struct Command {
+    intent: Intent,
+    line: String,
+    cwd: PathBuf,
+    /// The folder is for this command only.
+    elsewhere: bool,
+    background: bool,
+    timeout: u64,
+    pty: bool,
+    notify: bool,
+    patterns: Vec<String>,
+}
+
+fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
+    let line = match args.get("command") {
+        Some(Value::String(line)) if !line.trim().is_empty() => line.clone(),
+        Some(Value::String(_)) | None => return Err(ToolError::Args("`command` is missing or empty".into())),
+        Some(_) => return Err(ToolError::Args("`command` must be a string".into())),
+    };
+    if line.contains('\0') {
+        return Err(ToolError::Args("`command` contains a NUL character, which no shell accepts".into()));
+    }
+    let flag = |name: &str| args.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let (background, pty) = (flag("background"), flag("pty"));
+    let limits = &ctx.config.terminal;
+    let timeout = match args.get("timeout") {
+        None | Some(Value::Null) => limits.timeout,
+        Some(value) => value
+            .as_u64()
+            .or_else(|| value.as_f64().filter(|n| *n >= 1.0).map(|n| n as u64))
+            .filter(|n| *n > 0)
+            .ok_or_else(|| ToolError::Args("`timeout` must be a whole number of seconds, at least 1".into()))?,
+    };
+    if !background && timeout > limits.max_foreground_timeout {
+        return Err(ToolError::Args(format!(
+            "Foreground timeout {timeout}s exceeds the maximum of {}s. Use background=true with \
+             notify_on_complete=true for long-running commands.",
+            limits.max_foreground_timeout
+        )));
+    }
+    if !background && let Some(advice) = foreground_guidance(&line) {
+        return Err(ToolError::Failed(advice.into()));
+    }
+    let here = ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let workdir = args.get("workdir").and_then(Value::as_str).filter(|w| !w.is_empty());
+    let cwd = match workdir {
+        None => here,
+        Some(workdir) => folder(workdir, &here, ctx)?,
+    };
+    let mut patterns: Vec<String> = args
+        .get("watch_patterns")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|p| p.as_str().filter(|p| !p.is_empty()).map(str::to_owned))
+        .collect();
+    let notify = flag("notify_on_complete");
+    if notify || !background {
+        patterns.clear();
+    }
+    // In the middle of a line the braces would need a separator after them: only a chain at the end is rewritten.
+    let line = if line.trim_end().ends_with('&') { rewrite_compound(&line) } else { line };
+    let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background };
+    Ok(Command { intent, line, cwd, elsewhere: workdir.is_some(), background, timeout, pty, notify, patterns })
+}
+
+/// The folder that `workdir` names.
+fn folder(workdir: &str, here: &Path, ctx: &ToolCtx) -> Result<PathBuf, ToolError> {
+    validate_workdir(workdir).map_err(ToolError::Failed)?;
+    let path = match workdir.strip_prefix('~') {
+        Some("") => ctx.world.home(),
+        Some(rest) if rest.starts_with('/') => ctx.world.home().join(&rest[1..]),
+        _ => here.join(workdir),
+    };
+    if path.is_dir() {
+        Ok(path)
+    } else {
+        Err(ToolError::Failed(format!(
+            "workdir {} is not a folder: create it first or leave workdir out",
+            path.display()
+        )))
+    }
+}
+
+impl Call for Command {
+    fn intent(&self) -> &Intent {
+        &self.intent
+    }
+
+    fn target(&self) -> String {
+        shell_summary(&self.line)
+    }
+
+    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { run(*self, ctx).await })
+    }
+}
+
+async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
+    if ctx.cancel.is_cancelled() {
+        return Err(ToolError::Interrupted);
+    }
+    let name: String =
+        ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
+    let launch = Launch {
+        spawn: Spawn {
+            command: command.line.clone(),
+            cwd: command.cwd.clone(),
+            pty: command.pty,
+            background: command.background,
+            task: ctx.task.to_string(),
+            size: ctx.exec.size(),
+            headless: ctx.exec.headless(),
+        },
+        spill: Some(ctx.spill.join(format!("{name}.log"))),
+        notify_on_complete: command.background && command.notify,
+        watch_patterns: command.patterns.clone(),
+    };
+    let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
+    // Lossy by contract: the tool line shows what it can.
+    ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
+    if command.background {
+        return Ok(started(&command, &running, &ctx));
+    }
+    let limit = Duration::from_secs(command.timeout);
+    let waited = tokio::select! {
+        biased;
+        waited = running.wait() => waited,
+        () = ctx.cancel.cancelled() => ended(&running, ExitReason::Stopped).await,
+        () = tokio::time::sleep(limit) => ended(&running, ExitReason::TimedOut).await,
+    };
+    let file = ctx.spill.join(format!("{name}.txt"));
+    match waited {
+        Waited::Finished(finished) => Ok(result(&command, &ctx, &running, finished, &file)),
+        Waited::Moved(captured) if ctx.cancel.is_cancelled() => {
+            let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
+            append(&mut output, "[Command interrupted; it has not ended yet]");
+            Ok(interrupted(&output, 130))
+        }
+        Waited::Moved(captured) => {
+            let output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
+            let value = json!({
+                "output": output,
+                "session_id": running.id.0,
+                "pid": running.pid,
+                "exit_code": null,
+                "error": null,
+                "hint": "moved to the background by the user and still running; use `process`, you are told when it ends",
+            });
+            let mut result = ToolOutput::json(&value).summary("in the background");
+            result.view.output = output;
+            Ok(result)
+        }
+    }
+}
+
+/// Ends a command and gives what it came to.
+async fn ended(running: &Running, reason: ExitReason) -> Waited {
+    running.stop(reason);
+    match tokio::time::timeout(LAST_WAIT, running.wait()).await {
+        Ok(waited) => waited,
+        Err(_) => Waited::Moved(running.captured()),
+    }
+}
+
+fn started(command: &Command, running: &Running, ctx: &ToolCtx) -> ToolOutput {
+    let mut value = json!({
+        "output": "Background process started",
+        "session_id": running.id.0,
+        "pid": running.pid,
+        "exit_code": 0,
+        "error": null,
+    });
+    if command.notify {
+        value["notify_on_complete"] = true.into();
+    }
+    if !command.patterns.is_empty() {
+        value["watch_patterns"] = command.patterns.clone().into();
+    }
+    if ctx.exec.headless() {
+        value["hint"] = "standard input is empty: nothing can be typed into it".into();
+    }
+    ToolOutput::json(&value).summary("started")
+}
+
+fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finished, file: &Path) -> ToolOutput {
+    let Finished { exit, output: captured, cwd_after, survivors } = finished;
+    let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
+    match exit.reason {
+        ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
+        ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
+        ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart => {}
+    }
+    let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
+    if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
+        value["exit_code_meaning"] = meaning.into();
+    }
+    if let Some(cwd) = cwd_after.filter(|cwd| !command.elsewhere && *cwd != command.cwd) {
+        value["cwd"] = cwd.to_string_lossy().into();
+        *ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = cwd;
+    }
+    if survivors {
+        value["session_id"] = running.id.0.clone().into();
+        value["hint"] = "something it started still runs; `process` can read and kill it by this session_id".into();
+    }
+    let mut result = ToolOutput::json(&value);
+    result.outcome = match exit.reason {
+        ExitReason::Stopped => Outcome::Interrupted,
+        _ if exit.code != 0 => Outcome::Failed,
+        _ => Outcome::Ok,
+    };
+    result.view.summary = match exit.reason {
+        ExitReason::Stopped => "stopped".into(),
+        ExitReason::TimedOut => format!("timed out after {} s", command.timeout),
+        ExitReason::Killed => "killed".into(),
+        _ if exit.code != 0 => format!("exit {}", exit.code),
+        _ => match output.lines().count() {
+            0 => String::new(),
+            1 => "1 line".into(),
+            lines => format!("{lines} lines"),
+        },
+    };
+    result.view.exit_code = Some(exit.code);
+    result.view.output = output;
+    result
+}
+
+fn interrupted(output: &str, code: i32) -> ToolOutput {
+    let mut result =
+        ToolOutput::json(&json!({ "output": output, "exit_code": code, "error": null })).summary("stopped");
+    result.outcome = Outcome::Interrupted;
+    result.view.exit_code = Some(code);
+    result.view.output = output.to_owned();
+    result
+}
+
+fn append(output: &mut String, line: &str) {
+    if !output.is_empty() {
+        output.push('\n');
+    }
+    output.push_str(line);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Command output as the model reads it: clean, bounded, and with the way to the rest.
+
+use crate::exec::Captured;
+use crate::text::clean::clean;
+use std::path::{Path, PathBuf};
+
+/// Clean output within `most` characters: 40 % from the head, 60 % from the tail. What does not fit is kept in a file:
+/// the raw spill file of the process, or else `file`, which is written then.
+pub(crate) fn present(captured: &Captured, most: usize, file: &Path) -> String {
+    let mut head = clean(&captured.head);
+    let tail = if captured.omitted > 0 { clean(after_line(&captured.tail)) } else { String::new() };
+    if captured.omitted == 0 {
+        let text = trim(&head);
+        if text.chars().count() <= most {
+            return text.to_owned();
+        }
+        let kept = keep(text, file);
+        return cap(text, text, most, captured.total, kept.as_deref());
+    }
+    // The last line of the head was cut somewhere.
+    if let Some(at) = head.rfind('\n') {
+        head.truncate(at);
+    }
+    cap(&head, &tail, most, captured.total, captured.spill.as_deref())
+}
+
+/// Without blank lines at either end; the first line keeps its indentation.
+fn trim(text: &str) -> &str {
+    text.trim_end().trim_start_matches('\n')
+}
+
+fn after_line(bytes: &[u8]) -> &[u8] {
+    // A single line of many megabytes has no better place to begin.
+    match bytes.iter().take(64 * 1024).position(|&b| b == b'\n') {
+        Some(at) => &bytes[at + 1..],
+        None => bytes,
+    }
+}
+
+/// The first 40 % of `head` and the last 60 % of `tail` (which may be the same text) around a marker.
+fn cap(head: &str, tail: &str, most: usize, total: u64, file: Option<&Path>) -> String {
+    let front = most * 2 / 5;
+    let back = most - front;
+    let front = head.char_indices().nth(front).map_or(head, |(at, _)| &head[..at]);
+    let tail = tail.trim_end();
+    let skip = tail.chars().count().saturating_sub(back);
+    let back = tail.char_indices().nth(skip).map_or("", |(at, _)| &tail[at..]);
+    let total = if head.len() == tail.len() { head.chars().count() as u64 } else { total };
+    let omitted = total.saturating_sub((front.chars().count() + back.chars().count()) as u64);
+    let rest = match file {
+        Some(path) => format!("; the whole output is in {}, page it with read_file", path.display()),
+        None => String::new(),
+    };
+    format!("{front}\n\n... [OUTPUT TRUNCATED - {omitted} chars omitted out of {total} total{rest}] ...\n\n{back}")
+}
+
+/// Writes the whole text; `None` when the disk refuses (the marker then names no file).
+fn keep(text: &str, file: &Path) -> Option<PathBuf> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let written = file
+        .parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::File::options().create(true).truncate(true).write(true).mode(0o600).open(file))
+        .and_then(|mut handle| handle.write_all(text.as_bytes()));
+    match written {
+        Ok(()) => Some(file.to_path_buf()),
+        Err(error) => {
+            tracing::warn!("could not keep output in {}: {error}", file.display());
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(head: &[u8], tail: &[u8], omitted: u64) -> Captured {
+        let total = (head.len() + tail.len()) as u64 + omitted;
+        Captured { head: head.to_vec(), tail: tail.to_vec(), omitted, total, spill: None, spilled: 0 }
+    }
+
+    #[test]
+    fn little_is_given_whole() {
+        let text = present(&captured(b"\n  a\r\nb\x1b[0m\n\n", b"", 0), 100, Path::new("/nonexistent/x"));
+        assert_eq!(text, "  a\nb");
+    }
+
+    #[test]
+    fn much_is_cut_in_the_middle_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("deep/call.txt");
+        let input: String = (0..1000).map(|n| format!("{n}é\n")).collect();
+        let text = present(&captured(input.as_bytes(), b"", 0), 100, &file);
+        let (front, rest) = text.split_once("\n\n... [OUTPUT TRUNCATED - ").unwrap();
+        let (marker, back) = rest.split_once("] ...\n\n").unwrap();
+        assert_eq!((front.chars().count(), back.chars().count()), (40, 60));
+        assert!(marker.contains(&file.display().to_string()), "{marker}");
+        assert!(marker.starts_with("4789 chars omitted out of 4889 total"), "{marker}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), input.trim_end());
+    }
+
+    #[test]
+    fn a_hole_in_memory_names_the_spill_file() {
+        let mut piece = captured(b"first\ncut of", b"f line\nlast\n", 5000);
+        piece.spill = Some("/spill/p.log".into());
+        let text = present(&piece, 100, Path::new("/nonexistent/x"));
+        assert!(text.starts_with("first\n\n... ["), "{text}");
+        assert!(text.ends_with("\n\nlast"), "{text}");
+        assert!(text.contains("/spill/p.log"), "{text}");
+    }
+}

@@ -1,0 +1,87 @@
+//! The few words of a shell line that say what it does.
+
+use super::scan::{Segment, mask, segments, words};
+
+/// A short form of a command for one line: without the preparation (`cd`, `export`), redirections and pipes into
+/// `head` and the like; further commands are counted.
+pub fn shell_summary(line: &str) -> String {
+    let line = line.trim();
+    let masked = mask(line);
+    let parts: Vec<_> = segments(line, &masked, false).into_iter().filter(|s| !is_preparation(s)).collect();
+    let Some((first, others)) = parts.split_first() else { return one_line(line) };
+    let text = one_line(&without_plumbing(first));
+    match others.len() {
+        0 => text,
+        1 => format!("{text} + 1 command"),
+        n => format!("{text} + {n} commands"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_preparation(segment: &Segment<'_>) -> bool {
+    match words(segment).as_slice() {
+        [] => true,
+        ["cd" | "pushd" | "popd" | "export" | "set" | "unset" | "source" | "." | "true" | "false" | ":", ..] => true,
+        // A line drawn between two outputs.
+        ["echo", rest @ ..] => rest.iter().all(|w| w.chars().all(|c| "-=*#_~+'\"".contains(c))),
+        _ => false,
+    }
+}
+
+/// The pipeline without `| head` and the like at its end, and without redirections.
+fn without_plumbing(segment: &Segment<'_>) -> String {
+    let mut pipes = segments(segment.text, segment.masked, true);
+    while pipes.len() > 1
+        && pipes.last().is_some_and(|p| matches!(words(p).first(), Some(&("head" | "tail" | "wc" | "sort" | "uniq"))))
+    {
+        pipes.pop();
+    }
+    let end = pipes
+        .last()
+        .map_or(segment.text.len(), |p| p.text.as_ptr() as usize - segment.text.as_ptr() as usize + p.text.len());
+    let (text, masked) = (&segment.text[..end], &segment.masked[..end]);
+    let mut kept = Vec::new();
+    let mut at = 0;
+    let mut skip_target = false;
+    for word in masked.split([' ', '\t', '\n']) {
+        let shown = &text[at..at + word.len()];
+        at += word.len() + 1;
+        if word.is_empty() {
+            continue;
+        }
+        let redirects = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+        if skip_target {
+            skip_target = false;
+        } else if redirects.starts_with('>') || redirects.starts_with('<') && !redirects.starts_with("<<") {
+            skip_target = redirects.chars().all(|c| matches!(c, '>' | '<' | '|' | '&'));
+        } else {
+            kept.push(shown);
+        }
+    }
+    if kept.is_empty() { text.trim().to_owned() } else { kept.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases() {
+        let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/shell-summary.jsonl"));
+        for line in cases.lines() {
+            let case: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(shell_summary(case["command"].as_str().unwrap()), case["summary"], "{case}");
+        }
+    }
+
+    #[test]
+    fn many_commands_and_redirections() {
+        assert_eq!(shell_summary("make > /tmp/x 2>&1; ls &>f; pwd"), "make + 2 commands");
+        assert_eq!(shell_summary("for f in *; do\n  cat $f\ndone"), "for f in * + 2 commands");
+        assert_eq!(shell_summary(""), "");
+        assert_eq!(shell_summary("grep 'a | head' x | sort | uniq -c"), "grep 'a | head' x");
+    }
+}

@@ -1,0 +1,1 @@
+//! The two terminal tools on real processes.
