@@ -59,6 +59,17 @@ pub enum LoadRequest {
         name: String,
         argument: String,
     },
+    /// The image in the clipboard, or in this file.
+    Image {
+        path: Option<String>,
+    },
+    /// Names of skins and themes.
+    Looks,
+    /// Stores a key in the home folder's `.env`, readable by the owner only.
+    SaveKey {
+        provider: String,
+        key: String,
+    },
     /// Sets a config key to a YAML scalar, keeping comments.
     SetConfig {
         key: String,

@@ -2,10 +2,48 @@
 //!
 //! Pure: no I/O, clock, tokio, terminal or SQL. Messages are facts, effects are orders; the runtime carries them out.
 
+pub mod action;
+pub mod answers;
+pub mod approvals;
+pub mod completion;
+pub mod composer;
+pub mod docs;
+pub mod drafts;
+pub mod edit;
 pub mod effect;
+pub mod encode;
+pub mod events;
+pub mod find;
+pub mod first_run;
+pub mod focus;
+pub mod history;
+pub mod items;
+pub mod keys;
+pub mod looks;
+pub mod modals;
 pub mod model;
+pub mod models;
+pub mod mouse;
 pub mod msg;
+pub mod notices;
+pub mod palette;
+pub mod paste;
+pub mod pickers;
+pub mod processes;
+pub mod run;
+pub mod scroll;
+pub mod select;
+pub mod sessions;
+pub mod sidebar;
+pub mod slash;
+pub mod turn;
+pub mod update;
+pub mod wake;
+
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use effect::Effect;
 pub use model::Model;
 pub use msg::Msg;
+pub use update::{start, update};

@@ -12,8 +12,11 @@ pub mod transcript;
 pub mod types;
 
 use crate::agent::event::{Meter, SessionInfo};
+use crate::app::msg::ModelChoice;
 use crate::config::Config;
+use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The state of the screen.
@@ -50,6 +53,57 @@ pub struct Model {
     /// Set when leaving was asked for once (Ctrl-C on an empty composer), until this time.
     pub quit_armed: Option<i64>,
     pub demo: bool,
+    pub keymap: Arc<Keymap>,
+    /// The folder the program was started in, until a session says another.
+    pub cwd: String,
+    /// Index into `queue` of the prompt that the keys of the strip act on.
+    pub queue_selected: usize,
+    /// A prompt that was handed to the agent and is not durable yet.
+    pub sent: Option<Sent>,
+    /// Models as last listed.
+    pub choices: Vec<ModelChoice>,
+    /// Models used lately, newest last.
+    pub recent_models: Vec<String>,
+    pub looks: Looks,
+    /// Words of tools for calls of a resumed session, by tool name.
+    pub tool_words: Arc<BTreeMap<String, ToolWords>>,
+    /// The next list of sessions is for switching to the one after this one.
+    pub next_session: bool,
+    /// The time of the earliest wake-up that was asked for and has not come.
+    pub wake: Option<i64>,
+    /// The window title that was last set.
+    pub window_title: String,
+}
+
+/// A prompt on its way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sent {
+    pub text: String,
+    pub images: Vec<crate::llm::message::Image>,
+}
+
+/// Skins and themes that can be chosen, and a choice under way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Looks {
+    /// Name and description.
+    pub skins: Vec<(String, String)>,
+    pub themes: Vec<(String, String)>,
+    /// What Esc brings back while a preview is shown.
+    pub before: Option<Arc<Look>>,
+    /// The name that was asked for last; other answers come too late.
+    pub wanted: Option<String>,
+    /// `skin-next` waits for the list.
+    pub next: bool,
+}
+
+/// How a tool is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolWords {
+    pub emoji: String,
+    /// `running`, `reading`.
+    pub running: String,
+    /// `ran`, `read`.
+    pub done: String,
 }
 
 /// What the agent does now.

@@ -70,6 +70,12 @@ pub enum LoadReply {
     Git(Option<crate::app::model::sidebar::Git>),
     /// Paths that complete a word.
     Paths { word: String, paths: Vec<String> },
+    /// An image to attach, or why there is none.
+    Image(Result<crate::llm::message::Image, String>),
+    /// Name and description of skins and themes.
+    Looks { skins: Vec<(String, String)>, themes: Vec<(String, String)> },
+    /// A pasted key was stored, or why not.
+    KeySaved { provider: String, result: Result<(), String> },
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
     Report { title: String, text: String },
 }

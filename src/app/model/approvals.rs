@@ -7,6 +7,15 @@ use crate::policy::Approval;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inbox {
     pub entries: Vec<Entry>,
+    /// Put aside with Esc: they no longer open by themselves.
+    pub aside: Vec<EntryId>,
+}
+
+/// Which question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryId {
+    Approval(crate::policy::ApprovalId),
+    Question(crate::agent::event::QuestionId),
 }
 
 /// One open question.
@@ -14,4 +23,14 @@ pub struct Inbox {
 pub enum Entry {
     Approval(Box<Approval>),
     Question(Question),
+}
+
+impl Entry {
+    /// Which question it is.
+    pub fn id(&self) -> EntryId {
+        match self {
+            Entry::Approval(approval) => EntryId::Approval(approval.id),
+            Entry::Question(question) => EntryId::Question(question.id),
+        }
+    }
 }

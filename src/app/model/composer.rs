@@ -13,6 +13,10 @@ pub struct Composer {
     pub completion: Option<Completion>,
     /// Drafts that Ctrl-C put aside, newest last.
     pub drafts: Vec<String>,
+    /// When the draft is written next (milliseconds since the epoch); `None`: it is.
+    pub save_at: Option<i64>,
+    /// Pastes folded so far, for their numbers.
+    pub folded: usize,
 }
 
 /// A folded paste.

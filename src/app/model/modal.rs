@@ -29,6 +29,10 @@ pub struct ApprovalModal {
     pub stage: ApprovalStage,
     /// First row of the command and reasons that is shown.
     pub scroll: u16,
+    /// How wide *Always* is; chosen with Tab or the arrows while confirming it.
+    pub width: AlwaysWidth,
+    /// Cursor in the text of the stage, in characters.
+    pub cursor: usize,
 }
 
 /// The options of the approval modal, in the order of its grid.
@@ -40,6 +44,16 @@ pub enum ApprovalChoice {
     Session,
     Edit,
     Always,
+}
+
+/// What *Always* writes to the allowlist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlwaysWidth {
+    /// This very command.
+    #[default]
+    Command,
+    /// Every command with these effects.
+    Effects,
 }
 
 /// What the approval modal waits for.
@@ -92,6 +106,8 @@ pub enum PickerKind {
     Provider,
     Inbox,
     History,
+    /// Earlier prompts of this session.
+    Rewind,
 }
 
 /// One row of a picker.
@@ -118,6 +134,8 @@ pub struct SessionBrowser {
     pub loading: bool,
     /// Only sessions of this folder.
     pub here: bool,
+    /// When the typed query is asked (milliseconds since the epoch).
+    pub ask_at: Option<i64>,
 }
 
 /// Text to read.
@@ -147,6 +165,7 @@ pub enum ConfirmThen {
     Quit,
     NewSession,
     DeleteSession(crate::llm::message::SessionId),
+    KillProcess(crate::exec::ProcessId),
 }
 
 /// One line of input.

@@ -10,7 +10,12 @@ pub struct Processes {
     /// Oldest first; foreground commands of the running turn and background ones.
     pub rows: Vec<ProcessInfo>,
     pub pane: TerminalPane,
+    /// The process and size whose screens were last asked for.
+    pub watching: Watching,
 }
+
+/// A process and the size (columns, rows) of the pane that shows it.
+pub type Watching = Option<(ProcessId, (u16, u16))>;
 
 /// The terminal pane.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,4 +32,8 @@ pub struct TerminalPane {
     pub scroll: usize,
     /// Share of the height, in percent.
     pub height: u16,
+    /// The person chose the tab.
+    pub chosen: bool,
+    /// The key that handed back and when; pressed again at once it goes to the program.
+    pub handed_back: Option<(crate::config::keymap::Key, i64)>,
 }

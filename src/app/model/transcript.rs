@@ -23,7 +23,31 @@ pub struct Transcript {
     pub find: Option<Find>,
     /// Dragged over with the mouse, or in copy mode.
     pub selection: Option<Selection>,
+    /// The cells that grow now.
+    pub streaming: Streaming,
+    /// Where the mouse went down.
+    pub pressed: Option<Spot>,
+    /// The keyboard moves the selection.
+    pub copy_mode: Option<CopyMode>,
+    /// The text of the selection goes to the clipboard with the next frame.
+    pub copy_when_drawn: bool,
     next_cell: u64,
+}
+
+/// Cells of the step that streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Streaming {
+    pub text: Option<CellId>,
+    pub reasoning: Option<CellId>,
+}
+
+/// Selecting with the keyboard; the caret is the `to` of the selection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyMode {
+    /// `v` was pressed: the other end stays.
+    pub marking: bool,
+    /// The caret left the screen; the next frame puts it on the first (-1) or last (1) row.
+    pub beyond: i8,
 }
 
 /// Unique within a process; never reused.
@@ -164,6 +188,23 @@ impl Transcript {
         id
     }
 
+    /// Begins anew for another session; ids go on.
+    pub fn reset(&mut self) {
+        let (next_cell, expand_all) = (self.next_cell, self.expand_all);
+        *self = Self { next_cell, expand_all, ..Self::default() };
+    }
+
+    /// A cell by its id; the newest are found first.
+    pub fn cell(&mut self, id: CellId) -> Option<&mut Cell> {
+        self.cells.iter_mut().rev().find(|cell| cell.id == id)
+    }
+
+    /// The tool cell of a call; the newest are found first.
+    pub fn call(&mut self, call_id: &str) -> Option<&mut Cell> {
+        let is_call = |kind: &CellKind| matches!(kind, CellKind::Tool(tool) if tool.call_id == call_id);
+        self.cells.iter_mut().rev().find(|cell| is_call(&cell.kind))
+    }
+
     /// Puts older cells before all others.
     pub fn prepend(&mut self, older: Vec<(CellKind, Option<ItemId>)>) {
         let mut cells: Vec<Cell> = Vec::with_capacity(older.len() + self.cells.len());
@@ -182,5 +223,24 @@ impl Cell {
     pub fn change(&mut self, change: impl FnOnce(&mut CellKind)) {
         change(&mut self.kind);
         self.revision += 1;
+    }
+
+    /// Shows or hides what is folded.
+    pub fn toggle(&mut self) {
+        self.expanded = !self.expanded;
+        self.revision += 1;
+    }
+
+    /// The text as it was written: Markdown of an answer, output of a call.
+    pub fn source(&self) -> &str {
+        match &self.kind {
+            CellKind::User { text, .. }
+            | CellKind::Assistant { text }
+            | CellKind::Reasoning { text }
+            | CellKind::Note { text, .. }
+            | CellKind::TurnEnd { text } => text,
+            CellKind::Tool(tool) if tool.output.is_empty() => &tool.target,
+            CellKind::Tool(tool) => &tool.output,
+        }
     }
 }

@@ -1,0 +1,238 @@
+//! The one table of actions: keymap, palette, slash commands, help and the generated docs are made from it.
+
+/// Where an action belongs: the headings of help, palette and docs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    Prompt,
+    Turn,
+    Session,
+    Model,
+    Panes,
+    Reading,
+    Commands,
+    Program,
+}
+
+impl Scope {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Scope; 8] = [
+        Scope::Prompt,
+        Scope::Turn,
+        Scope::Session,
+        Scope::Model,
+        Scope::Panes,
+        Scope::Reading,
+        Scope::Commands,
+        Scope::Program,
+    ];
+
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Scope::Prompt => "Prompt",
+            Scope::Turn => "Turn",
+            Scope::Session => "Session",
+            Scope::Model => "Model and look",
+            Scope::Panes => "Panes",
+            Scope::Reading => "Reading",
+            Scope::Commands => "Commands that run",
+            Scope::Program => "Program",
+        }
+    }
+}
+
+/// How an action is called from the composer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slash {
+    /// Without the slash.
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    /// What it takes, as shown: `[name]`; empty when nothing.
+    pub argument: &'static str,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub action: Action,
+    /// The name in `keymap.yaml`.
+    pub name: &'static str,
+    pub scope: Scope,
+    /// One line, sentence case, no full stop.
+    pub doc: &'static str,
+    pub slash: Option<Slash>,
+}
+
+macro_rules! actions {
+    ($($variant:ident $name:literal $scope:ident $doc:literal $(=> $slash:literal $aliases:expr, $argument:literal)?;)*) => {
+        /// Everything a person can do with a key or a word.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Action {
+            $(#[doc = $doc] $variant),*
+        }
+
+        /// The table, in the order of help and palette.
+        pub static ACTIONS: &[Entry] = &[$(Entry {
+            action: Action::$variant,
+            name: $name,
+            scope: Scope::$scope,
+            doc: $doc,
+            slash: actions!(@slash $($slash $aliases, $argument)?),
+        }),*];
+    };
+    (@slash) => { None };
+    (@slash $slash:literal $aliases:expr, $argument:literal) => {
+        Some(Slash { name: $slash, aliases: &$aliases, argument: $argument })
+    };
+}
+
+actions! {
+    Send "send" Prompt "Send; queue while a turn runs; on an empty composer steer with the first queued prompt";
+    Newline "newline" Prompt "Start a new line";
+    HistoryPrevious "history-previous" Prompt "Earlier prompt";
+    HistoryNext "history-next" Prompt "Later prompt, then the draft";
+    HistorySearch "history-search" Prompt "Search earlier prompts" => "history" [], "";
+    DraftPrevious "draft-previous" Prompt "Bring back a draft that was put aside";
+    PasteImage "paste-image" Prompt "Attach the image in the clipboard, or a file" => "image" ["paste"], "[path]";
+    ExternalEditor "external-editor" Prompt "Write the prompt in the external editor" => "prompt" ["compose"], "";
+    Undo "undo" Prompt "Undo the last edit of the prompt";
+    Redo "redo" Prompt "Redo an undone edit of the prompt";
+    StopTurn "stop-turn" Turn "Stop the turn; again to force" => "stop" [], "";
+    Interrupt "interrupt" Turn "Copy a selection, else stop the turn, else put the draft aside, else twice to quit";
+    QueuePrompt "queue" Turn "Queue a prompt for the end of the turn" => "queue" ["q"], "<prompt>";
+    QueueStrip "queue-strip" Turn "Go to the queued prompts";
+    QueueEdit "queue-edit" Turn "Edit the selected queued prompt";
+    QueueSteer "queue-steer" Turn "Give the selected queued prompt to the running turn";
+    QueueDrop "queue-drop" Turn "Drop the selected queued prompt";
+    Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
+    Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "";
+    ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
+    Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";
+    SessionNew "session-new" Session "New session" => "new" ["reset", "clear"], "";
+    SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words]";
+    SessionNext "session-next" Session "Resume the next session of this folder";
+    Title "title" Session "Show or set the title of the session" => "title" [], "[title]";
+    Rewind "rewind" Session "Take an earlier prompt of this session back to the composer" => "rewind" ["retry"], "";
+    Export "export" Session "Write the session to a file" => "export" ["save"], "[path]";
+    Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
+    ContextReport "context" Session "What fills the context window" => "context" [], "";
+    Diff "diff" Session "Files changed in this folder" => "diff" [], "";
+    Plan "plan" Session "The plan" => "plan" ["todo"], "";
+    ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
+    ModelCycle "model-cycle" Model "Next of the models used lately";
+    EffortDown "effort-down" Model "Think less";
+    EffortUp "effort-up" Model "Think more";
+    Effort "effort" Model "Set how hard the model thinks" => "effort" ["reasoning"], "none|minimal|low|medium|high|xhigh";
+    SkinPicker "skin-picker" Model "Choose a skin" => "skin" [], "[name]";
+    SkinNext "skin-next" Model "Next skin";
+    ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
+    Tools "tools" Model "Tools of this session" => "tools" ["toolsets"], "";
+    Skills "skills" Model "Skills" => "skills" [], "";
+    Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
+    ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
+    NextTerminal "next-terminal" Panes "Show the next terminal";
+    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "statusbar" ["sidebar", "sb"], "";
+    FocusNext "focus-next" Panes "Focus the next pane";
+    FocusLeft "focus-left" Panes "Focus the pane to the left";
+    FocusRight "focus-right" Panes "Focus the pane to the right";
+    FocusUp "focus-up" Panes "Focus the pane above";
+    FocusDown "focus-down" Panes "Focus the pane below";
+    ScrollUp "scroll-up" Reading "Scroll up";
+    ScrollDown "scroll-down" Reading "Scroll down";
+    PageUp "page-up" Reading "Page up";
+    PageDown "page-down" Reading "Page down";
+    ToStart "to-start" Reading "To the beginning";
+    ToEnd "to-end" Reading "To the end, and follow";
+    SelectPrevious "select-previous" Reading "Select the entry above";
+    SelectNext "select-next" Reading "Select the entry below";
+    Expand "expand" Reading "Expand or fold the selected entry";
+    ExpandAll "expand-all" Reading "Expand or fold every tool call" => "details" ["detail"], "";
+    Find "find" Reading "Find in the conversation" => "find" [], "[words]";
+    FindNext "find-next" Reading "Next hit";
+    FindPrevious "find-previous" Reading "Previous hit";
+    CopyMode "copy-mode" Reading "Select with the keyboard: h j k l, v, y";
+    CopySelection "copy-selection" Reading "Copy the selection, or the selected entry";
+    Copy "copy" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
+    ReleaseMouse "release-mouse" Reading "Give the mouse to the terminal, or take it back" => "mouse" ["scroll"], "";
+    TakeOver "take-over" Commands "Type into the shown command; again to hand back";
+    BackgroundCommand "background-command" Commands "Send the running command to the background" => "bg" ["background"], "";
+    KillProcess "kill-process" Commands "End the shown command, after a yes";
+    Processes "processes" Commands "Commands that run" => "processes" ["agents", "tasks", "ps"], "";
+    CommandPalette "command-palette" Program "Every action, command and skill";
+    Help "help" Program "Keys and commands" => "help" ["commands"], "";
+    Keys "keys" Program "Keys" => "keys" [], "";
+    Config "config" Program "The configuration and where it comes from" => "config" [], "";
+    Doctor "doctor" Program "Check the set-up" => "doctor" ["debug"], "";
+    Reload "reload" Program "Read the configuration, keys and skills again" => "reload" [], "";
+    Redraw "redraw" Program "Repaint the screen" => "redraw" [], "";
+    Suspend "suspend" Program "Suspend to the shell";
+    Quit "quit" Program "Quit" => "quit" ["exit"], "";
+}
+
+impl Action {
+    /// The action of a name in a keymap.
+    pub fn from_name(name: &str) -> Option<Action> {
+        ACTIONS.iter().find(|entry| entry.name == name).map(|entry| entry.action)
+    }
+
+    /// Its row.
+    pub fn entry(self) -> Option<&'static Entry> {
+        ACTIONS.iter().find(|entry| entry.action == self)
+    }
+
+    /// The name in a keymap.
+    pub fn name(self) -> &'static str {
+        self.entry().map_or("", |entry| entry.name)
+    }
+}
+
+/// The command of a word: exact name or alias, case and a leading slash ignored.
+pub fn slash(word: &str) -> Option<&'static Entry> {
+    let word = word.strip_prefix('/').unwrap_or(word).to_lowercase();
+    ACTIONS
+        .iter()
+        .find(|entry| entry.slash.is_some_and(|slash| slash.name == word || slash.aliases.contains(&word.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_kebab_case_and_find_their_action() {
+        let mut names = BTreeSet::new();
+        for entry in ACTIONS {
+            assert!(names.insert(entry.name), "{} stands twice", entry.name);
+            assert!(entry.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", entry.name);
+            assert_eq!(Action::from_name(entry.name), Some(entry.action));
+            assert_eq!(entry.action.name(), entry.name);
+            assert!(!entry.doc.ends_with('.') && !entry.doc.is_empty());
+        }
+    }
+
+    #[test]
+    fn slash_words_are_unique() {
+        let mut words = BTreeSet::new();
+        for slash in ACTIONS.iter().filter_map(|entry| entry.slash) {
+            assert!(words.insert(slash.name), "/{} stands twice", slash.name);
+            for alias in slash.aliases {
+                assert!(words.insert(alias), "/{alias} stands twice");
+            }
+        }
+    }
+
+    #[test]
+    fn slash_words_resolve() {
+        for (word, name) in [
+            ("help", Some("help")),
+            ("/help", Some("help")),
+            ("HELP", Some("help")),
+            ("reset", Some("session-new")),
+            ("exit", Some("quit")),
+            ("he", None),
+        ] {
+            assert_eq!(slash(word).map(|entry| entry.name), name, "{word}");
+        }
+    }
+}

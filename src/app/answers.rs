@@ -1,0 +1,231 @@
+//! Keys of the two modals that open by themselves: the approval and the question.
+
+use super::approvals;
+use super::edit;
+use super::effect::Effect;
+use super::model::Model;
+use super::model::approvals::Entry;
+use super::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Modal, QuestionModal};
+use crate::agent::event::Question;
+use crate::config::keymap::{Code, Key};
+use crate::policy::{Approval, Decision, Intent};
+
+/// A key for the approval modal on top.
+pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let Some(Modal::Approval(mut modal)) = model.modals.pop() else { return };
+    let entry = model.approvals.entries.iter().find_map(|entry| match entry {
+        Entry::Approval(approval) if approval.id == modal.id => Some(approval.clone()),
+        _ => None,
+    });
+    let Some(approval) = entry else { return };
+    let id = modal.id;
+    let decision = match &modal.stage {
+        ApprovalStage::Choosing => {
+            if key.code == Code::Esc {
+                model.modals.push(Modal::Approval(modal));
+                return approvals::put_aside(model);
+            }
+            choose(&mut modal, &approval, key);
+            None
+        }
+        ApprovalStage::Confirming => confirm(&mut modal, &approval, key),
+        ApprovalStage::Reason(_) | ApprovalStage::Editing(_) => write(&mut modal, key),
+    };
+    // the modal of an answered question goes with its entry
+    model.modals.push(Modal::Approval(modal));
+    if let Some(decision) = decision {
+        approvals::decide(model, out, id, decision);
+    }
+}
+
+fn choice(key: Key) -> Option<ApprovalChoice> {
+    match (key.ctrl || key.alt, key.code) {
+        (false, Code::Char('d' | 'D')) => Some(ApprovalChoice::Deny),
+        (false, Code::Char('y' | 'Y')) => Some(ApprovalChoice::Once),
+        (false, Code::Char('s' | 'S')) => Some(ApprovalChoice::Session),
+        (false, Code::Char('e' | 'E')) => Some(ApprovalChoice::Edit),
+        (false, Code::Char('a' | 'A')) => Some(ApprovalChoice::Always),
+        _ => None,
+    }
+}
+
+fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
+    let offered = approvals::choices(approval);
+    let at = offered.iter().position(|choice| *choice == modal.selected).unwrap_or_default();
+    let last = offered.len() - 1;
+    if let Some(choice) = choice(key).filter(|choice| offered.contains(choice)) {
+        modal.selected = choice;
+        take(modal, approval);
+        return;
+    }
+    match key.code {
+        Code::Left | Code::Up | Code::BackTab => modal.selected = offered[at.checked_sub(1).unwrap_or(last)],
+        Code::Right | Code::Down | Code::Tab => modal.selected = offered[if at == last { 0 } else { at + 1 }],
+        Code::PageUp => modal.scroll = modal.scroll.saturating_sub(5),
+        Code::PageDown => modal.scroll = modal.scroll.saturating_add(5).min(10_000),
+        Code::Enter => take(modal, approval),
+        _ => {}
+    }
+}
+
+/// Goes to the stage that the selected choice needs; none of them answers yet.
+fn take(modal: &mut ApprovalModal, approval: &Approval) {
+    modal.stage = match modal.selected {
+        ApprovalChoice::Deny => ApprovalStage::Reason(String::new()),
+        ApprovalChoice::Once | ApprovalChoice::Session => ApprovalStage::Confirming,
+        ApprovalChoice::Always => {
+            modal.width = approvals::widths(approval).first().map(|(width, _)| *width).unwrap_or_default();
+            ApprovalStage::Confirming
+        }
+        ApprovalChoice::Edit => match &approval.intent {
+            Intent::Command { line, .. } => {
+                modal.cursor = line.chars().count();
+                ApprovalStage::Editing(line.clone())
+            }
+            Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Talk => ApprovalStage::Choosing,
+        },
+    };
+    if modal.selected == ApprovalChoice::Deny {
+        modal.cursor = 0;
+    }
+}
+
+fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<Decision> {
+    let widths = approvals::widths(approval);
+    match key.code {
+        Code::Enter if !key.ctrl && !key.alt => {
+            return match modal.selected {
+                ApprovalChoice::Once => Some(Decision::Once),
+                ApprovalChoice::Session => Some(Decision::Session(approvals::effects(approval))),
+                ApprovalChoice::Always => {
+                    let rules = widths.into_iter().find(|(width, _)| *width == modal.width);
+                    rules.map(|(_, rules)| Decision::Always(rules))
+                }
+                // these have stages of their own
+                ApprovalChoice::Deny | ApprovalChoice::Edit => None,
+            };
+        }
+        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right
+            if modal.selected == ApprovalChoice::Always =>
+        {
+            let other = match modal.width {
+                AlwaysWidth::Command => AlwaysWidth::Effects,
+                AlwaysWidth::Effects => AlwaysWidth::Command,
+            };
+            if widths.iter().any(|(width, _)| *width == other) {
+                modal.width = other;
+            }
+        }
+        Code::Esc => modal.stage = ApprovalStage::Choosing,
+        _ => {
+            modal.stage = ApprovalStage::Choosing;
+            choose(modal, approval, key);
+        }
+    }
+    None
+}
+
+fn write(modal: &mut ApprovalModal, key: Key) -> Option<Decision> {
+    let (text, editing) = match &mut modal.stage {
+        ApprovalStage::Reason(text) => (text, false),
+        ApprovalStage::Editing(text) => (text, true),
+        ApprovalStage::Choosing | ApprovalStage::Confirming => return None,
+    };
+    match key.code {
+        Code::Esc => modal.stage = ApprovalStage::Choosing,
+        Code::Enter if !editing => return Some(Decision::Deny { feedback: text.trim().to_owned() }),
+        Code::Enter if !text.trim().is_empty() => return Some(Decision::Edited(std::mem::take(text))),
+        _ => {
+            edit::line(text, &mut modal.cursor, key);
+        }
+    }
+    None
+}
+
+/// A key for the question modal on top.
+pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let Some(Modal::Question(mut modal)) = model.modals.pop() else { return };
+    let entry = model.approvals.entries.iter().find_map(|entry| match entry {
+        Entry::Question(question) if question.id == modal.id => Some(question.clone()),
+        _ => None,
+    });
+    let Some(question) = entry else { return };
+    let id = modal.id;
+    let leaves = key.code == Code::Esc && (modal.text.is_none() || question.choices.is_empty());
+    let answer = if leaves { None } else { respond(&mut modal, &question, key) };
+    model.modals.push(Modal::Question(modal));
+    if leaves {
+        approvals::put_aside(model);
+    } else if let Some(answer) = answer {
+        approvals::answer(model, out, id, answer);
+    }
+}
+
+fn respond(modal: &mut QuestionModal, question: &Question, key: Key) -> Option<String> {
+    if let Some(text) = &mut modal.text {
+        match key.code {
+            Code::Enter if key.alt || key.shift => text.push('\n'),
+            Code::Enter if !text.trim().is_empty() => return modal.text.take(),
+            Code::Esc => modal.text = None,
+            // the choices are still there while nothing is written
+            Code::Up if text.is_empty() && !question.choices.is_empty() => {
+                modal.text = None;
+                modal.selected = question.choices.len() - 1;
+            }
+            _ => {
+                edit::query(text, key);
+            }
+        }
+        return None;
+    }
+    let free = question.allow_freetext || question.choices.is_empty();
+    let rows = question.choices.len() + usize::from(free);
+    match key.code {
+        Code::Up | Code::BackTab => modal.selected = modal.selected.checked_sub(1).unwrap_or(rows - 1),
+        Code::Down | Code::Tab => modal.selected = (modal.selected + 1) % rows,
+        Code::Enter => match question.choices.get(modal.selected) {
+            Some(choice) => return Some(choice.clone()),
+            None => modal.text = Some(String::new()),
+        },
+        Code::Char(c) if !key.ctrl && !key.alt => {
+            let digit = c.to_digit(10).and_then(|digit| (digit as usize).checked_sub(1));
+            match digit.filter(|at| *at < rows) {
+                Some(at) if at < question.choices.len() => return question.choices.get(at).cloned(),
+                Some(at) => {
+                    modal.selected = at;
+                    modal.text = Some(String::new());
+                }
+                None if free && digit.is_none() => {
+                    modal.selected = question.choices.len();
+                    modal.text = Some(c.to_string());
+                }
+                None => {}
+            }
+        }
+        _ => {}
+    }
+    None
+}
+
+/// Text pasted into a stage that is being written. `false`: the modal takes none.
+pub fn paste(modal: &mut Modal, text: &str) -> bool {
+    match modal {
+        Modal::Approval(ApprovalModal {
+            stage: ApprovalStage::Reason(field) | ApprovalStage::Editing(field),
+            cursor,
+            ..
+        }) => edit::insert(field, cursor, text),
+        Modal::Question(QuestionModal { text: Some(field), .. }) => {
+            let mut cursor = field.chars().count();
+            edit::insert(field, &mut cursor, text);
+        }
+        Modal::Approval(_)
+        | Modal::Question(_)
+        | Modal::Picker(_)
+        | Modal::Sessions(_)
+        | Modal::Text(_)
+        | Modal::Confirm(_)
+        | Modal::Input(_) => return false,
+    }
+    true
+}

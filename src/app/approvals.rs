@@ -1,0 +1,283 @@
+//! Open questions: the inbox, and the modals that open by themselves but never take text meant for the composer.
+
+use super::effect::Effect;
+use super::model::approvals::{Entry, EntryId};
+use super::model::modal::{
+    AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
+    QuestionModal,
+};
+use super::model::transcript::ToolState;
+use super::model::{Chord, Model};
+use super::{composer, events, pickers, sessions, turn};
+use crate::agent::event::{AgentCommand, Level, Question};
+use crate::config::keymap::Key;
+use crate::policy::{Approval, Decision, Intent, Mode, Verdict};
+
+/// Milliseconds without a key before a modal that opened by itself takes one.
+pub const QUIET: i64 = 400;
+
+/// A command waits for an answer.
+pub fn requested(model: &mut Model, out: &mut Vec<Effect>, approval: Box<Approval>) {
+    events::tool(model, &approval.call_id, |tool| tool.state = ToolState::Asking);
+    let text = format!("{}: a command waits for approval", sessions::name(model));
+    arrived(model, out, Entry::Approval(approval), text);
+}
+
+/// The model asks something.
+pub fn asked(model: &mut Model, out: &mut Vec<Effect>, question: Question) {
+    events::tool(model, &question.call_id, |tool| tool.state = ToolState::Asking);
+    let text = format!("{}: {}", sessions::name(model), question.text);
+    arrived(model, out, Entry::Question(question), text);
+}
+
+fn arrived(model: &mut Model, out: &mut Vec<Effect>, entry: Entry, text: String) {
+    if model.approvals.entries.iter().any(|known| known.id() == entry.id()) {
+        return;
+    }
+    model.approvals.entries.push(entry);
+    if !model.window_focused {
+        out.push(Effect::Notify(text));
+    }
+    sessions::window_title(model, out);
+}
+
+/// A question was answered or is void.
+pub fn closed(model: &mut Model, out: &mut Vec<Effect>, id: EntryId) {
+    let call = find(model, id).map(|entry| match entry {
+        Entry::Approval(approval) => approval.call_id.clone(),
+        Entry::Question(question) => question.call_id.clone(),
+    });
+    if let Some(call) = call {
+        events::tool(model, &call, |tool| {
+            if tool.state == ToolState::Asking {
+                tool.state = ToolState::Proposed;
+            }
+        });
+    }
+    model.approvals.entries.retain(|entry| entry.id() != id);
+    model.approvals.aside.retain(|aside| *aside != id);
+    model.modals.retain(|modal| modal_entry(modal) != Some(id));
+    sessions::window_title(model, out);
+}
+
+/// The entry of a modal.
+fn modal_entry(modal: &Modal) -> Option<EntryId> {
+    match modal {
+        Modal::Approval(modal) => Some(EntryId::Approval(modal.id)),
+        Modal::Question(modal) => Some(EntryId::Question(modal.id)),
+        Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => None,
+    }
+}
+
+fn find(model: &Model, id: EntryId) -> Option<&Entry> {
+    model.approvals.entries.iter().find(|entry| entry.id() == id)
+}
+
+/// Opens the oldest question that was not put aside, when nothing else is open. It is inert until keys are quiet.
+pub fn open_waiting(model: &mut Model) {
+    if !model.modals.is_empty() || model.processes.pane.taken_over {
+        return;
+    }
+    let waiting = model.approvals.entries.iter().map(Entry::id).find(|id| !model.approvals.aside.contains(id));
+    if let Some(id) = waiting {
+        // a chord that was begun is not for the modal
+        model.chord = None::<Chord>;
+        model.composer.completion = None;
+        open(model, id, model.now + QUIET);
+    }
+}
+
+/// Opens a question.
+pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
+    model.approvals.aside.retain(|aside| *aside != id);
+    let modal = match find(model, id) {
+        Some(Entry::Approval(approval)) => Modal::Approval(ApprovalModal {
+            id: approval.id,
+            inert_until,
+            selected: ApprovalChoice::Deny,
+            stage: ApprovalStage::Choosing,
+            scroll: 0,
+            width: AlwaysWidth::Command,
+            cursor: 0,
+        }),
+        Some(Entry::Question(question)) => {
+            let text = question.choices.is_empty().then(String::new);
+            Modal::Question(QuestionModal { id: question.id, inert_until, selected: 0, text })
+        }
+        None => return,
+    };
+    model.modals.push(modal);
+}
+
+/// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
+pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    let now = model.now;
+    let until = match model.modals.last_mut() {
+        Some(Modal::Approval(modal)) => &mut modal.inert_until,
+        Some(Modal::Question(modal)) => &mut modal.inert_until,
+        _ => return false,
+    };
+    if *until <= now {
+        return false;
+    }
+    *until = now + QUIET;
+    composer::key(model, out, key);
+    model.composer.completion = None;
+    true
+}
+
+/// The inbox: one question opens at once, several are listed.
+pub fn inbox(model: &mut Model) {
+    let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
+    match ids[..] {
+        [] => model.notices.add(model.now, Level::Info, "no open questions"),
+        [id] => open(model, id, model.now),
+        _ => {
+            let items = model.approvals.entries.iter().enumerate().map(|(at, entry)| item(at, entry)).collect();
+            pickers::open(model, PickerKind::Inbox, "Open questions", items);
+        }
+    }
+}
+
+fn item(at: usize, entry: &Entry) -> PickItem {
+    let (label, detail) = match entry {
+        Entry::Approval(approval) => (command(&approval.intent), approval.asker.clone()),
+        Entry::Question(question) => (question.text.clone(), "question".to_owned()),
+    };
+    let label = label.lines().next().unwrap_or_default().to_owned();
+    PickItem { label, detail, value: at.to_string(), ..PickItem::default() }
+}
+
+/// What an intent does, in one line.
+fn command(intent: &Intent) -> String {
+    match intent {
+        Intent::Read(path) => format!("read {}", path.display()),
+        Intent::Edit(edits) => {
+            let paths: Vec<String> = edits.iter().map(|edit| edit.path.display().to_string()).collect();
+            format!("edit {}", paths.join(", "))
+        }
+        Intent::Command { line, .. } => line.clone(),
+        Intent::Input { process, text } => format!("type {text:?} into {process}"),
+        Intent::Talk => "talk".into(),
+    }
+}
+
+/// Esc: the question stays in the inbox.
+pub fn put_aside(model: &mut Model) {
+    if let Some(id) = model.modals.pop().as_ref().and_then(modal_entry) {
+        model.approvals.aside.push(id);
+        let keys = model.keymap.keys_for("inbox");
+        let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
+        model.notices.add(model.now, Level::Info, format!("the question waits in the inbox: {key}"));
+    }
+}
+
+/// The choices of an approval, in the order of the grid.
+pub fn choices(approval: &Approval) -> Vec<ApprovalChoice> {
+    let mut choices = vec![ApprovalChoice::Deny, ApprovalChoice::Once];
+    let always = matches!(approval.verdict, Verdict::AskAlways(_));
+    let classes = !effects(approval).is_empty();
+    if !always && classes {
+        choices.push(ApprovalChoice::Session);
+    }
+    if matches!(approval.intent, Intent::Command { .. }) {
+        choices.push(ApprovalChoice::Edit);
+    }
+    if !always && (classes || exact(approval).is_some()) {
+        choices.push(ApprovalChoice::Always);
+    }
+    choices
+}
+
+/// The classes of effect that were asked about, each once.
+pub fn effects(approval: &Approval) -> Vec<String> {
+    let mut effects: Vec<String> = Vec::new();
+    for why in approval.verdict.reasons() {
+        if !why.effect.is_empty() && !effects.contains(&why.effect) {
+            effects.push(why.effect.clone());
+        }
+    }
+    effects
+}
+
+/// The command as a rule that matches nothing else; a line with wildcards would match more.
+fn exact(approval: &Approval) -> Option<String> {
+    match &approval.intent {
+        Intent::Command { line, .. } if !line.contains(['*', '?', '[', '\n']) => Some(line.clone()),
+        _ => None,
+    }
+}
+
+/// What *Always* can be: width and the rules that it writes, narrowest first.
+pub fn widths(approval: &Approval) -> Vec<(AlwaysWidth, Vec<String>)> {
+    let effects = effects(approval);
+    let exact = exact(approval).map(|line| (AlwaysWidth::Command, vec![line]));
+    let classes = (!effects.is_empty()).then_some((AlwaysWidth::Effects, effects));
+    exact.into_iter().chain(classes).collect()
+}
+
+/// Answers and goes on to the next question.
+pub fn decide(model: &mut Model, out: &mut Vec<Effect>, id: crate::policy::ApprovalId, decision: Decision) {
+    out.push(Effect::Agent(AgentCommand::Decide(id, decision)));
+    closed(model, out, EntryId::Approval(id));
+}
+
+/// Answers a question of the model.
+pub fn answer(model: &mut Model, out: &mut Vec<Effect>, id: crate::agent::event::QuestionId, text: String) {
+    out.push(Effect::Agent(AgentCommand::Answer(id, text)));
+    closed(model, out, EntryId::Question(id));
+}
+
+/// Shift-Tab: between asking and auto; from yolo back to asking.
+pub fn next_mode(model: &mut Model, out: &mut Vec<Effect>) {
+    let mode = match mode(model) {
+        Mode::Manual => Mode::Smart,
+        Mode::Smart | Mode::Off => Mode::Manual,
+    };
+    set_mode(model, out, mode);
+}
+
+/// `/yolo`: off after a yes, back on at once.
+pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
+    if mode(model) == Mode::Off {
+        set_mode(model, out, Mode::Manual);
+        return;
+    }
+    model.modals.push(Modal::Confirm(Confirm {
+        title: "Run everything without asking".into(),
+        text: "Dangerous commands of this session run without a question. What is never allowed stays refused.".into(),
+        yes: "Do not ask in this session".into(),
+        then: ConfirmThen::Yolo,
+        selected_yes: false,
+    }));
+}
+
+fn mode(model: &Model) -> Mode {
+    model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode)
+}
+
+/// Sets how questions are treated.
+pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
+    if let Some(session) = &mut model.session {
+        session.mode = mode;
+    }
+    out.push(Effect::Agent(AgentCommand::SetMode(mode)));
+    let (level, text) = match mode {
+        Mode::Manual => (Level::Info, "approvals: ask"),
+        Mode::Smart => (Level::Info, "approvals: auto"),
+        Mode::Off => (Level::Warning, "approvals: yolo, nothing asks in this session"),
+    };
+    model.notices.add(model.now, level, text);
+}
+
+/// Ctrl-C in a question: stops the turn that asks, and the question with it.
+pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
+    if turn::is_running(model) {
+        turn::stop(model, out);
+    }
+    put_aside(model);
+}
+
+#[cfg(test)]
+#[path = "approvals_tests.rs"]
+mod tests;

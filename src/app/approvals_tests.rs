@@ -1,0 +1,238 @@
+//! How the modals behave that open by themselves.
+
+use super::*;
+use crate::agent::event::{AgentEvent, QuestionId};
+use crate::app::msg::Msg;
+use crate::app::testing::{ready, script_at};
+use crate::app::update;
+use crate::policy::{ApprovalId, Why};
+
+fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<Approval> {
+    let why = |effect: &str| Why { effect: effect.into(), text: String::new(), span: 0..1 };
+    Box::new(Approval {
+        id: ApprovalId(id),
+        call_id: format!("call{id}"),
+        tool: "terminal".into(),
+        intent: Intent::Command { line: command.into(), cwd: "/src".into(), background: false },
+        verdict: verdict(vec![why("recursive delete"), why("recursive delete"), why("git clean")]),
+        targets: vec![],
+        asker: "the main agent".into(),
+        asked_at: 0,
+    })
+}
+
+fn ask(model: &mut Model, now: i64, approval: Box<Approval>) -> Vec<Effect> {
+    update(model, now, Msg::Agent(AgentEvent::ApprovalRequested(approval)))
+}
+
+/// A model that was asked at 1000.
+fn asked(command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Model {
+    let mut model = ready();
+    ask(&mut model, 1000, approval(1, command, verdict));
+    model
+}
+
+fn decisions(effects: &[Effect]) -> Vec<&Decision> {
+    let decisions = effects.iter().filter_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Decide(_, decision)) => Some(decision),
+        _ => None,
+    });
+    decisions.collect()
+}
+
+fn classes() -> Vec<String> {
+    vec!["recursive delete".into(), "git clean".into()]
+}
+
+#[test]
+fn keys_in_the_first_moments_never_answer_and_land_in_the_composer() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    let mut now = 1000;
+    for key in ["y", "<ret>", "d", "<ret>", "s", "<ret>", "a", "<ret>"] {
+        now += 350;
+        assert!(decisions(&script_at(&mut model, now, key)).is_empty(), "{key} at {now}");
+    }
+    assert_eq!(model.modals.len(), 1);
+    assert_eq!(composer::text(&model.composer), "ydsa", "text is not lost, Enter sends nothing");
+}
+
+#[test]
+fn a_sentence_that_was_being_typed_approves_nothing() {
+    let mut model = ready();
+    script_at(&mut model, 900, "yes, ");
+    ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
+    for (at, c) in "but put it in ~/Documents".chars().enumerate() {
+        let effects = script_at(&mut model, 1010 + at as i64 * 120, &c.to_string());
+        assert!(decisions(&effects).is_empty());
+    }
+    assert_eq!(composer::text(&model.composer), "yes, but put it in ~/Documents");
+}
+
+#[test]
+fn answers_take_a_second_key() {
+    for (keys, decision) in [
+        ("y<ret>", Decision::Once),
+        ("s<ret>", Decision::Session(classes())),
+        ("a<ret>", Decision::Always(vec!["rm -rf build".into()])),
+        ("a<tab><ret>", Decision::Always(classes())),
+        ("d<ret>", Decision::Deny { feedback: String::new() }),
+        ("<ret><ret>", Decision::Deny { feedback: String::new() }),
+        ("dkeep it<ret>", Decision::Deny { feedback: "keep it".into() }),
+        ("e<C-u>ls<ret>", Decision::Edited("ls".into())),
+        ("<right><ret><ret>", Decision::Once),
+        ("ys<ret>", Decision::Session(classes())),
+        ("y<esc><ret><ret>", Decision::Once),
+    ] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        let effects = script_at(&mut model, 2000, keys);
+        assert_eq!(decisions(&effects), [&decision], "{keys}");
+        assert!(model.modals.is_empty() && model.approvals.entries.is_empty(), "{keys}");
+    }
+}
+
+#[test]
+fn one_key_never_answers() {
+    for key in ["y", "s", "a", "e", "d", "<ret>", "<esc>", "1", "o", "<space>", "<tab>", "<C-j>"] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        assert!(decisions(&script_at(&mut model, 2000, key)).is_empty(), "{key}");
+    }
+}
+
+#[test]
+fn what_is_always_asked_offers_nothing_that_lasts() {
+    let mut model = asked("$X", Verdict::AskAlways);
+    let offered = choices(&approval(1, "$X", Verdict::AskAlways));
+    assert_eq!(offered, [ApprovalChoice::Deny, ApprovalChoice::Once, ApprovalChoice::Edit]);
+    assert!(decisions(&script_at(&mut model, 2000, "s<esc>")).is_empty());
+    script_at(&mut model, 3000, "<f4>");
+    assert!(decisions(&script_at(&mut model, 3000, "a<esc>")).is_empty());
+}
+
+#[test]
+fn a_line_with_wildcards_is_no_rule() {
+    let approval = approval(1, "rm -rf *.o", Verdict::Ask);
+    assert_eq!(widths(&approval), [(AlwaysWidth::Effects, classes())]);
+}
+
+#[test]
+fn escape_keeps_the_question_and_the_inbox_brings_it_back() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    script_at(&mut model, 2000, "<esc>");
+    assert!(model.modals.is_empty());
+    assert_eq!(model.approvals.entries.len(), 1);
+    update(&mut model, 3_600_000, Msg::Woke);
+    assert!(model.modals.is_empty(), "an hour later it still waits, and still does not push itself in");
+    assert_eq!(crate::app::wake::next_wake(&model), None);
+    let effects = script_at(&mut model, 3_600_001, "<f4>y<ret>");
+    assert_eq!(decisions(&effects), [&Decision::Once], "what was asked for is not inert");
+}
+
+#[test]
+fn the_next_one_opens_inert() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    ask(&mut model, 1500, approval(2, "git clean -fdx", Verdict::Ask));
+    assert_eq!(model.modals.len(), 1, "one at a time");
+    let effects = script_at(&mut model, 2000, "y<ret>y<ret>");
+    assert_eq!(decisions(&effects).len(), 1, "a fast hand answers only what it saw");
+    assert!(matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)));
+}
+
+#[test]
+fn nothing_is_covered_by_a_question() {
+    let mut model = ready();
+    script_at(&mut model, 900, "<C-p>qui");
+    ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
+    assert!(matches!(model.modals.last(), Some(Modal::Picker(_))), "the palette stays on top");
+    script_at(&mut model, 1100, "<esc>");
+    assert!(matches!(model.modals.last(), Some(Modal::Approval(_))), "then the question comes");
+}
+
+#[test]
+fn a_question_notifies_when_nobody_looks() {
+    let mut model = ready();
+    update(&mut model, 0, Msg::FocusChanged(false));
+    let effects = ask(&mut model, 1000, approval(1, "rm", Verdict::Ask));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Notify(_))), "{effects:?}");
+    assert!(effects.contains(&Effect::Title("? app — Hermes".into())));
+}
+
+#[test]
+fn a_void_question_goes() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    update(&mut model, 1100, Msg::Agent(AgentEvent::ApprovalClosed(ApprovalId(1))));
+    assert!(model.modals.is_empty() && model.approvals.entries.is_empty());
+}
+
+#[test]
+fn a_paste_never_answers() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    assert!(decisions(&update(&mut model, 2000, Msg::Pasted("y\n".into()))).is_empty());
+    assert_eq!(composer::text(&model.composer), "y\n");
+    script_at(&mut model, 2000, "d");
+    update(&mut model, 2000, Msg::Pasted("because\nof this".into()));
+    let effects = script_at(&mut model, 2000, "<ret>");
+    assert_eq!(decisions(&effects), [&Decision::Deny { feedback: "because of this".into() }]);
+}
+
+#[test]
+fn yolo_takes_a_yes_and_asking_comes_back_without() {
+    let mut model = ready();
+    let modes = |effects: &[Effect]| -> Vec<Mode> {
+        let modes = effects.iter().filter_map(|effect| match effect {
+            Effect::Agent(AgentCommand::SetMode(mode)) => Some(*mode),
+            _ => None,
+        });
+        modes.collect()
+    };
+    assert!(modes(&script_at(&mut model, 0, "/yolo<ret><ret>")).is_empty(), "no is the default");
+    assert_eq!(modes(&script_at(&mut model, 0, "/yolo<ret>y<ret>")), [Mode::Off]);
+    assert_eq!(modes(&script_at(&mut model, 0, "<S-tab>")), [Mode::Manual]);
+    assert_eq!(modes(&script_at(&mut model, 0, "<S-tab>")), [Mode::Smart]);
+}
+
+fn clarify(choices: &[&str], allow_freetext: bool) -> Model {
+    let mut model = ready();
+    let question = Question {
+        id: QuestionId(7),
+        call_id: "c".into(),
+        text: "Which?".into(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+        allow_freetext,
+    };
+    update(&mut model, 1000, Msg::Agent(AgentEvent::Asked(question)));
+    model
+}
+
+#[test]
+fn questions_are_answered_by_digit_arrow_or_words() {
+    for (choices, free, keys, answer) in [
+        (vec!["red", "blue"], true, "2", Some("blue")),
+        (vec!["red", "blue"], false, "<down><ret>", Some("blue")),
+        (vec!["red", "blue"], true, "<up>x<ret>", Some("x")),
+        (vec!["red", "blue"], true, "3green<ret>", Some("green")),
+        (vec!["red", "blue"], true, "green<ret>", Some("green")),
+        (vec!["red", "blue"], false, "green", None),
+        (vec![], false, "words<ret>", Some("words")),
+        (vec![], true, "<ret>", None),
+        (vec!["red"], true, "<esc>", None),
+    ] {
+        let mut model = clarify(&choices, free);
+        let effects = script_at(&mut model, 2000, keys);
+        let answers: Vec<&str> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Agent(AgentCommand::Answer(QuestionId(7), text)) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(answers, answer.into_iter().collect::<Vec<_>>(), "{keys}");
+    }
+}
+
+#[test]
+fn a_question_is_inert_too() {
+    let mut model = clarify(&["red", "blue"], true);
+    let effects = script_at(&mut model, 1100, "1<ret>");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
+    assert_eq!(composer::text(&model.composer), "1");
+}

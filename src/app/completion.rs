@@ -1,0 +1,240 @@
+//! The popup over the composer: slash commands with their arguments, and paths after `@`.
+
+use super::action::{self, ACTIONS};
+use super::composer;
+use super::effect::{Effect, LoadRequest};
+use super::model::Model;
+use super::model::composer::{Completion, CompletionItem};
+use crate::config::keymap::{Code, Key};
+use crate::llm::Effort;
+
+/// Rows of the popup at most.
+const LIMIT: usize = 50;
+
+/// Makes the popup fit what is written before the cursor.
+pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
+    let selected = model.composer.completion.as_ref().and_then(|popup| popup.items.get(popup.selected).cloned());
+    let Some(before) = before_cursor(model) else {
+        model.composer.completion = None;
+        return;
+    };
+    let (word, items) = if let Some(command) = before.strip_prefix('/').filter(|_| first_line(model)) {
+        match command.split_once(' ') {
+            None => (before.clone(), commands(model, command)),
+            Some((name, argument)) => (argument.to_owned(), arguments(model, name, argument)),
+        }
+    } else if let Some(path) = path_word(&before) {
+        out.push(Effect::Load(LoadRequest::Paths { word: path.to_owned() }));
+        // the popup of the last word stays until the answer comes
+        match &mut model.composer.completion {
+            Some(popup) if popup.word.starts_with('@') => popup.word = format!("@{path}"),
+            _ => model.composer.completion = None,
+        }
+        return;
+    } else {
+        (String::new(), Vec::new())
+    };
+    let at = selected.and_then(|selected| items.iter().position(|item| item.text == selected.text));
+    model.composer.completion =
+        (!items.is_empty()).then(|| Completion { word, items, selected: at.unwrap_or_default() });
+}
+
+fn first_line(model: &Model) -> bool {
+    model.composer.area.cursor().0 == 0
+}
+
+fn before_cursor(model: &Model) -> Option<String> {
+    let cursor = model.composer.area.cursor();
+    let line = model.composer.area.lines().get(cursor.0)?;
+    // words are short: a line of megabytes is not looked through
+    (line.len() < 4096).then(|| line.chars().take(cursor.1).collect())
+}
+
+fn path_word(before: &str) -> Option<&str> {
+    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    before.get(start..)?.strip_prefix('@')
+}
+
+fn commands(model: &Model, typed: &str) -> Vec<CompletionItem> {
+    let typed = typed.to_lowercase();
+    let slashes = ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash)));
+    let mut items: Vec<CompletionItem> = slashes
+        .filter(|(_, slash)| {
+            slash.name.starts_with(&typed) || slash.aliases.iter().any(|alias| alias.starts_with(&typed))
+        })
+        .map(|(entry, slash)| {
+            let detail = if slash.argument.is_empty() {
+                entry.doc.to_owned()
+            } else {
+                format!("{}  {}", slash.argument, entry.doc)
+            };
+            CompletionItem { text: format!("/{}", slash.name), detail }
+        })
+        .collect();
+    let skills = model.sidebar.knowledge.skills.iter().filter(|name| name.to_lowercase().starts_with(&typed));
+    items.extend(skills.map(|name| CompletionItem { text: format!("/{name}"), detail: "skill".into() }));
+    // what is typed in full comes first, so that Enter runs it
+    items.sort_by_key(|item| item.text[1..] != typed);
+    items.truncate(LIMIT);
+    items
+}
+
+fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
+    use action::Action;
+    let Some(entry) = action::slash(command) else { return Vec::new() };
+    let pairs: Vec<(String, String)> = match entry.action {
+        Action::Effort => EFFORTS.iter().map(|(name, _)| ((*name).to_owned(), String::new())).collect(),
+        Action::SkinPicker => model.looks.skins.clone(),
+        Action::ThemePicker => model.looks.themes.clone(),
+        Action::ModelPicker => model
+            .choices
+            .iter()
+            .map(|choice| (format!("{}:{}", choice.provider, choice.model), choice.detail.clone()))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let typed = typed.trim_start().to_lowercase();
+    let fits = |name: &String| name.to_lowercase().contains(&typed) && *name != typed;
+    let fitting = pairs.into_iter().filter(|(name, _)| fits(name));
+    fitting.take(LIMIT).map(|(text, detail)| CompletionItem { text, detail }).collect()
+}
+
+/// Names of efforts, least first.
+pub const EFFORTS: [(&str, Effort); 6] = [
+    ("none", Effort::None),
+    ("minimal", Effort::Minimal),
+    ("low", Effort::Low),
+    ("medium", Effort::Medium),
+    ("high", Effort::High),
+    ("xhigh", Effort::XHigh),
+];
+
+/// Paths came for a word.
+pub fn paths(model: &mut Model, word: &str, paths: Vec<String>) {
+    let current = before_cursor(model);
+    if current.as_deref().and_then(path_word) != Some(word) {
+        return;
+    }
+    let items = paths.into_iter().take(LIMIT);
+    let items: Vec<_> = items.map(|path| CompletionItem { text: format!("@{path}"), detail: String::new() }).collect();
+    model.composer.completion =
+        (!items.is_empty()).then(|| Completion { word: format!("@{word}"), items, selected: 0 });
+}
+
+/// A key while the popup is open. `false`: the composer gets it.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    let Some(popup) = &mut model.composer.completion else { return false };
+    if key.alt || (key.ctrl && !matches!(key.code, Code::Char('n' | 'p'))) {
+        return false;
+    }
+    let last = popup.items.len().saturating_sub(1);
+    match key.code {
+        Code::Up | Code::BackTab => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
+        Code::Down => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
+        Code::Char('p') if key.ctrl => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
+        Code::Char('n') if key.ctrl => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
+        Code::Esc => model.composer.completion = None,
+        Code::Tab => accept(model, out),
+        Code::Enter if !key.shift => return enter(model, out),
+        _ => return false,
+    }
+    true
+}
+
+/// Enter: takes the selection; a command that needs nothing more is sent at once.
+fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
+    let Some(popup) = &model.composer.completion else { return false };
+    let Some(item) = popup.items.get(popup.selected) else { return false };
+    if item.text == popup.word {
+        model.composer.completion = None;
+        return false;
+    }
+    let complete = item
+        .text
+        .strip_prefix('/')
+        .is_some_and(|name| action::slash(name).and_then(|entry| entry.slash).is_some_and(|s| s.argument.is_empty()));
+    let argument = !item.text.starts_with(['/', '@']);
+    accept(model, out);
+    model.composer.completion = None;
+    !(complete || argument)
+}
+
+/// Puts the selection in place of the word.
+fn accept(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(popup) = model.composer.completion.take() else { return };
+    let Some(item) = popup.items.get(popup.selected) else { return };
+    let area = &mut model.composer.area;
+    for _ in 0..popup.word.chars().count() {
+        area.delete_char();
+    }
+    let takes_more = item.text.starts_with('/') && {
+        let slash = action::slash(&item.text).and_then(|entry| entry.slash);
+        slash.is_none_or(|slash| !slash.argument.is_empty())
+    };
+    let folder = item.text.ends_with('/');
+    area.insert_str(&item.text);
+    if takes_more || (item.text.starts_with('@') && !folder) {
+        area.insert_char(' ');
+    }
+    composer::changed(model, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::testing::{model, script};
+    use crate::app::update;
+
+    fn shown(model: &Model) -> Vec<&str> {
+        let popup = model.composer.completion.as_ref();
+        popup.map(|popup| popup.items.iter().map(|item| item.text.as_str()).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn commands_and_arguments_are_offered() {
+        for (keys, first) in [
+            ("/he", Some("/help")),
+            ("/effort ", Some("none")),
+            ("/effort hi", Some("high")),
+            ("/zzz", None),
+            ("a /he", None),
+            ("x<A-ret>/he", None),
+        ] {
+            let mut model = model();
+            script(&mut model, keys);
+            assert_eq!(shown(&model).first().copied(), first, "{keys}");
+        }
+    }
+
+    #[test]
+    fn tab_and_enter_take_the_selection() {
+        for (keys, text, modals) in [
+            ("/eff<tab>", "/effort ", 0),
+            ("/eff<ret>", "/effort ", 0),
+            ("/effort hig<tab>", "/effort high", 0),
+            ("/hel<ret>", "", 1),
+            ("/help<ret>", "", 1),
+            ("/he<esc><ret>", "/he", 0),
+        ] {
+            let mut model = model();
+            script(&mut model, keys);
+            assert_eq!((composer::text(&model.composer).as_str(), model.modals.len()), (text, modals), "{keys}");
+        }
+    }
+
+    #[test]
+    fn paths_complete_after_an_at_sign() {
+        let mut model = model();
+        let effects = script(&mut model, "see @sr");
+        assert_eq!(effects.last(), Some(&Effect::Load(LoadRequest::Paths { word: "sr".into() })));
+        let reply = |word: &str| {
+            Msg::Loaded(LoadReply::Paths { word: word.into(), paths: vec!["src/".into(), "src/lib.rs".into()] })
+        };
+        update(&mut model, 0, reply("s"));
+        assert!(shown(&model).is_empty(), "an answer to an older word is dropped");
+        update(&mut model, 0, reply("sr"));
+        script(&mut model, "<down><ret>x");
+        assert_eq!(composer::text(&model.composer), "see @src/lib.rs x");
+    }
+}

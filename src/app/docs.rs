@@ -1,0 +1,110 @@
+//! What the action table says, as text: the help modal and the generated `docs/KEYS.md` and `docs/COMMANDS.md`.
+
+use super::action::{ACTIONS, Entry, Scope};
+use crate::config::keymap::Keymap;
+use crate::text::{Line, Role, Span};
+use std::fmt::Write as _;
+
+/// Keys and commands by scope, for the help modal.
+pub fn help(keymap: &Keymap) -> Vec<Line> {
+    let mut lines = keys(keymap);
+    lines.push(Line::default());
+    lines.push(heading("Slash commands"));
+    for (entry, slash) in ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash))) {
+        let mut call = format!("/{} {}", slash.name, slash.argument);
+        call.truncate(call.trim_end().len());
+        lines.push(row(&call, entry.doc));
+    }
+    lines
+}
+
+/// Actions that have a key, by scope.
+pub fn keys(keymap: &Keymap) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for scope in Scope::ALL {
+        let bound: Vec<(&Entry, String)> = ACTIONS
+            .iter()
+            .filter(|entry| entry.scope == scope)
+            .map(|entry| (entry, keymap.keys_for(entry.name).join(", ")))
+            .filter(|(_, keys)| !keys.is_empty())
+            .collect();
+        if bound.is_empty() {
+            continue;
+        }
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.push(heading(scope.title()));
+        lines.extend(bound.iter().map(|(entry, keys)| row(keys, entry.doc)));
+    }
+    lines
+}
+
+/// `docs/KEYS.md`: every action, its keys and what it does.
+pub fn keys_markdown(keymap: &Keymap) -> String {
+    let mut out = String::from(
+        "# Keys\n\nEvery action and the keys that call it. `keymap.yaml` in the home folder rebinds any of them by name.\n",
+    );
+    for scope in Scope::ALL {
+        let _ = write!(out, "\n## {}\n\n| action | keys | what it does |\n| --- | --- | --- |\n", scope.title());
+        for entry in ACTIONS.iter().filter(|entry| entry.scope == scope) {
+            let keys: Vec<String> =
+                keymap.keys_for(entry.name).iter().map(|keys| format!("`{}`", escape(keys))).collect();
+            let _ = writeln!(out, "| `{}` | {} | {} |", entry.name, keys.join(", "), escape(entry.doc));
+        }
+    }
+    out
+}
+
+/// `docs/COMMANDS.md`: every slash command.
+pub fn commands_markdown() -> String {
+    let mut out = String::from(
+        "# Slash commands\n\nTyped in the composer. Every skill is a command too.\n\n| command | also | what it does |\n| --- | --- | --- |\n",
+    );
+    for (entry, slash) in ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash))) {
+        let mut call = format!("/{} {}", slash.name, escape(slash.argument));
+        call.truncate(call.trim_end().len());
+        let aliases: Vec<String> = slash.aliases.iter().map(|alias| format!("`/{alias}`")).collect();
+        let _ = writeln!(out, "| `{call}` | {} | {} |", aliases.join(", "), escape(entry.doc));
+    }
+    out
+}
+
+fn escape(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn heading(text: &str) -> Line {
+    Line { spans: vec![Span::new(text, Role::Heading(2))], ..Line::default() }
+}
+
+/// Keys in a column of 28 cells, then what they do.
+fn row(left: &str, right: &str) -> Line {
+    let spans = vec![Span::new(format!("  {left:<28} "), Role::Accent), Span::new(right, Role::Text)];
+    Line { spans, ..Line::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::keymap;
+
+    #[test]
+    fn help_names_bound_keys_and_every_command() {
+        let text: String = help(&keymap()).iter().flat_map(|line| &line.spans).map(|span| span.text.as_str()).collect();
+        assert!(text.contains("Stop the turn"));
+        for slash in ACTIONS.iter().filter_map(|entry| entry.slash) {
+            assert!(text.contains(&format!("/{}", slash.name)), "{}", slash.name);
+        }
+    }
+
+    #[test]
+    fn markdown_has_a_row_for_every_action_and_command() {
+        let keys = keys_markdown(&keymap());
+        assert_eq!(keys.lines().filter(|line| line.starts_with("| `")).count(), ACTIONS.len());
+        let commands = commands_markdown();
+        let slashes = ACTIONS.iter().filter(|entry| entry.slash.is_some()).count();
+        assert_eq!(commands.lines().filter(|line| line.starts_with("| `/")).count(), slashes);
+        assert!(commands.contains("none\\|minimal"), "a bar in a cell is escaped");
+    }
+}

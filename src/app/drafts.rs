@@ -1,0 +1,171 @@
+//! Drafts: what is in the composer reaches the store soon after the last key, and nothing that was put aside is lost.
+
+use super::composer;
+use super::effect::Effect;
+use super::model::Model;
+use super::model::transcript::CellKind;
+use super::paste;
+use crate::agent::event::Level;
+use crate::llm::message::SessionId;
+use crate::store::StoreJob;
+
+/// Milliseconds after a change within which the draft is written: what kill -9 can take.
+const SAVE_AFTER: i64 = 300;
+/// The same for drafts with megabytes pasted into them.
+const SAVE_LARGE_AFTER: i64 = 2000;
+const LARGE: usize = 1 << 20;
+/// Drafts kept on the ring.
+const RING: usize = 20;
+
+/// Marks the draft as changed.
+pub fn touch(model: &mut Model) {
+    let size: usize = model.composer.pastes.iter().map(|paste| paste.text.len()).sum();
+    let after = if size > LARGE { SAVE_LARGE_AFTER } else { SAVE_AFTER };
+    model.composer.save_at.get_or_insert(model.now + after);
+}
+
+/// Writes the draft now if it changed.
+pub fn save(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.composer.save_at.take().is_some() {
+        out.push(job(model));
+    }
+}
+
+/// Writes the draft if its time has come.
+pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.composer.save_at.is_some_and(|at| at <= model.now) {
+        save(model, out);
+    }
+}
+
+fn job(model: &Model) -> Effect {
+    let text = if model.composer.history.at.is_some() {
+        model.composer.history.draft.clone()
+    } else {
+        paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes)
+    };
+    Effect::Store(StoreJob::SaveDraft { session: key(model), cwd: super::sessions::cwd(model).to_owned(), text })
+}
+
+/// Which draft the composer holds: that of the folder until the session has a prompt.
+pub fn key(model: &Model) -> Option<SessionId> {
+    let begun = model.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. }));
+    model.session.as_ref().filter(|_| begun).map(|session| session.id.clone())
+}
+
+/// Asks for the draft that belongs here.
+pub fn load(model: &Model) -> Effect {
+    Effect::Store(StoreJob::LoadDraft { session: key(model), cwd: super::sessions::cwd(model).to_owned() })
+}
+
+/// A stored draft came: it goes into an empty composer, else on the ring.
+pub fn loaded(model: &mut Model, session: Option<SessionId>, text: String) {
+    if text.is_empty() || session != key(model) {
+        return;
+    }
+    if composer::is_empty(&model.composer) && model.composer.history.at.is_none() {
+        composer::restore(model, &text);
+    } else {
+        push(model, text);
+    }
+}
+
+/// Puts an encoded draft on the ring.
+pub fn push(model: &mut Model, draft: String) {
+    let drafts = &mut model.composer.drafts;
+    drafts.retain(|other| *other != draft);
+    drafts.push(draft);
+    if drafts.len() > RING {
+        drafts.remove(0);
+    }
+}
+
+/// Moves the text on the ring.
+pub fn put_aside(model: &mut Model, out: &mut Vec<Effect>) {
+    let text = paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes);
+    push(model, text);
+    let images = std::mem::take(&mut model.composer.images);
+    composer::clear(model);
+    model.composer.images = images;
+    touch(model);
+    save(model, out);
+    let keys = model.keymap.keys_for("draft-previous");
+    let how = keys.first().map(|keys| format!(": {keys} brings it back")).unwrap_or_default();
+    model.notices.add(model.now, Level::Info, format!("draft put aside{how}"));
+}
+
+/// Brings the newest draft of the ring back; the text that stands there goes to its other end.
+pub fn previous(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(draft) = model.composer.drafts.pop() else {
+        model.notices.add(model.now, Level::Info, "no draft was put aside");
+        return;
+    };
+    if !model.composer.area.is_empty() {
+        let text = paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes);
+        model.composer.drafts.insert(0, text);
+    }
+    composer::restore(model, &draft);
+    composer::changed(model, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::Msg;
+    use crate::app::testing::{key, model, opened, script};
+    use crate::app::update;
+
+    fn saved(effects: &[Effect]) -> Vec<&str> {
+        effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Store(StoreJob::SaveDraft { text, .. }) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_draft_is_written_soon_after_the_first_key_and_then_at_rest() {
+        let mut model = model();
+        assert_eq!(update(&mut model, 1000, key("h")), [Effect::WakeAt(1300)]);
+        assert_eq!(update(&mut model, 1200, key("i")), [], "no second wake-up");
+        let effects = update(&mut model, 1300, Msg::Woke);
+        assert_eq!(saved(&effects), ["hi"]);
+        assert_eq!(effects.len(), 1, "and nothing is scheduled");
+    }
+
+    #[test]
+    fn the_ring_keeps_what_ctrl_c_took() {
+        let mut model = model();
+        let effects = script(&mut model, "first<C-c>");
+        assert_eq!(saved(&effects), [""]);
+        script(&mut model, "second");
+        let mut out = Vec::new();
+        previous(&mut model, &mut out);
+        assert_eq!(composer::text(&model.composer), "first");
+        previous(&mut model, &mut out);
+        assert_eq!(composer::text(&model.composer), "second", "the ring goes round");
+    }
+
+    #[test]
+    fn a_late_draft_never_overwrites_typing() {
+        let mut model = model();
+        script(&mut model, "typed");
+        loaded(&mut model, None, "stored".into());
+        assert_eq!(composer::text(&model.composer), "typed");
+        assert_eq!(model.composer.drafts, ["stored"]);
+    }
+
+    #[test]
+    fn drafts_belong_to_their_session() {
+        let mut model = model();
+        opened(&mut model, "one", &["earlier prompt"]);
+        script(&mut model, "half a thought");
+        let effects = opened(&mut model, "two", &["other"]);
+        assert_eq!(saved(&effects), ["half a thought"]);
+        assert!(effects.iter().any(|effect| matches!(effect,
+            Effect::Store(StoreJob::LoadDraft { session: Some(id), .. }) if id.0 == "two")));
+        assert_eq!(composer::text(&model.composer), "");
+    }
+}

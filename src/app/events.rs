@@ -1,0 +1,101 @@
+//! Facts of the agent, each to its concern.
+
+use super::effect::Effect;
+use super::model::approvals::EntryId;
+use super::model::transcript::{CellKind, ToolCell, ToolState};
+use super::model::{Model, Retry, TurnStatus};
+use super::{approvals, items, sessions, turn};
+use crate::agent::event::{AgentEvent, Level, ToolStart};
+
+/// The agent told something.
+pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
+    match event {
+        AgentEvent::TextDelta(text) => items::text_delta(model, &text),
+        AgentEvent::ReasoningDelta(text) => items::reasoning_delta(model, &text),
+        AgentEvent::CallDelta { index, name, bytes } => call_delta(model, index, name, bytes),
+        AgentEvent::ToolProgress { call_id, line } => tool(model, &call_id, |tool| tool.progress = line),
+        AgentEvent::UsageChanged(meter) => model.meter = meter,
+        AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
+        AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
+        AgentEvent::TurnStarted { turn, at } => {
+            turn::started(model, turn, at);
+            sessions::window_title(model, out);
+        }
+        AgentEvent::StepStarted { step } => step_started(model, step),
+        AgentEvent::ItemFinished(item) => items::finished(model, item),
+        AgentEvent::StreamReset => items::stream_reset(model),
+        AgentEvent::ToolStarted(start) => tool_started(model, start),
+        AgentEvent::ToolProcess { call_id, process } => tool(model, &call_id, |tool| tool.process = Some(process)),
+        AgentEvent::ApprovalRequested(approval) => approvals::requested(model, out, approval),
+        AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
+        AgentEvent::Asked(question) => approvals::asked(model, out, question),
+        AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
+        AgentEvent::PlanChanged(plan) => model.sidebar.plan = plan,
+        AgentEvent::Retrying { reason, attempt, of, until } => {
+            set_retry(model, Some(Retry { reason, attempt, of, until }));
+        }
+        AgentEvent::RetryEnded => set_retry(model, None),
+        AgentEvent::Notice { level, text } => notice(model, out, level, text),
+        AgentEvent::TurnFinished(outcome) => turn::finished(model, out, outcome),
+    }
+}
+
+fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
+    let TurnStatus::Running(running) = &mut model.turn else { return };
+    match running.calls.iter_mut().find(|call| call.0 == index) {
+        Some(call) => *call = (index, name, bytes),
+        None => running.calls.push((index, name, bytes)),
+    }
+}
+
+fn step_started(model: &mut Model, step: u32) {
+    let now = model.now;
+    model.transcript.streaming = Default::default();
+    if let TurnStatus::Running(running) = &mut model.turn {
+        running.step = step;
+        running.step_started_at = now;
+        running.retry = None;
+        running.calls.clear();
+    }
+}
+
+fn set_retry(model: &mut Model, retry: Option<Retry>) {
+    if let TurnStatus::Running(running) = &mut model.turn {
+        running.retry = retry;
+    }
+}
+
+/// Changes the cell of a call, if there is one.
+pub fn tool(model: &mut Model, call_id: &str, change: impl FnOnce(&mut ToolCell)) {
+    let Some(cell) = model.transcript.call(call_id) else { return };
+    cell.change(|kind| {
+        if let CellKind::Tool(tool) = kind {
+            change(tool);
+        }
+    });
+}
+
+fn tool_started(model: &mut Model, start: ToolStart) {
+    if model.transcript.call(&start.call_id).is_none() {
+        let tool = ToolCell { call_id: start.call_id.clone(), ..ToolCell::default() };
+        model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+    }
+    tool(model, &start.call_id, |tool| {
+        tool.name = start.name;
+        tool.emoji = start.emoji;
+        tool.verb = start.verb;
+        tool.target = start.target;
+        tool.started_at = start.at;
+        tool.state = ToolState::Running;
+    });
+}
+
+fn notice(model: &mut Model, out: &mut Vec<Effect>, level: Level, text: String) {
+    model.notices.add(model.now, level, text);
+    // a prompt that was refused before its turn began
+    let waiting = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0);
+    if level == Level::Error && waiting {
+        model.turn = TurnStatus::Idle;
+        turn::give_back(model, out);
+    }
+}

@@ -1,0 +1,137 @@
+//! Find in the conversation.
+
+use super::effect::Effect;
+use super::focus;
+use super::model::modal::{InputModal, InputThen, Modal};
+use super::model::transcript::{CellId, Find, Position};
+use super::model::{Model, Pane};
+use crate::agent::event::Level;
+use crate::config::keymap::{Code, Key};
+
+/// Opens the search, with what was searched last, or searches at once.
+pub fn open(model: &mut Model, words: &str) {
+    if !words.is_empty() {
+        query(model, words);
+        done(model);
+        return;
+    }
+    let text = model.transcript.find.as_ref().map(|find| find.query.clone()).unwrap_or_default();
+    model.modals.push(Modal::Input(InputModal {
+        title: "Find".into(),
+        hint: "Enter keeps the hits, Esc forgets them".into(),
+        cursor: text.chars().count(),
+        text,
+        masked: false,
+        then: InputThen::Find,
+        message: String::new(),
+        busy: false,
+    }));
+}
+
+/// Searches anew; lower-case words find both cases. The newest hit is shown.
+pub fn query(model: &mut Model, query: &str) {
+    let hits = hits(model, query);
+    let current = hits.len().saturating_sub(1);
+    model.transcript.find = Some(Find { query: query.to_owned(), hits, current });
+    show(model);
+}
+
+fn hits(model: &Model, query: &str) -> Vec<CellId> {
+    if query.is_empty() {
+        return Vec::new();
+    }
+    let exact = query.chars().any(char::is_uppercase);
+    let found = |text: &str| if exact { text.contains(query) } else { text.to_lowercase().contains(query) };
+    let cells = model.transcript.cells.iter().filter(|cell| found(cell.source()) || found(target(&cell.kind)));
+    cells.map(|cell| cell.id).collect()
+}
+
+fn target(kind: &super::model::transcript::CellKind) -> &str {
+    match kind {
+        super::model::transcript::CellKind::Tool(tool) => &tool.target,
+        _ => "",
+    }
+}
+
+fn show(model: &mut Model) {
+    let Some(find) = &model.transcript.find else { return };
+    if let Some(cell) = find.hits.get(find.current).copied() {
+        model.transcript.selected = Some(cell);
+        model.transcript.position = Position::Anchor { cell, row: 0 };
+        model.transcript.scroll = 0;
+    }
+}
+
+/// The query is entered: keys go to the conversation.
+pub fn done(model: &mut Model) {
+    match &model.transcript.find {
+        Some(find) if find.hits.is_empty() => {
+            model.notices.add(model.now, Level::Info, format!("nothing found for \"{}\"", find.query));
+            model.transcript.find = None;
+        }
+        Some(_) => focus::set(model, Pane::Conversation),
+        None => {}
+    }
+}
+
+/// Forgets the hits.
+pub fn close(model: &mut Model) {
+    model.transcript.find = None;
+    if model.focus == Pane::Conversation {
+        focus::set(model, Pane::Composer);
+    }
+}
+
+/// The next hit (1, newer) or the one before (-1), round at the ends.
+pub fn step(model: &mut Model, by: i32) {
+    let Some(find) = &mut model.transcript.find else {
+        open(model, "");
+        return;
+    };
+    let count = find.hits.len() as i32;
+    if count > 0 {
+        find.current = (find.current as i32 + by).rem_euclid(count) as usize;
+        show(model);
+    }
+}
+
+/// A key while hits are shown. `false`: not one of its own.
+pub fn key(model: &mut Model, key: Key) -> bool {
+    if key.ctrl || key.alt {
+        return false;
+    }
+    let reading = model.focus == Pane::Conversation;
+    match key.code {
+        Code::Esc => close(model),
+        Code::Char('n') | Code::Enter if reading => step(model, -1),
+        Code::Char('N') if reading => step(model, 1),
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::{ready, script, user};
+
+    #[test]
+    fn hits_are_walked_from_the_newest_and_escape_forgets_them() {
+        let mut model = ready();
+        crate::app::items::opened(&mut model, vec![user(1, "Apple"), user(2, "pear"), user(3, "apple tart")]);
+        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        script(&mut model, "<C-f>apple<ret>");
+        assert_eq!(model.transcript.selected, Some(ids[2]));
+        script(&mut model, "n");
+        assert_eq!(model.transcript.selected, Some(ids[0]));
+        script(&mut model, "n");
+        assert_eq!(model.transcript.selected, Some(ids[2]), "round at the end");
+        script(&mut model, "<esc>");
+        assert_eq!(model.transcript.find, None);
+        assert_eq!(model.focus, Pane::Composer);
+        script(&mut model, "<C-f>Apple<ret>");
+        assert_eq!(model.transcript.find.as_ref().map(|find| find.hits.len()), Some(1), "capitals are exact");
+        script(&mut model, "<esc><C-f>zzz<ret>");
+        assert_eq!(model.transcript.find, None);
+    }
+}

@@ -1,0 +1,186 @@
+//! The card of a start without a model: what was found, what can be set up, and a way to try it offline.
+
+use super::effect::{Effect, LoadRequest};
+use super::model::Model;
+use super::model::first_run::{FirstRun, Found};
+use super::{composer, modals, models};
+use crate::agent::event::{AgentCommand, Level};
+use crate::config::keymap::{Code, Key};
+
+/// A row of the card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// A key that is there already: provider and where it comes from.
+    Key(String, String),
+    /// A local server: provider, address, number of models.
+    Server(String, String, usize),
+    /// A provider that takes a pasted key.
+    Provider(String),
+    /// The scripted demo.
+    Offline,
+}
+
+/// The rows of the card, in the order in which they are shown and selected.
+pub fn rows(card: &FirstRun) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(found) = &card.found {
+        rows.extend(found.keys.iter().map(|(provider, from)| Row::Key(provider.clone(), from.clone())));
+        let server =
+            |(name, address, count): &(String, String, usize)| Row::Server(name.clone(), address.clone(), *count);
+        rows.extend(found.servers.iter().map(server));
+        rows.extend(found.providers.iter().cloned().map(Row::Provider));
+    }
+    rows.push(Row::Offline);
+    rows
+}
+
+/// Shows the card and looks for what is there.
+pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
+    model.first_run = Some(FirstRun::default());
+    out.push(Effect::Load(LoadRequest::FirstRun));
+}
+
+/// What was found; the selected row stays the same one.
+pub fn found(model: &mut Model, found: Found) {
+    if let Some(card) = &mut model.first_run {
+        let moved = card.found.is_some() || card.selected > 0;
+        let selected = rows(card).get(card.selected).cloned();
+        card.found = Some(found);
+        let at = rows(card).iter().position(|row| Some(row) == selected.as_ref());
+        card.selected = if moved { at.unwrap_or_default() } else { 0 };
+    }
+}
+
+/// A key while the card is shown and nothing is written. `false`: the composer gets it.
+pub fn key(model: &mut Model, key: Key) -> bool {
+    let Some(card) = &mut model.first_run else { return false };
+    if !composer::is_empty(&model.composer) || key.ctrl || key.alt {
+        return false;
+    }
+    let last = rows(card).len() - 1;
+    match key.code {
+        Code::Up => card.selected = card.selected.checked_sub(1).unwrap_or(last),
+        Code::Down => card.selected = if card.selected >= last { 0 } else { card.selected + 1 },
+        _ => return false,
+    }
+    true
+}
+
+/// Takes the selected row.
+pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(row) = model.first_run.as_ref().and_then(|card| rows(card).get(card.selected).cloned()) else { return };
+    match row {
+        Row::Key(provider, _) | Row::Server(provider, _, _) => models::pick_of(model, out, &provider),
+        Row::Provider(provider) => modals::ask_key(model, &provider),
+        Row::Offline => {
+            model.demo = true;
+            out.push(Effect::Load(LoadRequest::Demo));
+        }
+    }
+}
+
+/// A click on a row selects it, on the selected one it takes it.
+pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
+    let Some(card) = &mut model.first_run else { return };
+    if row >= rows(card).len() {
+        return;
+    }
+    if card.selected == row {
+        choose(model, out);
+    } else {
+        card.selected = row;
+    }
+}
+
+/// A pasted key was tried: it is stored, or the field says what was wrong and Enter stores it all the same.
+pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outcome: Result<String, String>) {
+    let Some(field) = modals::key_field(model, provider) else { return };
+    match outcome {
+        Ok(said) => {
+            field.message = said;
+            let key = field.text.trim().to_owned();
+            out.push(Effect::Load(LoadRequest::SaveKey { provider: provider.to_owned(), key }));
+        }
+        Err(error) => {
+            field.busy = false;
+            field.message = format!("{error}. Enter stores it all the same, Esc leaves.");
+        }
+    }
+}
+
+/// The key is stored: the models of its provider can be chosen.
+pub fn key_saved(model: &mut Model, out: &mut Vec<Effect>, provider: &str, result: Result<(), String>) {
+    match result {
+        Ok(()) => {
+            model.notices.add(model.now, Level::Info, format!("the key for {provider} is stored"));
+            out.push(Effect::Agent(AgentCommand::Reload));
+            if modals::key_field(model, provider).is_some() {
+                model.modals.pop();
+                models::pick_of(model, out, provider);
+            }
+        }
+        Err(error) => match modals::key_field(model, provider) {
+            Some(field) => {
+                field.busy = false;
+                field.message = error;
+            }
+            None => model.notices.add(model.now, Level::Error, error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::model::modal::Modal;
+    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::testing::{empty_session, script};
+    use crate::app::update;
+
+    fn card() -> Model {
+        let mut model = empty_session();
+        let found = Found {
+            keys: vec![("openai".into(), "OPENAI_API_KEY in the environment".into())],
+            servers: vec![],
+            providers: vec!["anthropic".into()],
+        };
+        update(&mut model, 0, Msg::Loaded(LoadReply::Found(found)));
+        model
+    }
+
+    #[test]
+    fn without_a_model_the_card_opens_and_typing_goes_to_the_composer() {
+        let mut model = card();
+        let shown = model.first_run.as_ref().map(rows).unwrap_or_default();
+        assert_eq!(shown.len(), 3);
+        assert_eq!(shown.last(), Some(&Row::Offline));
+        let effects = script(&mut model, "hello<ret>");
+        assert_eq!(composer::text(&model.composer), "hello", "nothing is sent and nothing is lost");
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
+    }
+
+    #[test]
+    fn rows_lead_to_models_keys_and_the_demo() {
+        let mut model = card();
+        assert_eq!(script(&mut model, "<up><ret>"), [Effect::Load(LoadRequest::Demo)]);
+        let mut model = card();
+        let effects = script(&mut model, "<ret>");
+        assert_eq!(effects, [Effect::Load(LoadRequest::Models { refresh: false })]);
+    }
+
+    #[test]
+    fn a_refused_key_advises_and_never_walls() {
+        let mut model = card();
+        let effects = script(&mut model, "<down><ret>sk-1<ret>");
+        let tried = LoadRequest::TryKey { provider: "anthropic".into(), key: "sk-1".into() };
+        assert_eq!(effects, [Effect::Load(tried)]);
+        let outcome = Err("anthropic refused the key".into());
+        update(&mut model, 0, Msg::Loaded(LoadReply::KeyTried { provider: "anthropic".into(), outcome }));
+        let saved = LoadRequest::SaveKey { provider: "anthropic".into(), key: "sk-1".into() };
+        assert_eq!(script(&mut model, "<ret>"), [Effect::Load(saved)]);
+        let reply = LoadReply::KeySaved { provider: "anthropic".into(), result: Ok(()) };
+        let effects = update(&mut model, 0, Msg::Loaded(reply));
+        assert!(effects.contains(&Effect::Agent(AgentCommand::Reload)));
+        assert!(matches!(model.modals.last(), Some(Modal::Picker(_))), "the models of the provider");
+    }
+}

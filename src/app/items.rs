@@ -1,0 +1,263 @@
+//! Items and deltas as cells: what streams grows one cell, what is durable replaces it in place.
+
+use super::model::Model;
+use super::model::transcript::{CellId, CellKind, Older, Streaming, ToolCell, ToolState};
+use super::{events, sidebar};
+use crate::llm::message::{AssistantBody, Body, Item, ItemId, Outcome, SessionId, ToolBody, ToolCall};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Longest target made from raw arguments, in characters.
+const TARGET: usize = 200;
+
+/// A piece of the answer.
+pub fn text_delta(model: &mut Model, delta: &str) {
+    let id = model.transcript.streaming.text.filter(|id| model.transcript.cell(*id).is_some());
+    let id = id.unwrap_or_else(|| model.transcript.push(CellKind::Assistant { text: String::new() }, None, false));
+    model.transcript.streaming.text = Some(id);
+    if let Some(cell) = model.transcript.cell(id) {
+        cell.change(|kind| {
+            if let CellKind::Assistant { text } = kind {
+                text.push_str(delta);
+            }
+        });
+    }
+}
+
+/// A piece of the reasoning.
+pub fn reasoning_delta(model: &mut Model, delta: &str) {
+    let id = model.transcript.streaming.reasoning.filter(|id| model.transcript.cell(*id).is_some());
+    let id = id.unwrap_or_else(|| model.transcript.push(CellKind::Reasoning { text: String::new() }, None, false));
+    model.transcript.streaming.reasoning = Some(id);
+    if let Some(cell) = model.transcript.cell(id) {
+        cell.change(|kind| {
+            if let CellKind::Reasoning { text } = kind {
+                text.push_str(delta);
+            }
+        });
+    }
+}
+
+/// The stream broke: what it had shown goes; what is kept comes as an item.
+pub fn stream_reset(model: &mut Model) {
+    let Streaming { text, reasoning } = std::mem::take(&mut model.transcript.streaming);
+    model.transcript.cells.retain(|cell| Some(cell.id) != text && Some(cell.id) != reasoning);
+}
+
+/// A durable item came.
+pub fn finished(model: &mut Model, item: Item) {
+    let Item { id, body, .. } = item;
+    match body {
+        Body::User { text, images, origin, .. } => {
+            if model.sent.as_ref().is_some_and(|sent| sent.text == text) {
+                model.sent = None;
+            }
+            model.transcript.push(CellKind::User { text, images: images.len(), origin }, Some(id), true);
+        }
+        Body::Assistant(answer) => answered(model, id, answer),
+        Body::Tool(result) => {
+            sidebar::changed_files(model, &result.view.diffs);
+            if model.transcript.call(&result.call_id).is_none() {
+                let tool = ToolCell { call_id: result.call_id.clone(), ..ToolCell::default() };
+                model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+            }
+            let words = words(model, &result.name);
+            events::tool(model, &result.call_id, |tool| fill(tool, &result, &words));
+            if let Some(cell) = model.transcript.call(&result.call_id) {
+                cell.item = Some(id);
+                cell.finished = true;
+            }
+        }
+        Body::Note { kind, text } => {
+            model.transcript.push(CellKind::Note { kind, text }, Some(id), true);
+        }
+    }
+}
+
+/// An answer is durable: its cells stay where they streamed.
+fn answered(model: &mut Model, id: ItemId, answer: AssistantBody) {
+    let Streaming { text, reasoning } = std::mem::take(&mut model.transcript.streaming);
+    settle(model, reasoning, answer.reasoning, id, |text| CellKind::Reasoning { text });
+    settle(model, text, answer.text, id, |text| CellKind::Assistant { text });
+    for call in &answer.calls {
+        if model.transcript.call(&call.id).is_none() {
+            let words = words(model, &call.name);
+            model.transcript.push(CellKind::Tool(Box::new(proposed(call, &words))), Some(id), false);
+        }
+    }
+    if let super::model::TurnStatus::Running(running) = &mut model.turn {
+        running.calls.clear();
+    }
+}
+
+/// Gives a streamed cell its final text, makes one where nothing streamed, removes one that came to nothing.
+fn settle(model: &mut Model, streamed: Option<CellId>, text: String, id: ItemId, kind: fn(String) -> CellKind) {
+    match streamed.and_then(|streamed| model.transcript.cell(streamed)) {
+        Some(cell) if text.is_empty() => {
+            let gone = cell.id;
+            model.transcript.cells.retain(|cell| cell.id != gone);
+        }
+        Some(cell) => {
+            cell.change(|shown| *shown = kind(text));
+            cell.finished = true;
+            cell.item = Some(id);
+        }
+        None if text.is_empty() => {}
+        None => {
+            model.transcript.push(kind(text), Some(id), true);
+        }
+    }
+}
+
+/// The turn ended: nothing grows or runs any more.
+pub fn close_open(model: &mut Model) {
+    model.transcript.streaming = Streaming::default();
+    for cell in model.transcript.cells.iter_mut().rev().filter(|cell| !cell.finished) {
+        cell.change(|kind| {
+            if let CellKind::Tool(tool) = kind
+                && !matches!(tool.state, ToolState::Done(_))
+            {
+                tool.state = ToolState::Done(Outcome::Interrupted);
+            }
+        });
+        cell.finished = true;
+    }
+}
+
+/// How a tool is shown when only its name is known.
+struct Words {
+    emoji: String,
+    running: String,
+    done: String,
+}
+
+fn words(model: &Model, name: &str) -> Words {
+    let known = model.tool_words.get(name);
+    let skin = model.look.skin.tool_emojis.get(name);
+    Words {
+        emoji: skin.or(known.map(|words| &words.emoji)).cloned().unwrap_or_else(|| "⚡".into()),
+        running: known.map_or_else(|| name.to_owned(), |words| words.running.clone()),
+        done: known.map_or_else(|| name.to_owned(), |words| words.done.clone()),
+    }
+}
+
+fn proposed(call: &ToolCall, words: &Words) -> ToolCell {
+    ToolCell {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        emoji: words.emoji.clone(),
+        verb: words.running.clone(),
+        target: target(&call.args),
+        repaired: call.repaired,
+        ..ToolCell::default()
+    }
+}
+
+/// What a call is about, from its raw arguments.
+fn target(args: &str) -> String {
+    let Ok(args) = serde_json::from_str::<serde_json::Value>(args) else { return String::new() };
+    let keys = ["command", "path", "pattern", "question", "action", "query", "url", "name"];
+    let text = keys.iter().find_map(|key| args.get(key)?.as_str()).unwrap_or_default();
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TARGET).collect()
+}
+
+fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
+    tool.name.clone_from(&result.name);
+    if tool.emoji.is_empty() {
+        tool.emoji.clone_from(&words.emoji);
+    }
+    tool.verb.clone_from(&words.done);
+    if !result.view.target.is_empty() {
+        tool.target.clone_from(&result.view.target);
+    }
+    tool.summary.clone_from(&result.view.summary);
+    tool.state = ToolState::Done(result.outcome);
+    tool.duration_ms = Some(result.duration_ms);
+    tool.progress.clear();
+    let output = if result.view.output.is_empty() { &result.content } else { &result.view.output };
+    tool.output = Arc::from(output.as_str());
+    tool.diffs.clone_from(&result.view.diffs);
+    tool.approval.clone_from(&result.view.approval);
+}
+
+/// Items of the store as cells; results stand with their calls.
+fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)> {
+    let mut cells: Vec<(CellKind, Option<ItemId>)> = Vec::with_capacity(items.len());
+    let mut calls: HashMap<String, usize> = HashMap::new();
+    for Item { id, body, .. } in items {
+        match body {
+            Body::User { text, images, origin, .. } => {
+                cells.push((CellKind::User { text, images: images.len(), origin }, Some(id)));
+            }
+            Body::Assistant(answer) => {
+                if !answer.reasoning.is_empty() {
+                    cells.push((CellKind::Reasoning { text: answer.reasoning }, Some(id)));
+                }
+                if !answer.text.is_empty() {
+                    cells.push((CellKind::Assistant { text: answer.text }, Some(id)));
+                }
+                for call in &answer.calls {
+                    // its result came with the newer page
+                    if model.transcript.call(&call.id).is_some() {
+                        continue;
+                    }
+                    calls.insert(call.id.clone(), cells.len());
+                    let mut tool = proposed(call, &words(model, &call.name));
+                    tool.state = ToolState::Done(Outcome::Interrupted);
+                    cells.push((CellKind::Tool(Box::new(tool)), Some(id)));
+                }
+            }
+            Body::Tool(result) => {
+                let words = words(model, &result.name);
+                let known = calls.get(&result.call_id).and_then(|at| cells.get_mut(*at));
+                if let Some((CellKind::Tool(tool), item)) = known {
+                    fill(tool, &result, &words);
+                    *item = Some(id);
+                } else {
+                    let mut tool = ToolCell { call_id: result.call_id.clone(), ..ToolCell::default() };
+                    fill(&mut tool, &result, &words);
+                    cells.push((CellKind::Tool(Box::new(tool)), Some(id)));
+                }
+            }
+            Body::Note { kind, text } => cells.push((CellKind::Note { kind, text }, Some(id))),
+        }
+    }
+    cells
+}
+
+/// A session was opened with its newest items.
+pub fn opened(model: &mut Model, items: Vec<Item>) {
+    model.transcript.reset();
+    let first = items.first().map(|item| item.id);
+    for item in &items {
+        if let Body::Tool(result) = &item.body {
+            sidebar::changed_files(model, &result.view.diffs);
+        }
+    }
+    let cells = cells(model, items);
+    model.transcript.prepend(cells);
+    model.transcript.older = older_than(first, first.is_some_and(|first| first.0 > 1));
+}
+
+/// An older page came: it goes above, and the view stays where it is.
+pub fn older(model: &mut Model, session: &SessionId, items: Vec<Item>, more: bool) {
+    let here = model.session.as_ref().is_some_and(|current| current.id == *session);
+    if !here || model.transcript.older != Older::Loading {
+        return;
+    }
+    let first = items.first().map(|item| item.id);
+    let cells = cells(model, items);
+    model.transcript.prepend(cells);
+    model.transcript.older = older_than(first, more);
+}
+
+fn older_than(first: Option<ItemId>, more: bool) -> Older {
+    match first {
+        Some(first) if more => Older::Before(first),
+        _ => Older::None,
+    }
+}
+
+#[cfg(test)]
+#[path = "items_tests.rs"]
+mod tests;

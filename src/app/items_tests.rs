@@ -1,0 +1,154 @@
+//! Cells from deltas, items and stored pages.
+
+use super::*;
+use crate::agent::event::{AgentEvent, ToolStart};
+use crate::app::msg::Msg;
+use crate::app::testing::{item, opened, ready, user};
+use crate::app::update;
+
+fn agent(model: &mut Model, event: AgentEvent) {
+    update(model, 0, Msg::Agent(event));
+}
+
+fn answer(text: &str, reasoning: &str, calls: &[&str]) -> Body {
+    let call = |id: &&str| ToolCall {
+        id: (*id).into(),
+        name: "terminal".into(),
+        args: r#"{"command":"ls  -l"}"#.into(),
+        repaired: false,
+    };
+    Body::Assistant(AssistantBody {
+        text: text.into(),
+        reasoning: reasoning.into(),
+        calls: calls.iter().map(call).collect(),
+        ..AssistantBody::default()
+    })
+}
+
+fn result(call_id: &str, outcome: Outcome) -> Body {
+    Body::Tool(ToolBody {
+        call_id: call_id.into(),
+        name: "terminal".into(),
+        content: "{}".into(),
+        outcome,
+        duration_ms: 7,
+        ..ToolBody::default()
+    })
+}
+
+fn start(call_id: &str) -> AgentEvent {
+    AgentEvent::ToolStarted(ToolStart {
+        call_id: call_id.into(),
+        name: "terminal".into(),
+        emoji: "💻".into(),
+        verb: "running".into(),
+        target: "ls -l".into(),
+        at: 5,
+    })
+}
+
+fn states(model: &Model) -> Vec<(String, ToolState)> {
+    let tools = model.transcript.cells.iter().filter_map(|cell| match &cell.kind {
+        CellKind::Tool(tool) => Some((tool.call_id.clone(), tool.state)),
+        _ => None,
+    });
+    tools.collect()
+}
+
+#[test]
+fn what_streams_grows_one_cell_and_the_item_takes_its_place() {
+    let mut model = ready();
+    agent(&mut model, AgentEvent::ReasoningDelta("hm".into()));
+    agent(&mut model, AgentEvent::TextDelta("Hel".into()));
+    agent(&mut model, AgentEvent::TextDelta("lo".into()));
+    let before: Vec<_> = model.transcript.cells.iter().map(|cell| (cell.id, cell.finished)).collect();
+    assert_eq!(before.len(), 2);
+    assert!(before.iter().all(|(_, finished)| !finished));
+    agent(&mut model, AgentEvent::ItemFinished(item(3, answer("Hello.", "hm", &["a"]))));
+    let cells = &model.transcript.cells;
+    assert_eq!((cells[0].id, cells[1].id), (before[0].0, before[1].0), "no flicker: the same cells");
+    assert_eq!(cells[1].source(), "Hello.");
+    assert!(cells[1].finished && cells[1].item == Some(ItemId(3)));
+    assert_eq!(states(&model), [("a".into(), ToolState::Proposed)]);
+}
+
+#[test]
+fn every_change_bumps_the_revision() {
+    let mut model = ready();
+    agent(&mut model, AgentEvent::TextDelta("a".into()));
+    let first = model.transcript.cells[0].revision;
+    agent(&mut model, AgentEvent::TextDelta("b".into()));
+    let second = model.transcript.cells[0].revision;
+    agent(&mut model, AgentEvent::ItemFinished(item(1, answer("ab", "", &[]))));
+    let third = model.transcript.cells[0].revision;
+    assert!(first < second && second < third);
+}
+
+#[test]
+fn calls_go_from_proposed_to_done() {
+    let mut model = ready();
+    agent(&mut model, AgentEvent::ItemFinished(item(1, answer("", "", &["a", "b"]))));
+    agent(&mut model, start("a"));
+    assert_eq!(states(&model), [("a".into(), ToolState::Running), ("b".into(), ToolState::Proposed)]);
+    agent(&mut model, AgentEvent::ToolProgress { call_id: "a".into(), line: "half".into() });
+    agent(&mut model, AgentEvent::ItemFinished(item(2, result("a", Outcome::Failed))));
+    assert_eq!(states(&model)[0].1, ToolState::Done(Outcome::Failed));
+    let CellKind::Tool(tool) = &model.transcript.cells[0].kind else { unreachable!("a tool cell") };
+    assert_eq!((tool.emoji.as_str(), tool.target.as_str(), tool.progress.as_str()), ("💻", "ls -l", ""));
+    assert_eq!(tool.duration_ms, Some(7));
+    close_open(&mut model);
+    assert_eq!(states(&model)[1].1, ToolState::Done(Outcome::Interrupted), "nothing hangs after the turn");
+    assert!(model.transcript.cells.iter().all(|cell| cell.finished));
+}
+
+#[test]
+fn a_broken_stream_leaves_nothing_behind() {
+    let mut model = ready();
+    agent(&mut model, AgentEvent::ItemFinished(user(1, "q")));
+    agent(&mut model, AgentEvent::TextDelta("part".into()));
+    agent(&mut model, AgentEvent::StreamReset);
+    agent(&mut model, AgentEvent::TextDelta("again".into()));
+    let texts: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
+    assert_eq!(texts, ["q", "again"]);
+}
+
+#[test]
+fn a_resumed_session_pairs_calls_with_results() {
+    let mut model = ready();
+    let items = vec![
+        user(1, "list"),
+        item(2, answer("I look.", "think", &["a", "b"])),
+        item(3, result("b", Outcome::Ok)),
+        item(4, result("a", Outcome::Denied)),
+        item(5, answer("Done.", "", &[])),
+    ];
+    super::opened(&mut model, items);
+    assert_eq!(
+        states(&model),
+        [("a".into(), ToolState::Done(Outcome::Denied)), ("b".into(), ToolState::Done(Outcome::Ok))]
+    );
+    assert_eq!(model.transcript.cells.len(), 6);
+    assert_eq!(model.transcript.older, Older::None);
+}
+
+#[test]
+fn a_page_border_between_call_and_result_shows_the_call_once() {
+    let mut model = ready();
+    opened(&mut model, "s", &[]);
+    super::opened(&mut model, vec![item(3, result("a", Outcome::Ok)), item(4, answer("Done.", "", &[]))]);
+    assert_eq!(model.transcript.older, Older::Before(ItemId(3)));
+    model.transcript.older = Older::Loading;
+    older(&mut model, &"s".into(), vec![user(1, "q"), item(2, answer("I look.", "", &["a"]))], false);
+    let texts: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
+    assert_eq!(texts, ["q", "I look.", "{}", "Done."]);
+    assert_eq!(states(&model), [("a".into(), ToolState::Done(Outcome::Ok))]);
+}
+
+#[test]
+fn cell_ids_are_never_used_again() {
+    let mut model = ready();
+    super::opened(&mut model, vec![user(1, "a"), user(2, "b")]);
+    let before: Vec<CellId> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+    super::opened(&mut model, vec![user(1, "c")]);
+    assert!(!before.contains(&model.transcript.cells[0].id));
+}

@@ -1,0 +1,175 @@
+//! Skins and themes: live preview while choosing, the old look back on Esc.
+
+use super::effect::{Effect, LoadRequest};
+use super::model::Model;
+use super::model::modal::{PickItem, PickerKind};
+use super::pickers;
+use crate::agent::event::Level;
+use crate::config::skin::Look;
+use std::sync::Arc;
+
+/// The skin picker, or the skin that was named.
+pub fn pick_skin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    if !name.is_empty() {
+        return take_skin(model, out, name);
+    }
+    let rows = rows(&model.looks.skins, &model.look.skin.name);
+    open(model, out, PickerKind::Skin, "Skins", rows);
+}
+
+/// The theme picker, or the theme that was named.
+pub fn pick_theme(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    if !name.is_empty() {
+        return take_theme(model, out, name);
+    }
+    let rows = rows(&model.looks.themes, &model.look.theme.name);
+    open(model, out, PickerKind::Theme, "Themes", rows);
+}
+
+fn open(model: &mut Model, out: &mut Vec<Effect>, kind: PickerKind, title: &str, rows: Vec<PickItem>) {
+    let loading = rows.is_empty();
+    model.looks.before = Some(model.look.clone());
+    pickers::open(model, kind, title, rows);
+    if let Some(picker) = pickers::top(model, kind) {
+        picker.loading = loading;
+    }
+    out.push(Effect::Load(LoadRequest::Looks));
+}
+
+fn rows(names: &[(String, String)], current: &str) -> Vec<PickItem> {
+    let row = |(name, description): &(String, String)| PickItem {
+        label: name.clone(),
+        detail: description.clone(),
+        value: name.clone(),
+        current: name == current,
+        ..PickItem::default()
+    };
+    names.iter().map(row).collect()
+}
+
+/// Names came.
+pub fn listed(model: &mut Model, out: &mut Vec<Effect>, skins: Vec<(String, String)>, themes: Vec<(String, String)>) {
+    model.looks.skins = skins;
+    model.looks.themes = themes;
+    let before = model.looks.before.clone().unwrap_or_else(|| model.look.clone());
+    let (skins, themes) = (rows(&model.looks.skins, &before.skin.name), rows(&model.looks.themes, &before.theme.name));
+    if let Some(picker) = pickers::top(model, PickerKind::Skin) {
+        pickers::fill(picker, skins);
+    } else if let Some(picker) = pickers::top(model, PickerKind::Theme) {
+        pickers::fill(picker, themes);
+    }
+    if std::mem::take(&mut model.looks.next) {
+        next_skin(model, out);
+    }
+}
+
+fn ask(model: &mut Model, out: &mut Vec<Effect>, skin: Option<&str>, theme: Option<&str>, save: bool) {
+    model.looks.wanted = skin.or(theme).map(str::to_owned);
+    let request = LoadRequest::Look { skin: skin.map(str::to_owned), theme: theme.map(str::to_owned), save };
+    out.push(Effect::Load(request));
+}
+
+/// Shows a skin.
+pub fn preview_skin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    ask(model, out, Some(name), None, false);
+}
+
+/// Shows a theme.
+pub fn preview_theme(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    ask(model, out, None, Some(name), false);
+}
+
+/// Keeps a skin.
+pub fn take_skin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    model.looks.before = None;
+    ask(model, out, Some(name), None, true);
+}
+
+/// Keeps a theme.
+pub fn take_theme(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    model.looks.before = None;
+    ask(model, out, None, Some(name), true);
+}
+
+/// The look from before the preview; answers that are on their way come too late.
+pub fn restore(model: &mut Model) {
+    model.looks.wanted = None;
+    if let Some(before) = model.looks.before.take() {
+        model.look = before;
+    }
+}
+
+/// The next skin of the list, for good.
+pub fn next_skin(model: &mut Model, out: &mut Vec<Effect>) {
+    let skins = &model.looks.skins;
+    if skins.is_empty() {
+        model.looks.next = true;
+        out.push(Effect::Load(LoadRequest::Looks));
+        return;
+    }
+    let current = model.looks.wanted.as_ref().unwrap_or(&model.look.skin.name);
+    let at = skins.iter().position(|(name, _)| name == current);
+    let name = skins[at.map_or(0, |at| (at + 1) % skins.len())].0.clone();
+    take_skin(model, out, &name);
+    model.notices.add(model.now, Level::Info, format!("skin: {name}"));
+}
+
+/// A look came.
+pub fn loaded(model: &mut Model, name: &str, result: Result<Look, String>) {
+    if model.looks.wanted.as_deref() != Some(name) {
+        return;
+    }
+    model.looks.wanted = None;
+    match result {
+        Ok(look) => model.look = Arc::new(look),
+        Err(error) => model.notices.add(model.now, Level::Warning, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::testing::{look, ready, script};
+    use crate::app::update;
+
+    fn with_skins() -> Model {
+        let mut model = ready();
+        model.looks.skins = ["default", "ares", "mono"].map(|name| (name.to_owned(), String::new())).to_vec();
+        model
+    }
+
+    fn reply(name: &str) -> Msg {
+        let mut shown = look();
+        shown.skin.name = name.into();
+        Msg::Loaded(LoadReply::Look { name: name.into(), result: Ok(shown) })
+    }
+
+    #[test]
+    fn the_preview_follows_the_selection_and_escape_restores() {
+        let mut model = with_skins();
+        let effects = script(&mut model, "<f8><down>");
+        let wanted = LoadRequest::Look { skin: Some("ares".into()), theme: None, save: false };
+        assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");
+        update(&mut model, 0, reply("ares"));
+        assert_eq!(model.look.skin.name, "ares");
+        script(&mut model, "<down><esc>");
+        assert_eq!(model.look.skin.name, "default");
+        update(&mut model, 0, reply("mono"));
+        assert_eq!(model.look.skin.name, "default", "a preview that comes late is dropped");
+    }
+
+    #[test]
+    fn enter_saves_and_the_next_skin_goes_round() {
+        let mut model = with_skins();
+        let effects = script(&mut model, "<f8><down><ret>");
+        let wanted = LoadRequest::Look { skin: Some("ares".into()), theme: None, save: true };
+        assert!(effects.contains(&Effect::Load(wanted)));
+        update(&mut model, 0, reply("ares"));
+        assert_eq!(model.look.skin.name, "ares");
+        script(&mut model, "<A-s>");
+        assert_eq!(model.looks.wanted.as_deref(), Some("mono"));
+        script(&mut model, "<A-s>");
+        assert_eq!(model.looks.wanted.as_deref(), Some("default"));
+    }
+}

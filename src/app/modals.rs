@@ -1,0 +1,273 @@
+//! Keys and pastes for the topmost modal, and the plain ones: text, yes or no, one line of input.
+
+use super::action::Action;
+use super::effect::{Effect, LoadRequest};
+use super::keys::{Bound, bound};
+use super::model::Model;
+use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
+use super::{answers, approvals, composer, edit, encode, find, pickers, processes, scroll, sessions};
+use crate::agent::event::AgentCommand;
+use crate::config::keymap::{Code, Context, Key};
+use crate::exec::ProcessCommand;
+use crate::policy::Mode;
+
+/// A key while a modal is open.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    if approvals::inert(model, out, key) {
+        return;
+    }
+    let interrupt = key.ctrl && key.code == Code::Char('c');
+    match model.modals.last() {
+        Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
+        Some(Modal::Approval(_)) => answers::approval_key(model, out, key),
+        Some(Modal::Question(_)) => answers::question_key(model, out, key),
+        Some(Modal::Picker(_)) if interrupt => pickers::cancel(model),
+        Some(Modal::Picker(_)) => pickers::key(model, out, key),
+        Some(Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_)) if interrupt => {
+            model.modals.pop();
+        }
+        Some(Modal::Sessions(_)) => sessions::key(model, out, key),
+        Some(Modal::Text(_)) => text_key(model, key),
+        Some(Modal::Confirm(_)) => confirm_key(model, out, key),
+        Some(Modal::Input(_)) => {
+            input_key(model, out, if interrupt { Key { code: Code::Esc, ctrl: false, ..key } } else { key })
+        }
+        None => {}
+    }
+}
+
+/// Pasted text goes to the field that is open, to the program taken over, or to the composer.
+pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    match model.modals.last_mut() {
+        Some(Modal::Input(input)) if !input.busy => {
+            edit::insert(&mut input.text, &mut input.cursor, text.trim_end_matches(['\r', '\n']));
+            input_changed(model);
+        }
+        Some(Modal::Picker(_)) => pickers::paste(model, out, &text),
+        Some(Modal::Sessions(_)) => sessions::paste(model, &text),
+        Some(modal @ (Modal::Approval(_) | Modal::Question(_))) => {
+            if !answers::paste(modal, &text) {
+                composer::paste(model, out, text);
+            }
+        }
+        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_)) => composer::paste(model, out, text),
+        None if model.processes.pane.taken_over => processes::write(model, out, encode::paste(&text, false)),
+        None => composer::paste(model, out, text),
+    }
+}
+
+/// Movements that lists and texts share, by their usual keys or the keymap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    Rows(i32),
+    Start,
+    End,
+}
+
+/// Rows of a page in a modal.
+const PAGE: i32 = 10;
+
+/// What a key moves in a modal.
+pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
+    let plain = !key.ctrl && !key.alt;
+    match key.code {
+        Code::Up if plain => return Some(Move::Rows(-1)),
+        Code::Down if plain => return Some(Move::Rows(1)),
+        Code::PageUp if plain => return Some(Move::Rows(-PAGE)),
+        Code::PageDown if plain => return Some(Move::Rows(PAGE)),
+        Code::Char('p') if key.ctrl => return Some(Move::Rows(-1)),
+        Code::Char('n') if key.ctrl => return Some(Move::Rows(1)),
+        _ => {}
+    }
+    let Bound::Action(action) = bound(model, &[context, Context::Modal], &[key]) else { return None };
+    match action {
+        Action::SelectPrevious | Action::ScrollUp => Some(Move::Rows(-1)),
+        Action::SelectNext | Action::ScrollDown => Some(Move::Rows(1)),
+        Action::PageUp => Some(Move::Rows(-PAGE)),
+        Action::PageDown => Some(Move::Rows(PAGE)),
+        Action::ToStart => Some(Move::Start),
+        Action::ToEnd => Some(Move::End),
+        _ => None,
+    }
+}
+
+/// A position in a list of `count` rows after a movement.
+pub fn moved(at: usize, count: usize, movement: Move) -> usize {
+    let last = count.saturating_sub(1);
+    match movement {
+        // single steps go round
+        Move::Rows(1) if at >= last => 0,
+        Move::Rows(-1) if at == 0 => last,
+        Move::Rows(rows) => scroll::shifted(at, rows).min(last),
+        Move::Start => 0,
+        Move::End => last,
+    }
+}
+
+fn text_key(model: &mut Model, key: Key) {
+    let movement = movement(model, Context::Modal, key);
+    let Some(Modal::Text(TextModal { lines, scroll, .. })) = model.modals.last_mut() else { return };
+    let last = lines.len().saturating_sub(1);
+    match (movement, key.code) {
+        (Some(Move::Rows(rows)), _) => *scroll = super::scroll::shifted(*scroll, rows).min(last),
+        (Some(Move::Start), _) | (None, Code::Home | Code::Char('g')) => *scroll = 0,
+        (Some(Move::End), _) | (None, Code::End | Code::Char('G')) => *scroll = last,
+        (None, Code::Char('j')) => *scroll = (*scroll + 1).min(last),
+        (None, Code::Char('k')) => *scroll = scroll.saturating_sub(1),
+        (None, Code::Char(' ')) => *scroll = super::scroll::shifted(*scroll, PAGE).min(last),
+        (None, Code::Esc | Code::Enter | Code::Char('q') | Code::F(1)) => {
+            model.modals.pop();
+        }
+        (None, _) => {}
+    }
+}
+
+fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let Some(Modal::Confirm(confirm)) = model.modals.last_mut() else { return };
+    match key.code {
+        Code::Left | Code::Right | Code::Up | Code::Down | Code::Tab | Code::BackTab => {
+            confirm.selected_yes = !confirm.selected_yes;
+        }
+        Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
+        Code::Char('n' | 'N') | Code::Esc => {
+            model.modals.pop();
+        }
+        Code::Enter => {
+            if let Some(Modal::Confirm(confirm)) = model.modals.pop()
+                && confirm.selected_yes
+            {
+                confirmed(model, out, confirm);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn confirmed(model: &mut Model, out: &mut Vec<Effect>, confirm: Confirm) {
+    match confirm.then {
+        ConfirmThen::Yolo => approvals::set_mode(model, out, Mode::Off),
+        ConfirmThen::Quit => sessions::leave(model, out),
+        ConfirmThen::NewSession => sessions::begin(model, out),
+        ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
+        ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
+    }
+}
+
+fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
+    match key.code {
+        Code::Esc => {
+            let find = input.then == InputThen::Find;
+            model.modals.pop();
+            if find {
+                find::close(model);
+            }
+        }
+        Code::Enter if !input.busy => enter(model, out),
+        _ if input.busy => {}
+        _ => {
+            if edit::line(&mut input.text, &mut input.cursor, key) == edit::Edited::Changed {
+                input_changed(model);
+            }
+        }
+    }
+}
+
+fn input_changed(model: &mut Model) {
+    let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
+    input.message.clear();
+    if input.then == InputThen::Find {
+        let query = input.text.clone();
+        find::query(model, &query);
+    }
+}
+
+fn enter(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Input(InputModal { text, then, message, busy, .. })) = model.modals.last_mut() else { return };
+    match then {
+        InputThen::Title => {
+            let title = text.trim().to_owned();
+            model.modals.pop();
+            if !title.is_empty() {
+                out.push(Effect::Agent(AgentCommand::SetTitle(title)));
+            }
+        }
+        InputThen::Find => {
+            model.modals.pop();
+            find::done(model);
+        }
+        InputThen::Key(_) if text.trim().is_empty() => *message = "paste the key first".into(),
+        InputThen::Key(provider) => {
+            let (provider, key) = (provider.clone(), text.trim().to_owned());
+            // a failed try was shown; Enter again means it
+            let again = !message.is_empty();
+            *busy = true;
+            *message = if again { "storing it".into() } else { "trying it with one call".into() };
+            let request =
+                if again { LoadRequest::SaveKey { provider, key } } else { LoadRequest::TryKey { provider, key } };
+            out.push(Effect::Load(request));
+        }
+    }
+}
+
+/// Opens the masked field for a key.
+pub fn ask_key(model: &mut Model, provider: &str) {
+    model.modals.push(Modal::Input(InputModal {
+        title: format!("Key for {provider}"),
+        hint: "Paste it; Enter tries it with one call. Nothing is sent before.".into(),
+        text: String::new(),
+        cursor: 0,
+        masked: true,
+        then: InputThen::Key(provider.to_owned()),
+        message: String::new(),
+        busy: false,
+    }));
+}
+
+/// A click on a row of the topmost modal.
+pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
+    let quiet = model.now;
+    match model.modals.last_mut() {
+        Some(Modal::Picker(_)) => pickers::click(model, out, row),
+        Some(Modal::Sessions(_)) => sessions::click(model, out, row),
+        Some(Modal::Confirm(confirm)) => confirm.selected_yes = row == 0,
+        Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
+        // a click only selects: an answer takes a key
+        Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
+            let id = modal.id;
+            let choices = model.approvals.entries.iter().find_map(|entry| match entry {
+                super::model::approvals::Entry::Approval(approval) if approval.id == id => {
+                    Some(approvals::choices(approval))
+                }
+                _ => None,
+            });
+            if let Some(choice) = choices.and_then(|choices| choices.get(row).copied()) {
+                modal.selected = choice;
+            }
+        }
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_)) | None => {}
+    }
+}
+
+/// The wheel over a modal.
+pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
+    match model.modals.last_mut() {
+        Some(Modal::Text(text)) => {
+            text.scroll = scroll::shifted(text.scroll, rows).min(text.lines.len().saturating_sub(1));
+        }
+        Some(Modal::Approval(modal)) => {
+            modal.scroll = scroll::shifted(usize::from(modal.scroll), rows).min(10_000) as u16;
+        }
+        Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
+        Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
+        Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_)) | None => {}
+    }
+}
+
+/// The result of a tried or stored key, for the field that waits for it.
+pub fn key_field<'a>(model: &'a mut Model, provider: &str) -> Option<&'a mut InputModal> {
+    match model.modals.last_mut() {
+        Some(Modal::Input(input)) if input.then == InputThen::Key(provider.to_owned()) => Some(input),
+        _ => None,
+    }
+}

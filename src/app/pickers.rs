@@ -1,0 +1,228 @@
+//! Lists with a filter: what all pickers share, and what choosing means in each.
+
+use super::edit::{self, Edited};
+use super::effect::Effect;
+use super::modals::{self, Move};
+use super::model::Model;
+use super::model::modal::{Modal, PickItem, Picker, PickerKind};
+use super::{approvals, history, looks, models, palette};
+use crate::config::keymap::{Code, Context, Key};
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Opens a picker with its rows; the current one is selected.
+pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickItem>) {
+    let selected = items.iter().position(|item| item.current).unwrap_or_default();
+    let matches = (0..items.len()).collect();
+    model.modals.push(Modal::Picker(Box::new(Picker {
+        kind,
+        title: title.to_owned(),
+        query: String::new(),
+        items,
+        matches,
+        selected,
+        loading: false,
+        footnote: String::new(),
+    })));
+}
+
+/// The picker on top, when it is of this kind.
+pub fn top(model: &mut Model, kind: PickerKind) -> Option<&mut Picker> {
+    match model.modals.last_mut() {
+        Some(Modal::Picker(picker)) if picker.kind == kind => Some(picker),
+        _ => None,
+    }
+}
+
+/// Gives a picker new rows; the query and, where it is still there, the selection stay.
+pub fn fill(picker: &mut Picker, items: Vec<PickItem>) {
+    let selected = chosen(picker).map(|item| item.value.clone());
+    picker.items = items;
+    picker.loading = false;
+    filter(picker);
+    let find = |test: &dyn Fn(&PickItem) -> bool| picker.matches.iter().position(|at| test(&picker.items[*at]));
+    let at = match &selected {
+        Some(value) => find(&|item| item.value == *value),
+        None => find(&|item| item.current),
+    };
+    picker.selected = at.unwrap_or_default();
+}
+
+/// Best match first; equal ones keep their order, and without a query all of it.
+fn filter(picker: &mut Picker) {
+    picker.selected = 0;
+    if picker.query.trim().is_empty() {
+        picker.matches = (0..picker.items.len()).collect();
+        return;
+    }
+    let pattern = Pattern::parse(&picker.query, CaseMatching::Smart, Normalization::Smart);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut buffer = Vec::new();
+    let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
+    let mut scored: Vec<(u32, usize)> = Vec::new();
+    for (at, item) in picker.items.iter().enumerate() {
+        // the label counts double: a hit in the description is a weaker one
+        let label = score(&item.label).map(|score| score * 2);
+        let best = label.max(score(&item.detail)).max(score(&item.value));
+        scored.extend(best.map(|score| (score, at)));
+    }
+    scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+    picker.matches = scored.into_iter().map(|(_, at)| at).collect();
+}
+
+/// The selected row.
+pub fn chosen(picker: &Picker) -> Option<&PickItem> {
+    picker.matches.get(picker.selected).and_then(|at| picker.items.get(*at))
+}
+
+/// A key for the picker on top.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    if let Some(movement) = modals::movement(model, Context::Picker, key) {
+        return step(model, out, movement);
+    }
+    match key.code {
+        Code::Esc => return cancel(model),
+        Code::Enter | Code::Tab if !key.ctrl && !key.alt => return accept(model, out),
+        _ => {}
+    }
+    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    if edit::query(&mut picker.query, key) == Edited::Changed {
+        filter(picker);
+        preview(model, out);
+    }
+}
+
+/// Pasted text narrows the list.
+pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    let mut cursor = picker.query.chars().count();
+    edit::insert(&mut picker.query, &mut cursor, text.trim_end());
+    filter(picker);
+    preview(model, out);
+}
+
+/// Moves the selection.
+pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
+    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    picker.selected = modals::moved(picker.selected, picker.matches.len(), movement);
+    preview(model, out);
+}
+
+/// A click selects a row, on the selected one it takes it.
+pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
+    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    if row >= picker.matches.len() {
+        return;
+    }
+    if picker.selected == row {
+        accept(model, out);
+    } else {
+        picker.selected = row;
+        preview(model, out);
+    }
+}
+
+/// Shows what the selected row would do, where that can be seen.
+fn preview(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = model.modals.last() else { return };
+    let Some(value) = chosen(picker).map(|item| item.value.clone()) else { return };
+    match picker.kind {
+        PickerKind::Skin => looks::preview_skin(model, out, &value),
+        PickerKind::Theme => looks::preview_theme(model, out, &value),
+        PickerKind::Palette
+        | PickerKind::Model
+        | PickerKind::Provider
+        | PickerKind::Inbox
+        | PickerKind::History
+        | PickerKind::Rewind => {}
+    }
+}
+
+/// Closes the picker and leaves everything as it was.
+pub fn cancel(model: &mut Model) {
+    if let Some(Modal::Picker(picker)) = model.modals.pop() {
+        match picker.kind {
+            PickerKind::Skin | PickerKind::Theme => looks::restore(model),
+            PickerKind::Palette
+            | PickerKind::Model
+            | PickerKind::Provider
+            | PickerKind::Inbox
+            | PickerKind::History
+            | PickerKind::Rewind => {}
+        }
+    }
+}
+
+/// Takes the selected row.
+fn accept(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = model.modals.last() else { return };
+    let Some(value) = chosen(picker).map(|item| item.value.clone()) else { return };
+    let kind = picker.kind;
+    model.modals.pop();
+    match kind {
+        PickerKind::Palette => palette::chosen(model, out, &value),
+        PickerKind::Model => models::chosen(model, out, &value),
+        PickerKind::Skin => looks::take_skin(model, out, &value),
+        PickerKind::Theme => looks::take_theme(model, out, &value),
+        PickerKind::Provider => modals::ask_key(model, &value),
+        PickerKind::Inbox => {
+            let entry = value.parse::<usize>().ok().and_then(|at| model.approvals.entries.get(at));
+            if let Some(id) = entry.map(super::model::approvals::Entry::id) {
+                approvals::open(model, id, model.now);
+            }
+        }
+        PickerKind::History | PickerKind::Rewind => history::chosen(model, out, &value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picker(labels: &[&str]) -> Picker {
+        let item = |label: &&str| PickItem { label: (*label).into(), value: (*label).into(), ..PickItem::default() };
+        Picker {
+            kind: PickerKind::Palette,
+            title: String::new(),
+            query: String::new(),
+            items: labels.iter().map(item).collect(),
+            matches: Vec::new(),
+            selected: 0,
+            loading: false,
+            footnote: String::new(),
+        }
+    }
+
+    fn shown(picker: &Picker) -> Vec<&str> {
+        picker.matches.iter().map(|at| picker.items[*at].label.as_str()).collect()
+    }
+
+    #[test]
+    fn matches_are_fuzzy_best_first_and_stable() {
+        let mut picker = picker(&["open session", "new session", "sidebar", "quit"]);
+        for (query, first, count) in
+            [("", "open session", 4), ("ses", "open session", 2), ("nses", "new session", 1), ("zz", "", 0)]
+        {
+            picker.query = query.into();
+            filter(&mut picker);
+            assert_eq!(
+                (shown(&picker).first().copied().unwrap_or_default(), picker.matches.len()),
+                (first, count),
+                "{query}"
+            );
+        }
+    }
+
+    #[test]
+    fn new_rows_keep_query_and_selection() {
+        let mut picker = picker(&["a one", "a two"]);
+        picker.query = "a".into();
+        filter(&mut picker);
+        picker.selected = 1;
+        let items = ["b", "a zero", "a one", "a two"];
+        let items = items.map(|label| PickItem { label: label.into(), value: label.into(), ..PickItem::default() });
+        fill(&mut picker, items.into());
+        assert_eq!(chosen(&picker).map(|item| item.value.as_str()), Some("a two"));
+        assert_eq!(picker.matches.len(), 3);
+    }
+}

@@ -1,0 +1,329 @@
+//! Running commands and the terminal pane: what opens by itself closes by itself, what the person touched stays.
+
+use super::action::Action;
+use super::effect::Effect;
+use super::encode;
+use super::focus;
+use super::keys::{Bound, bound};
+use super::model::modal::{Confirm, ConfirmThen, Modal};
+use super::model::processes::{Processes, TerminalPane};
+use super::model::{Model, Pane};
+use crate::agent::event::Level;
+use crate::config::keymap::{Context, Key};
+use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+
+/// Milliseconds that a foreground command runs before the pane opens by itself.
+const OPEN_AFTER: i64 = 1000;
+/// Milliseconds within which the key that handed back is meant for the program.
+const SEND_AGAIN: i64 = 500;
+/// Ended commands that are kept for looking at.
+const ENDED: usize = 20;
+/// Percent of the height that the pane takes.
+const HEIGHT: u16 = 33;
+
+/// No processes, and a closed pane.
+pub fn new() -> Processes {
+    let pane = TerminalPane { height: HEIGHT, ..TerminalPane::default() };
+    Processes { pane, ..Processes::default() }
+}
+
+fn is_running(info: &ProcessInfo) -> bool {
+    match info.state {
+        ProcessState::Running | ProcessState::NeedsInput => true,
+        ProcessState::Exited(_) => false,
+    }
+}
+
+fn foreground(model: &Model) -> impl Iterator<Item = &ProcessInfo> {
+    model.processes.rows.iter().filter(|row| is_running(row) && !row.background)
+}
+
+/// A process started, changed, ended or drew something.
+pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
+    match event {
+        ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
+        ProcessEvent::Exited(info) => exited(model, info),
+        ProcessEvent::Screen(id, screen) => {
+            let pane = &mut model.processes.pane;
+            if pane.shown.as_ref() == Some(&id) {
+                pane.screen = Some(screen);
+            }
+        }
+    }
+}
+
+fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
+    match model.processes.rows.iter_mut().find(|row| row.id == info.id) {
+        Some(row) => Some(std::mem::replace(row, info)),
+        None => {
+            model.processes.rows.push(info);
+            None
+        }
+    }
+}
+
+fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
+    let asks = info.state == ProcessState::NeedsInput;
+    let (id, command, background) = (info.id.clone(), info.command.clone(), info.background);
+    let before = put(model, info);
+    let new = before.is_none();
+    let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
+    let pane = &model.processes.pane;
+    if (new && !background && !pane.chosen) || pane.shown.is_none() {
+        show_tab(model, Some(id.clone()));
+    }
+    if asks && !asked {
+        let text = format!("{} needs input", short(&command));
+        if !background && !model.processes.pane.touched {
+            show_tab(model, Some(id));
+            model.processes.pane.open = true;
+        }
+        if !model.window_focused {
+            out.push(Effect::Notify(text.clone()));
+        }
+        model.notices.add(model.now, Level::Warning, format!("⌨ {text}"));
+    }
+}
+
+fn short(command: &str) -> String {
+    let line = command.lines().next().unwrap_or_default();
+    let cut: String = line.chars().take(40).collect();
+    if cut.len() < command.len() { format!("{cut}…") } else { cut }
+}
+
+fn exited(model: &mut Model, info: ProcessInfo) {
+    let shown = model.processes.pane.shown.as_ref() == Some(&info.id);
+    let (background, command) = (info.background, info.command.clone());
+    let code = match &info.state {
+        ProcessState::Exited(exit) => exit.code,
+        ProcessState::Running | ProcessState::NeedsInput => 0,
+    };
+    put(model, info);
+    if shown && model.processes.pane.taken_over {
+        model.processes.pane.taken_over = false;
+        model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
+    }
+    if background {
+        let level = if code == 0 { Level::Info } else { Level::Warning };
+        model.notices.add(model.now, level, format!("{} ended: exit {code}", short(&command)));
+    }
+    let ended = model.processes.rows.iter().filter(|row| !is_running(row)).count();
+    if ended > ENDED
+        && let Some(oldest) = model.processes.rows.iter().position(|row| !is_running(row))
+    {
+        model.processes.rows.remove(oldest);
+    }
+    close_if_done(model);
+}
+
+/// The turn ended: its ended foreground commands leave the list, and a pane that opened by itself closes.
+pub fn turn_finished(model: &mut Model) {
+    let keep = if model.processes.pane.touched { model.processes.pane.shown.clone() } else { None };
+    model.processes.rows.retain(|row| row.background || is_running(row) || keep.as_ref() == Some(&row.id));
+    close_if_done(model);
+    let gone = model.processes.pane.shown.as_ref();
+    if gone.is_some_and(|id| !model.processes.rows.iter().any(|row| row.id == *id)) {
+        let newest = model.processes.rows.last().map(|row| row.id.clone());
+        show_tab(model, newest);
+        model.processes.pane.chosen = false;
+    }
+}
+
+fn close_if_done(model: &mut Model) {
+    let idle = !super::turn::is_running(model) && foreground(model).next().is_none();
+    let pane = &mut model.processes.pane;
+    if idle && pane.open && !pane.touched {
+        pane.open = false;
+        pane.taken_over = false;
+    }
+}
+
+/// When the pane opens by itself.
+pub fn opens_at(model: &Model) -> Option<i64> {
+    let pane = &model.processes.pane;
+    if pane.open || pane.touched {
+        return None;
+    }
+    foreground(model).map(|row| row.started_at + OPEN_AFTER).min()
+}
+
+/// A wake-up: a command that has run for a while gets its pane.
+pub fn woke(model: &mut Model) {
+    if opens_at(model).is_none_or(|at| at > model.now) {
+        return;
+    }
+    let newest = foreground(model).last().map(|row| row.id.clone());
+    if !model.processes.pane.chosen {
+        show_tab(model, newest);
+    }
+    model.processes.pane.open = true;
+}
+
+/// Shows a tab; scroll and screen of the one before do not belong to it.
+fn show_tab(model: &mut Model, id: Option<ProcessId>) {
+    let pane = &mut model.processes.pane;
+    if pane.shown != id {
+        pane.shown = id;
+        pane.screen = None;
+        pane.scroll = 0;
+        pane.taken_over = false;
+    }
+}
+
+/// Tells the process table which screen is wanted, at which size, when that changed.
+pub fn watch(model: &mut Model, out: &mut Vec<Effect>) {
+    let pane = &model.processes.pane;
+    let wanted = match (pane.open, model.layout.terminal, &pane.shown) {
+        (true, Some(size), Some(id)) if size.0 > 0 && size.1 > 0 => Some((id.clone(), size)),
+        _ => None,
+    };
+    if wanted == model.processes.watching {
+        return;
+    }
+    let command = match &wanted {
+        Some((id, size)) => ProcessCommand::Watch(Some(id.clone()), *size),
+        None => ProcessCommand::Watch(None, model.processes.watching.as_ref().map_or((0, 0), |(_, size)| *size)),
+    };
+    out.push(Effect::Process(command));
+    model.processes.watching = wanted;
+}
+
+/// Opens or closes the pane; from now on it stays as the person left it.
+pub fn toggle(model: &mut Model) {
+    let open = !model.processes.pane.open;
+    if open && model.processes.rows.is_empty() {
+        model.notices.add(model.now, Level::Info, "no command runs");
+        return;
+    }
+    let pane = &mut model.processes.pane;
+    pane.open = open;
+    pane.touched = true;
+    pane.taken_over = false;
+}
+
+/// Shows the next tab.
+pub fn next(model: &mut Model) {
+    let rows = &model.processes.rows;
+    if rows.is_empty() {
+        model.notices.add(model.now, Level::Info, "no command runs");
+        return;
+    }
+    let at = rows.iter().position(|row| Some(&row.id) == model.processes.pane.shown.as_ref());
+    let at = if model.processes.pane.open { at.map_or(0, |at| (at + 1) % rows.len()) } else { at.unwrap_or(0) };
+    let id = rows[at].id.clone();
+    show_process(model, id);
+}
+
+/// Shows a process in the pane, as the person asked.
+pub fn show_process(model: &mut Model, id: ProcessId) {
+    show_tab(model, Some(id));
+    let pane = &mut model.processes.pane;
+    pane.open = true;
+    pane.touched = true;
+    pane.chosen = true;
+}
+
+/// `/processes`: the pane, with the focus.
+pub fn show(model: &mut Model) {
+    if model.processes.rows.is_empty() {
+        model.notices.add(model.now, Level::Info, "no command runs");
+        return;
+    }
+    model.processes.pane.open = true;
+    model.processes.pane.touched = true;
+    focus::set(model, Pane::Terminal);
+}
+
+fn shown(model: &Model) -> Option<&ProcessInfo> {
+    let id = model.processes.pane.shown.as_ref()?;
+    model.processes.rows.iter().find(|row| row.id == *id)
+}
+
+/// All keys go to the shown program.
+pub fn take_over(model: &mut Model) {
+    if !shown(model).is_some_and(is_running) {
+        let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
+        let Some(id) = newest else {
+            model.notices.add(model.now, Level::Info, "no command runs that could be typed into");
+            return;
+        };
+        show_tab(model, Some(id));
+    }
+    let pane = &mut model.processes.pane;
+    pane.open = true;
+    pane.touched = true;
+    pane.taken_over = true;
+    pane.scroll = 0;
+    pane.handed_back = None;
+    focus::set(model, Pane::Terminal);
+}
+
+/// A key while a program has the keys.
+pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    if bound(model, &[Context::Terminal, Context::Global], &[key]) == Bound::Action(Action::TakeOver) && !is_enter(key)
+    {
+        let pane = &mut model.processes.pane;
+        pane.taken_over = false;
+        pane.handed_back = Some((key, model.now));
+        focus::set(model, Pane::Composer);
+        return;
+    }
+    write(model, out, encode::key(key, false));
+}
+
+fn is_enter(key: Key) -> bool {
+    key.code == crate::config::keymap::Code::Enter
+}
+
+/// The key that handed back, at once again: it is sent to the program, which keeps the keys.
+pub fn send_again(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    let now = model.now;
+    let again = model.processes.pane.handed_back.take().is_some_and(|(last, at)| last == key && now - at <= SEND_AGAIN);
+    if again {
+        take_over(model);
+        write(model, out, encode::key(key, false));
+    }
+    again
+}
+
+/// Bytes for the shown program.
+pub fn write(model: &mut Model, out: &mut Vec<Effect>, bytes: Vec<u8>) {
+    let pane = &mut model.processes.pane;
+    if let (Some(id), false) = (&pane.shown, bytes.is_empty()) {
+        if pane.scroll > 0 {
+            pane.scroll = 0;
+            out.push(Effect::Process(ProcessCommand::Scroll(id.clone(), 0)));
+        }
+        out.push(Effect::Process(ProcessCommand::Write(id.clone(), bytes)));
+    }
+}
+
+/// The running foreground command goes on in the background.
+pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
+    let shown = shown(model).filter(|row| is_running(row) && !row.background).map(|row| row.id.clone());
+    match shown.or_else(|| foreground(model).last().map(|row| row.id.clone())) {
+        Some(id) => out.push(Effect::Process(ProcessCommand::Background(id))),
+        None => model.notices.add(model.now, Level::Info, "no foreground command runs"),
+    }
+}
+
+/// Asks before the shown command is ended; one that has ended leaves the list.
+pub fn ask_kill(model: &mut Model) {
+    let newest = || model.processes.rows.iter().rev().find(|row| is_running(row));
+    let Some(row) = shown(model).filter(|row| is_running(row)).or_else(newest) else {
+        model.notices.add(model.now, Level::Info, "no command runs");
+        return;
+    };
+    let confirm = Confirm {
+        title: "End a command".into(),
+        text: row.command.clone(),
+        yes: "End it".into(),
+        then: ConfirmThen::KillProcess(row.id.clone()),
+        selected_yes: false,
+    };
+    model.modals.push(Modal::Confirm(confirm));
+}
+
+#[cfg(test)]
+#[path = "processes_tests.rs"]
+mod tests;

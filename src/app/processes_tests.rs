@@ -1,0 +1,170 @@
+//! When the terminal pane opens and closes, and what goes to the program.
+
+use super::*;
+use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
+use crate::app::model::layout::Layout;
+use crate::app::msg::Msg;
+use crate::app::testing::{ready, script, script_at};
+use crate::app::update;
+use crate::exec::{Exit, ExitReason};
+use std::time::Duration;
+
+fn info(id: &str, background: bool, state: ProcessState) -> ProcessInfo {
+    ProcessInfo {
+        id: ProcessId(id.into()),
+        command: format!("run {id}"),
+        cwd: "/src".into(),
+        pid: 1,
+        background,
+        started_at: 1000,
+        state,
+        port: None,
+        output_bytes: 0,
+    }
+}
+
+fn exit(code: i32) -> ProcessState {
+    ProcessState::Exited(Exit { code, reason: ExitReason::Exited, duration: Duration::ZERO })
+}
+
+fn started(model: &mut Model, id: &str, background: bool) -> Vec<Effect> {
+    let event = ProcessEvent::Started(info(id, background, ProcessState::Running));
+    update(model, 1000, Msg::Process(event))
+}
+
+fn running(background: bool) -> Model {
+    let mut model = ready();
+    update(&mut model, 1000, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 1000 }));
+    started(&mut model, "a", background);
+    model
+}
+
+fn end_turn(model: &mut Model, now: i64) {
+    let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 0 };
+    update(model, now, Msg::Agent(AgentEvent::TurnFinished(outcome)));
+}
+
+fn drawn(model: &mut Model, size: Option<(u16, u16)>) -> Vec<Effect> {
+    let now = model.now;
+    update(model, now, Msg::Drawn(Box::new(Layout { terminal: size, ..Layout::default() })))
+}
+
+#[test]
+fn the_pane_opens_after_a_second_and_closes_when_all_is_done() {
+    let mut model = running(false);
+    update(&mut model, 1900, Msg::Woke);
+    assert!(!model.processes.pane.open);
+    update(&mut model, 2000, Msg::Woke);
+    assert!(model.processes.pane.open);
+    update(&mut model, 2500, Msg::Process(ProcessEvent::Exited(info("a", false, exit(0)))));
+    assert!(model.processes.pane.open, "the turn may run another");
+    end_turn(&mut model, 2600);
+    assert!(!model.processes.pane.open);
+    assert!(model.processes.rows.is_empty());
+}
+
+#[test]
+fn a_background_command_opens_nothing() {
+    let mut model = running(true);
+    update(&mut model, 9000, Msg::Woke);
+    assert!(!model.processes.pane.open);
+    assert_eq!(opens_at(&model), None);
+}
+
+#[test]
+fn what_the_person_touched_stays() {
+    let mut closed = running(false);
+    script(&mut closed, "<C-t><C-t>");
+    update(&mut closed, 5000, Msg::Woke);
+    assert!(!closed.processes.pane.open, "closed by hand stays closed");
+    let mut open = running(false);
+    script(&mut open, "<C-t>");
+    update(&mut open, 5000, Msg::Process(ProcessEvent::Exited(info("a", false, exit(0)))));
+    end_turn(&mut open, 5001);
+    assert!(open.processes.pane.open, "opened by hand stays open");
+}
+
+#[test]
+fn screens_are_watched_at_the_size_of_the_pane() {
+    let mut model = running(false);
+    script(&mut model, "<C-t>");
+    let watch =
+        |id: Option<&str>, size| Effect::Process(ProcessCommand::Watch(id.map(|id| ProcessId(id.into())), size));
+    assert!(drawn(&mut model, Some((78, 10))).contains(&watch(Some("a"), (78, 10))));
+    assert!(!drawn(&mut model, Some((78, 10))).contains(&watch(Some("a"), (78, 10))), "once");
+    assert!(drawn(&mut model, Some((60, 8))).contains(&watch(Some("a"), (60, 8))));
+    assert!(started(&mut model, "b", false).contains(&watch(Some("b"), (60, 8))), "the newest is shown");
+    assert!(script(&mut model, "<A-]>").contains(&watch(Some("a"), (60, 8))));
+    assert!(script(&mut model, "<C-t>").contains(&watch(None, (60, 8))));
+}
+
+#[test]
+fn a_program_taken_over_gets_all_keys() {
+    let mut model = running(false);
+    let write = |bytes: &[u8]| Effect::Process(ProcessCommand::Write(ProcessId("a".into()), bytes.to_vec()));
+    script(&mut model, "draft<f9>");
+    assert!(model.processes.pane.taken_over);
+    for (keys, bytes) in
+        [("q", &b"q"[..]), ("<C-c>", b"\x03"), ("<esc>", b"\x1b"), ("<C-p>", b"\x10"), ("<ret>", b"\r")]
+    {
+        assert!(script(&mut model, keys).contains(&write(bytes)), "{keys}");
+    }
+    assert!(model.modals.is_empty());
+    let effects = update(&mut model, 1000, Msg::Pasted("a\nb".into()));
+    assert!(effects.contains(&write(b"a\rb")));
+    script(&mut model, "<f9>x");
+    assert_eq!(crate::app::composer::text(&model.composer), "draftx", "handed back");
+}
+
+#[test]
+fn the_hand_back_key_twice_goes_to_the_program() {
+    let mut model = running(false);
+    script_at(&mut model, 2000, "<f9>");
+    let effects = script_at(&mut model, 2100, "<f9><f9>");
+    let write = Effect::Process(ProcessCommand::Write(ProcessId("a".into()), b"\x1b[20~".to_vec()));
+    assert!(effects.contains(&write), "{effects:?}");
+    assert!(model.processes.pane.taken_over);
+    script_at(&mut model, 3000, "<f9>");
+    let effects = script_at(&mut model, 4000, "<f9>");
+    assert!(!effects.contains(&write), "later it takes over again");
+    assert!(model.processes.pane.taken_over);
+}
+
+#[test]
+fn a_program_that_ends_gives_the_keys_back() {
+    let mut model = running(false);
+    script(&mut model, "<f9>");
+    update(&mut model, 2000, Msg::Process(ProcessEvent::Exited(info("a", false, exit(1)))));
+    assert!(!model.processes.pane.taken_over);
+    let effects = script(&mut model, "x");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Process(ProcessCommand::Write(..)))));
+}
+
+#[test]
+fn killing_takes_a_yes() {
+    let mut model = running(false);
+    let kill = Effect::Process(ProcessCommand::Kill(ProcessId("a".into())));
+    assert!(!script(&mut model, "<C-x>k<ret>").contains(&kill), "no is the default");
+    assert!(script(&mut model, "<C-x>ky<ret>").contains(&kill));
+}
+
+#[test]
+fn a_command_goes_to_the_background() {
+    let mut model = running(false);
+    let background = Effect::Process(ProcessCommand::Background(ProcessId("a".into())));
+    assert!(script(&mut model, "<C-x>b").contains(&background));
+    let mut idle = ready();
+    assert!(!script(&mut idle, "<C-x>b").contains(&background));
+    assert!(!idle.notices.shown.is_empty());
+}
+
+#[test]
+fn input_that_is_needed_is_said_once() {
+    let mut model = running(true);
+    let asks = || Msg::Process(ProcessEvent::Changed(info("a", true, ProcessState::NeedsInput)));
+    update(&mut model, 1100, asks());
+    assert!(model.notices.shown.iter().any(|notice| notice.text.contains("needs input")));
+    model.notices.shown.clear();
+    update(&mut model, 1200, asks());
+    assert!(model.notices.shown.is_empty());
+}

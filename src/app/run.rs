@@ -1,0 +1,142 @@
+//! Actions: one line each, to the concern that does it.
+
+use super::action::Action;
+use super::effect::{Effect, LoadRequest};
+use super::focus::{self, Direction};
+use super::model::modal::{Modal, TextModal};
+use super::model::{Model, Pane};
+use super::{
+    approvals, composer, docs, drafts, find, history, looks, models, palette, processes, scroll, select, sessions,
+    sidebar, slash, turn,
+};
+use crate::agent::event::{AgentCommand, Level};
+use crate::config::keymap::Key;
+use crate::store::StoreJob;
+
+/// Runs the action of a key in a pane. Some keys mean more than their action alone.
+pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key) {
+    if action == Action::TakeOver && processes::send_again(model, out, key) {
+        return;
+    }
+    run(model, out, action, "");
+}
+
+/// Runs an action, with the argument of its slash command or nothing.
+pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &str) {
+    match action {
+        Action::Send => turn::enter(model, out),
+        Action::Newline => newline(model, out),
+        Action::HistoryPrevious => history::previous(model),
+        Action::HistoryNext => history::next(model),
+        Action::HistorySearch => history::search(model),
+        Action::DraftPrevious => drafts::previous(model, out),
+        Action::PasteImage => out.push(Effect::Load(LoadRequest::Image { path: some(argument) })),
+        Action::ExternalEditor => out.push(Effect::Edit(composer::whole(&model.composer))),
+        Action::Undo => composer::undo(model, out),
+        Action::Redo => composer::redo(model, out),
+        Action::StopTurn => turn::escape(model, out),
+        Action::Interrupt => turn::interrupt(model, out),
+        Action::QueuePrompt => turn::queue(model, out, argument),
+        Action::QueueStrip => turn::queue_strip(model),
+        Action::QueueEdit => turn::queue_edit(model, out),
+        Action::QueueSteer => turn::queue_steer(model, out),
+        Action::QueueDrop => turn::queue_drop(model),
+        Action::Steer => turn::steer(model, out, argument),
+        Action::Inbox => approvals::inbox(model),
+        Action::ApprovalMode => approvals::next_mode(model, out),
+        Action::Yolo => approvals::yolo(model, out),
+        Action::SessionNew => sessions::new_session(model, out),
+        Action::SessionBrowser => sessions::browse(model, out, argument),
+        Action::SessionNext => sessions::next(model, out),
+        Action::Title => sessions::title(model, out, argument),
+        Action::Rewind => history::rewind(model),
+        Action::Plan => sidebar::plan(model),
+        Action::ModelPicker => models::pick(model, out, argument),
+        Action::ModelCycle => models::cycle(model, out),
+        Action::EffortDown => models::step_effort(model, out, -1),
+        Action::EffortUp => models::step_effort(model, out, 1),
+        Action::Effort => models::set_effort(model, out, argument),
+        Action::SkinPicker => looks::pick_skin(model, out, argument),
+        Action::SkinNext => looks::next_skin(model, out),
+        Action::ThemePicker => looks::pick_theme(model, out, argument),
+        Action::Tools
+        | Action::Skills
+        | Action::Memory
+        | Action::ContextReport
+        | Action::Usage
+        | Action::Config
+        | Action::Doctor
+        | Action::Diff
+        | Action::Export => report(out, action, argument),
+        Action::ToggleTerminal => processes::toggle(model),
+        Action::NextTerminal => processes::next(model),
+        Action::ToggleSidebar => sidebar::toggle(model),
+        Action::FocusNext => focus::next(model),
+        Action::FocusLeft => focus::go(model, Direction::Left),
+        Action::FocusRight => focus::go(model, Direction::Right),
+        Action::FocusUp => focus::go(model, Direction::Up),
+        Action::FocusDown => focus::go(model, Direction::Down),
+        Action::ScrollUp => scroll::by(model, out, model.focus, -1),
+        Action::ScrollDown => scroll::by(model, out, model.focus, 1),
+        Action::PageUp => scroll::page(model, out, -1),
+        Action::PageDown => scroll::page(model, out, 1),
+        Action::ToStart => scroll::to_start(model, out),
+        Action::ToEnd => scroll::to_end(model, out),
+        Action::SelectPrevious => select::step(model, -1),
+        Action::SelectNext => select::step(model, 1),
+        Action::Expand => select::expand(model),
+        Action::ExpandAll => select::expand_all(model),
+        Action::Find => find::open(model, argument),
+        Action::FindNext => find::step(model, 1),
+        Action::FindPrevious => find::step(model, -1),
+        Action::CopyMode => select::copy_mode(model),
+        Action::CopySelection => select::copy(model, out),
+        Action::Copy => select::copy_answer(model, out, argument),
+        Action::ReleaseMouse => super::mouse::release(model, out),
+        Action::TakeOver => processes::take_over(model),
+        Action::BackgroundCommand => processes::background(model, out),
+        Action::KillProcess => processes::ask_kill(model),
+        Action::Processes => processes::show(model),
+        Action::CommandPalette => palette::open(model),
+        Action::Help => text(model, "Help", docs::help(&model.keymap)),
+        Action::Keys => text(model, "Keys", docs::keys(&model.keymap)),
+        Action::Reload => reload(model, out),
+        Action::Redraw => out.push(Effect::Repaint),
+        Action::Suspend => suspend(model, out),
+        Action::Quit => sessions::quit(model, out),
+    }
+}
+
+fn some(argument: &str) -> Option<String> {
+    (!argument.is_empty()).then(|| argument.to_owned())
+}
+
+/// Opens text to read.
+pub fn text(model: &mut Model, title: &str, lines: Vec<crate::text::Line>) {
+    model.modals.push(Modal::Text(TextModal { title: title.into(), lines, scroll: 0 }));
+}
+
+fn newline(model: &mut Model, out: &mut Vec<Effect>) {
+    focus::set(model, Pane::Composer);
+    model.composer.area.insert_newline();
+    composer::changed(model, out);
+}
+
+fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
+    if let Some(name) = slash::report(action) {
+        out.push(Effect::Load(LoadRequest::Report { name: name.into(), argument: argument.into() }));
+    }
+}
+
+fn reload(model: &mut Model, out: &mut Vec<Effect>) {
+    out.push(Effect::Agent(AgentCommand::Reload));
+    out.push(Effect::Load(LoadRequest::Knowledge));
+    out.push(Effect::Load(LoadRequest::Looks));
+    out.push(Effect::Store(StoreJob::LoadHistory { limit: super::update::HISTORY }));
+    model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");
+}
+
+fn suspend(model: &mut Model, out: &mut Vec<Effect>) {
+    drafts::save(model, out);
+    out.push(Effect::Suspend);
+}

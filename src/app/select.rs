@@ -1,0 +1,308 @@
+//! Selecting, expanding and copying in the conversation. What is copied is source text.
+
+use super::effect::Effect;
+use super::focus;
+use super::model::transcript::{CellId, CellKind, CopyMode, Position, Selection, Spot};
+use super::model::{Model, Pane};
+use crate::agent::event::Level;
+use crate::config::keymap::{Code, Key};
+
+/// Selects the entry above or below.
+pub fn step(model: &mut Model, by: i32) {
+    if model.focus == Pane::Queue {
+        let last = model.queue.len().saturating_sub(1);
+        model.queue_selected = super::scroll::shifted(model.queue_selected, by).min(last);
+        return;
+    }
+    let cells = &model.transcript.cells;
+    let Some(last) = cells.len().checked_sub(1) else { return };
+    let current = model.transcript.selected.and_then(|id| cells.iter().rposition(|cell| cell.id == id));
+    let at = match current {
+        Some(at) => super::scroll::shifted(at, by).min(last),
+        None => {
+            let bottom = model.layout.rows.last().map(|row| row.1);
+            bottom.and_then(|id| cells.iter().rposition(|cell| cell.id == id)).unwrap_or(last)
+        }
+    };
+    let id = cells[at].id;
+    model.transcript.selected = Some(id);
+    reveal(model, id);
+}
+
+/// Scrolls only when the cell is not on the screen.
+pub fn reveal(model: &mut Model, id: CellId) {
+    if !model.layout.rows.iter().any(|row| row.1 == id) {
+        model.transcript.position = Position::Anchor { cell: id, row: 0 };
+        model.transcript.scroll = 0;
+    }
+}
+
+/// Expands or folds the selected entry, else the last one that folds.
+pub fn expand(model: &mut Model) {
+    let folds = |kind: &CellKind| matches!(kind, CellKind::Tool(_) | CellKind::Reasoning { .. });
+    let last = || model.transcript.cells.iter().rev().find(|cell| folds(&cell.kind)).map(|cell| cell.id);
+    if let Some(id) = model.transcript.selected.or_else(last) {
+        toggle(model, id);
+    }
+}
+
+/// Expands or folds an entry.
+pub fn toggle(model: &mut Model, id: CellId) {
+    if let Some(cell) = model.transcript.cell(id) {
+        cell.toggle();
+    }
+}
+
+/// Expands or folds every tool call.
+pub fn expand_all(model: &mut Model) {
+    let all = !model.transcript.expand_all;
+    model.transcript.expand_all = all;
+    for cell in &mut model.transcript.cells {
+        if matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. }) && cell.expanded != all {
+            cell.toggle();
+        }
+    }
+}
+
+/// Forgets the selection and leaves copy mode.
+pub fn clear(model: &mut Model) {
+    model.transcript.selection = None;
+    model.transcript.copy_mode = None;
+    model.transcript.pressed = None;
+}
+
+/// Copies the selection, else the selected entry, else the last answer.
+pub fn copy(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.transcript.selection.is_some() {
+        match model.layout.selected_text.clone() {
+            Some(text) => {
+                out.push(Effect::Copy(text));
+                clear(model);
+            }
+            None => model.transcript.copy_when_drawn = true,
+        }
+        return;
+    }
+    let selected = model.transcript.selected;
+    match selected.and_then(|id| model.transcript.cell(id)).map(|cell| cell.source().to_owned()) {
+        Some(text) => out.push(Effect::Copy(text)),
+        None => copy_answer(model, out, ""),
+    }
+}
+
+/// Copies the n-th last answer.
+pub fn copy_answer(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    let nth = argument.parse::<usize>().unwrap_or(1).max(1);
+    let answers = model.transcript.cells.iter().rev().filter(|cell| matches!(cell.kind, CellKind::Assistant { .. }));
+    match answers.map(|cell| cell.source()).nth(nth - 1) {
+        Some(text) => out.push(Effect::Copy(text.to_owned())),
+        None => model.notices.add(model.now, Level::Info, "there is no answer to copy yet"),
+    }
+}
+
+/// What became of a copy.
+pub fn copied(model: &mut Model, result: Result<String, String>) {
+    match result {
+        Ok(channel) => model.notices.add(model.now, Level::Info, format!("copied: {channel}")),
+        Err(error) => model.notices.add(model.now, Level::Warning, error),
+    }
+}
+
+/// A frame shows the selection: its text is known now.
+pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
+    let transcript = &mut model.transcript;
+    if transcript.copy_when_drawn
+        && let Some(text) = &model.layout.selected_text
+    {
+        transcript.copy_when_drawn = false;
+        if !text.is_empty() {
+            out.push(Effect::Copy(text.clone()));
+        }
+    }
+    if transcript.selection.is_none() {
+        transcript.copy_when_drawn = false;
+    }
+    if let (Some(mode), Some(selection)) = (&mut transcript.copy_mode, &mut transcript.selection) {
+        let row = match mode.beyond {
+            -1 => model.layout.rows.first(),
+            1 => model.layout.rows.last(),
+            _ => None,
+        };
+        mode.beyond = 0;
+        if let Some((_, cell, row)) = row {
+            selection.to = Spot { cell: *cell, row: *row, column: selection.to.column };
+            if !mode.marking {
+                selection.from = selection.to;
+            }
+        }
+    }
+}
+
+/// Begins to select with the keyboard, at the last row on the screen.
+pub fn copy_mode(model: &mut Model) {
+    if model.transcript.copy_mode.is_some() {
+        clear(model);
+        return;
+    }
+    let Some((_, cell, row)) = model.layout.rows.last() else { return };
+    let spot = Spot { cell: *cell, row: *row, column: 0 };
+    model.transcript.selection = Some(Selection { from: spot, to: spot });
+    model.transcript.copy_mode = Some(CopyMode::default());
+    focus::set(model, Pane::Conversation);
+    model.notices.add(model.now, Level::Info, "copy mode: h j k l move, v marks, y copies, Esc leaves");
+}
+
+/// A key in copy mode. `false`: not one of its own.
+pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    if key.ctrl || key.alt {
+        return false;
+    }
+    match key.code {
+        Code::Char('h') | Code::Left => across(model, -1),
+        Code::Char('l') | Code::Right => across(model, 1),
+        Code::Char('w') => across(model, 8),
+        Code::Char('b') => across(model, -8),
+        Code::Char('0') | Code::Home => across(model, i32::MIN),
+        Code::Char('$') | Code::End => across(model, i32::MAX),
+        Code::Char('j') | Code::Down => down(model, 1),
+        Code::Char('k') | Code::Up => down(model, -1),
+        Code::Char('g') => edge(model, true),
+        Code::Char('G') => edge(model, false),
+        Code::Char('v' | ' ') => mark(model),
+        Code::Char('V') => mark_row(model),
+        Code::Char('y') | Code::Enter => {
+            copy(model, out);
+            model.transcript.copy_mode = None;
+        }
+        Code::Char('q') | Code::Esc => clear(model),
+        _ => return false,
+    }
+    true
+}
+
+fn width(model: &Model) -> u16 {
+    let area = model.layout.panes.iter().find(|(pane, _)| *pane == Pane::Conversation);
+    area.map_or(model.size.0, |(_, area)| area.width)
+}
+
+fn move_to(model: &mut Model, to: Spot) {
+    let marking = model.transcript.copy_mode.is_some_and(|mode| mode.marking);
+    if let Some(selection) = &mut model.transcript.selection {
+        selection.to = to;
+        if !marking {
+            selection.from = to;
+        }
+    }
+}
+
+fn across(model: &mut Model, by: i32) {
+    let last = i32::from(width(model).saturating_sub(1));
+    let Some(Selection { to, .. }) = model.transcript.selection else { return };
+    let column = i32::from(to.column).saturating_add(by).clamp(0, last) as u16;
+    move_to(model, Spot { column, ..to });
+}
+
+fn down(model: &mut Model, by: i32) {
+    let Some(Selection { to, .. }) = model.transcript.selection else { return };
+    let rows = &model.layout.rows;
+    let at = rows.iter().position(|(_, cell, row)| (*cell, *row) == (to.cell, to.row));
+    let next = at.and_then(|at| at.checked_add_signed(by as isize)).and_then(|at| rows.get(at)).copied();
+    match next {
+        Some((_, cell, row)) => move_to(model, Spot { cell, row, column: to.column }),
+        None => {
+            model.transcript.scroll += by;
+            if let Some(mode) = &mut model.transcript.copy_mode {
+                mode.beyond = by.signum() as i8;
+            }
+        }
+    }
+}
+
+fn edge(model: &mut Model, first: bool) {
+    let rows = &model.layout.rows;
+    let row = if first { rows.first() } else { rows.last() };
+    if let Some((_, cell, row)) = row.copied() {
+        move_to(model, Spot { cell, row, column: 0 });
+    }
+}
+
+fn mark(model: &mut Model) {
+    if let (Some(mode), Some(selection)) = (&mut model.transcript.copy_mode, &mut model.transcript.selection) {
+        mode.marking = !mode.marking;
+        selection.from = selection.to;
+    }
+}
+
+fn mark_row(model: &mut Model) {
+    let last = width(model).saturating_sub(1);
+    if let (Some(mode), Some(selection)) = (&mut model.transcript.copy_mode, &mut model.transcript.selection) {
+        mode.marking = true;
+        selection.from = Spot { column: 0, ..selection.to };
+        selection.to.column = last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::model::layout::Layout;
+    use crate::app::msg::Msg;
+    use crate::app::testing::{ready, script, user};
+    use crate::app::update;
+
+    fn shown() -> Model {
+        let mut model = ready();
+        crate::app::items::opened(&mut model, vec![user(1, "one"), user(2, "two"), user(3, "three")]);
+        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        model.layout.rows = vec![(1, ids[1], 0), (2, ids[2], 0)];
+        model
+    }
+
+    #[test]
+    fn the_selected_entry_is_copied_as_it_was_written() {
+        let mut model = shown();
+        step(&mut model, -1);
+        let mut out = Vec::new();
+        copy(&mut model, &mut out);
+        assert_eq!(out, [Effect::Copy("three".into())]);
+        step(&mut model, -1);
+        step(&mut model, -1);
+        let first = model.transcript.cells[0].id;
+        assert_eq!(model.transcript.position, Position::Anchor { cell: first, row: 0 }, "scrolled into view");
+    }
+
+    #[test]
+    fn copy_mode_marks_rows_and_copies_the_text_of_the_frame() {
+        let mut model = shown();
+        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        script(&mut model, "<A-v>kvjll");
+        let spot = |cell, column| Spot { cell, row: 0, column };
+        assert_eq!(model.transcript.selection, Some(Selection { from: spot(ids[1], 0), to: spot(ids[2], 2) }));
+        assert_eq!(script(&mut model, "y").iter().filter(|e| matches!(e, Effect::Copy(_))).count(), 0);
+        let layout = Layout { selected_text: Some("two\nthr".into()), ..Layout::default() };
+        let effects = update(&mut model, 0, Msg::Drawn(Box::new(layout)));
+        assert!(effects.contains(&Effect::Copy("two\nthr".into())));
+        assert_eq!(model.transcript.copy_mode, None);
+    }
+
+    #[test]
+    fn the_caret_scrolls_beyond_the_screen() {
+        let mut model = shown();
+        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        script(&mut model, "<A-v>kk");
+        assert_eq!(model.transcript.scroll, -1);
+        let rows = vec![(1, ids[0], 0), (2, ids[1], 0)];
+        update(&mut model, 0, Msg::Drawn(Box::new(Layout { rows, ..Layout::default() })));
+        assert_eq!(model.transcript.selection.expect("a caret").to.cell, ids[0]);
+    }
+
+    #[test]
+    fn expanding_bumps_the_revision() {
+        let mut model = shown();
+        let before = model.transcript.cells[0].revision;
+        let id = model.transcript.cells[0].id;
+        toggle(&mut model, id);
+        let cell = &model.transcript.cells[0];
+        assert!(cell.expanded && cell.revision > before);
+    }
+}

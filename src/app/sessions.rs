@@ -1,0 +1,392 @@
+//! Sessions: opening, switching, browsing, naming, leaving.
+
+use super::edit::{self, Edited};
+use super::effect::{Effect, LoadRequest};
+use super::modals::{self, Move};
+use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
+use super::model::{Model, TurnStatus};
+use super::{composer, drafts, first_run, items, models, turn};
+use crate::agent::event::{AgentCommand, Level, SessionInfo};
+use crate::config::keymap::{Code, Context, Key};
+use crate::exec::ProcessState;
+use crate::llm::message::{Body, Item, SessionId};
+use crate::store::{SessionRow, StoreJob};
+use crate::text::{Ground, Line, Role, Span};
+
+/// Rows of a list.
+const LIMIT: usize = 200;
+/// Milliseconds after the last key of a query until it is asked.
+const DEBOUNCE: i64 = 120;
+
+/// The working folder.
+pub fn cwd(model: &Model) -> &str {
+    model.session.as_ref().map_or(&model.cwd, |session| &session.cwd)
+}
+
+/// What to call this session.
+pub fn name(model: &Model) -> String {
+    let title = model.session.as_ref().and_then(|session| session.title.clone());
+    title.filter(|title| !title.is_empty()).unwrap_or_else(|| {
+        let folder = cwd(model).trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if folder.is_empty() { "Hermes".into() } else { folder.to_owned() }
+    })
+}
+
+/// Sets the window title when it changed: what asks comes first, then what runs.
+pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
+    let mark = if !model.approvals.entries.is_empty() {
+        "? "
+    } else if turn::is_running(model) {
+        "… "
+    } else {
+        ""
+    };
+    let title = format!("{mark}{} — Hermes", name(model));
+    if title != model.window_title {
+        model.window_title.clone_from(&title);
+        out.push(Effect::Title(title));
+    }
+}
+
+/// A session is open.
+pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, page: Vec<Item>) {
+    let switched = model.session.as_ref().is_some_and(|before| before.id != session.id);
+    if switched {
+        leave_session(model, out);
+    }
+    let first = model.session.is_none();
+    // text typed before the session opened belongs to it from now on
+    let typed = first && !composer::is_empty(&model.composer);
+    if typed && model.composer.save_at.is_none() {
+        drafts::touch(model);
+    }
+    model.approvals = Default::default();
+    model.modals.retain(|modal| !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_)));
+    model.sidebar.plan.clear();
+    model.sidebar.files.clear();
+    model.meter = Default::default();
+    model.turn = TurnStatus::Idle;
+    model.session = Some(session.clone());
+    items::opened(model, page);
+    changed(model, out, session);
+    if !typed && (switched || drafts::key(model).is_some()) {
+        out.push(drafts::load(model));
+    }
+    out.push(Effect::Load(LoadRequest::Knowledge));
+    out.push(Effect::Load(LoadRequest::Git));
+    turn::next_queued(model, out);
+}
+
+/// What belongs to the session that is left is put away: its draft is stored, its queue goes on the ring.
+fn leave_session(model: &mut Model, out: &mut Vec<Effect>) {
+    drafts::save(model, out);
+    for prompt in std::mem::take(&mut model.queue) {
+        drafts::push(model, super::paste::harmless(&prompt).into_owned());
+    }
+    turn::give_back(model, out);
+    composer::clear(model);
+    model.composer.save_at = None;
+}
+
+/// Facts of the session changed.
+pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
+    let has_model = !session.model.is_empty();
+    models::remember(model, &session.model);
+    model.session = Some(session);
+    if has_model {
+        model.first_run = None;
+    } else if model.first_run.is_none() {
+        first_run::open(model, out);
+    }
+    window_title(model, out);
+}
+
+/// A new session; while a turn runs it is asked first.
+pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
+    if !turn::is_running(model) {
+        return begin(model, out);
+    }
+    model.modals.push(Modal::Confirm(Confirm {
+        title: "New session".into(),
+        text: "A turn runs. It is stopped, and can be resumed with its session.".into(),
+        yes: "Stop it and begin a new session".into(),
+        then: ConfirmThen::NewSession,
+        selected_yes: false,
+    }));
+}
+
+/// Begins a new session.
+pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
+    drafts::save(model, out);
+    turn::stop(model, out);
+    out.push(Effect::Agent(AgentCommand::New));
+}
+
+fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
+    if model.session.as_ref().is_some_and(|session| session.id.0 == id) {
+        model.notices.add(model.now, Level::Info, "this session is open");
+        return;
+    }
+    drafts::save(model, out);
+    turn::stop(model, out);
+    out.push(Effect::Agent(AgentCommand::Resume(id.into())));
+}
+
+/// The browser, with a query.
+pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
+    let browser = SessionBrowser { query: query.to_owned(), loading: true, ..SessionBrowser::default() };
+    model.modals.push(Modal::Sessions(Box::new(browser)));
+    ask(model, out);
+}
+
+fn browser(model: &mut Model) -> Option<&mut SessionBrowser> {
+    match model.modals.last_mut() {
+        Some(Modal::Sessions(browser)) => Some(browser),
+        _ => None,
+    }
+}
+
+fn ask(model: &mut Model, out: &mut Vec<Effect>) {
+    let folder = cwd(model).to_owned();
+    if let Some(browser) = browser(model) {
+        browser.ask_at = None;
+        browser.loading = true;
+        let here = browser.here.then_some(folder);
+        out.push(Effect::Store(StoreJob::ListSessions { query: browser.query.clone(), here, limit: LIMIT }));
+    }
+}
+
+/// A wake-up: a query that was typed is asked.
+pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
+    let now = model.now;
+    if browser(model).and_then(|browser| browser.ask_at).is_some_and(|at| at <= now) {
+        ask(model, out);
+    }
+}
+
+/// A list came.
+pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>) {
+    if std::mem::take(&mut model.next_session) {
+        return switch(model, out, &rows);
+    }
+    let Some(browser) = browser(model) else { return };
+    if browser.query != query {
+        return;
+    }
+    let selected = browser.rows.get(browser.selected).map(|row| row.id.clone());
+    let at = rows.iter().position(|row| Some(&row.id) == selected.as_ref());
+    browser.rows = rows;
+    browser.loading = false;
+    browser.selected = at.unwrap_or_default();
+    preview(model, out);
+}
+
+fn preview(model: &mut Model, out: &mut Vec<Effect>) {
+    if let Some(browser) = browser(model) {
+        browser.preview.clear();
+        if let Some(row) = browser.rows.get(browser.selected) {
+            out.push(Effect::Store(StoreJob::Preview(row.id.as_str().into())));
+        }
+    }
+}
+
+/// The end of a session came, for the preview.
+pub fn previewed(model: &mut Model, session: &SessionId, items: &[Item]) {
+    let Some(browser) = browser(model) else { return };
+    if browser.rows.get(browser.selected).is_some_and(|row| row.id == session.0) {
+        browser.preview = items.iter().flat_map(preview_lines).collect();
+    }
+}
+
+fn preview_lines(item: &Item) -> Vec<Line> {
+    let (mark, text, role, ground) = match &item.body {
+        Body::User { text, .. } => ("❯ ", text, Role::Strong, Ground::Raised),
+        Body::Assistant(answer) => ("", &answer.text, Role::Text, Ground::Base),
+        Body::Tool(result) => ("· ", &result.view.target, Role::Dim, Ground::Base),
+        Body::Note { text, .. } => ("", text, Role::Dim, Ground::Base),
+    };
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let clean = super::paste::harmless(text);
+    let line = |(at, text): (usize, &str)| {
+        let mark = if at == 0 { mark } else { "" };
+        let text = format!("{mark}{}", text.replace('\t', "    "));
+        Line { spans: vec![Span::new(text, role)], ground }
+    };
+    clean.lines().take(40).enumerate().map(line).collect()
+}
+
+/// A key for the browser.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    if let Some(movement) = modals::movement(model, Context::Picker, key) {
+        return step(model, out, movement);
+    }
+    let now = model.now;
+    let Some(browser) = browser(model) else { return };
+    match key.code {
+        Code::Esc => {
+            model.modals.pop();
+        }
+        Code::Enter => accept(model, out),
+        Code::Tab => {
+            browser.here = !browser.here;
+            ask(model, out);
+        }
+        Code::Delete => ask_delete(model),
+        _ => {
+            if edit::query(&mut browser.query, key) == Edited::Changed {
+                browser.ask_at = Some(now + DEBOUNCE);
+            }
+        }
+    }
+}
+
+/// Pasted text joins the query.
+pub fn paste(model: &mut Model, text: &str) {
+    let now = model.now;
+    if let Some(browser) = browser(model) {
+        let mut cursor = browser.query.chars().count();
+        edit::insert(&mut browser.query, &mut cursor, text.trim_end());
+        browser.ask_at = Some(now + DEBOUNCE);
+    }
+}
+
+/// Moves the selection.
+pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
+    let Some(browser) = browser(model) else { return };
+    let to = modals::moved(browser.selected, browser.rows.len(), movement);
+    if to != browser.selected {
+        browser.selected = to;
+        preview(model, out);
+    }
+}
+
+/// A click selects a row, on the selected one it resumes it.
+pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
+    let Some(browser) = browser(model) else { return };
+    if browser.selected == row {
+        accept(model, out);
+    } else if row < browser.rows.len() {
+        browser.selected = row;
+        preview(model, out);
+    }
+}
+
+fn accept(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(browser) = browser(model) else { return };
+    let Some(id) = browser.rows.get(browser.selected).map(|row| row.id.clone()) else { return };
+    model.modals.pop();
+    resume(model, out, &id);
+}
+
+fn ask_delete(model: &mut Model) {
+    let Some(browser) = browser(model) else { return };
+    let Some(row) = browser.rows.get(browser.selected) else { return };
+    let (id, title) = (row.id.clone(), row.title.clone().unwrap_or_else(|| row.preview.clone()));
+    if model.session.as_ref().is_some_and(|session| session.id.0 == id) {
+        model.notices.add(model.now, Level::Info, "the open session cannot be deleted: switch to another first");
+        return;
+    }
+    model.modals.push(Modal::Confirm(Confirm {
+        title: "Delete a session".into(),
+        text: title,
+        yes: "Delete it for good".into(),
+        then: ConfirmThen::DeleteSession(id.as_str().into()),
+        selected_yes: false,
+    }));
+}
+
+/// Deletes a session; the browser under the question loses its row.
+pub fn delete(model: &mut Model, out: &mut Vec<Effect>, id: SessionId) {
+    if let Some(browser) = browser(model) {
+        browser.rows.retain(|row| row.id != id.0);
+        browser.selected = browser.selected.min(browser.rows.len().saturating_sub(1));
+    }
+    out.push(Effect::Store(StoreJob::DeleteSession(id)));
+    preview(model, out);
+}
+
+/// The session of this folder that comes after this one.
+pub fn next(model: &mut Model, out: &mut Vec<Effect>) {
+    model.next_session = true;
+    let here = Some(cwd(model).to_owned());
+    out.push(Effect::Store(StoreJob::ListSessions { query: String::new(), here, limit: LIMIT }));
+}
+
+fn switch(model: &mut Model, out: &mut Vec<Effect>, rows: &[SessionRow]) {
+    let at = model.session.as_ref().and_then(|session| rows.iter().position(|row| row.id == session.id.0));
+    let next = match at {
+        Some(at) => rows.get((at + 1) % rows.len()).filter(|row| row.id != rows[at].id),
+        None => rows.first(),
+    };
+    match next.map(|row| row.id.clone()) {
+        Some(id) => resume(model, out, &id),
+        None => model.notices.add(model.now, Level::Info, "no other session in this folder"),
+    }
+}
+
+/// `/title`: sets it, or asks for it.
+pub fn title(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    if !text.is_empty() {
+        out.push(Effect::Agent(AgentCommand::SetTitle(text.to_owned())));
+        return;
+    }
+    let text = model.session.as_ref().and_then(|session| session.title.clone()).unwrap_or_default();
+    model.modals.push(Modal::Input(InputModal {
+        title: "Title of the session".into(),
+        hint: "Enter sets it".into(),
+        cursor: text.chars().count(),
+        text,
+        masked: false,
+        then: InputThen::Title,
+        message: String::new(),
+        busy: false,
+    }));
+}
+
+/// Quits; what still runs is said first.
+pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
+    let runs = |row: &&crate::exec::ProcessInfo| !matches!(row.state, ProcessState::Exited(_));
+    let mut running: Vec<String> = model
+        .processes
+        .rows
+        .iter()
+        .filter(runs)
+        .map(|row| row.command.lines().next().unwrap_or_default().to_owned())
+        .collect();
+    if turn::is_running(model) {
+        running.insert(0, "the turn of this session".into());
+    }
+    if running.is_empty() {
+        return leave(model, out);
+    }
+    model.modals.push(Modal::Confirm(Confirm {
+        title: "Quit".into(),
+        text: format!("Still running, and ended on leaving:\n{}", running.join("\n")),
+        yes: "End them and quit".into(),
+        then: ConfirmThen::Quit,
+        selected_yes: false,
+    }));
+}
+
+/// Leaves; the draft, the queue and what is shown are stored first.
+pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
+    if !model.queue.is_empty() {
+        // queued prompts have no place of their own in the store: they go on in the draft
+        let mut prompts = std::mem::take(&mut model.queue);
+        let draft = composer::whole(&model.composer);
+        if !draft.is_empty() {
+            prompts.push(draft);
+        }
+        composer::set_text(model, &prompts.join("\n\n"));
+    }
+    drafts::save(model, out);
+    turn::stop(model, out);
+    out.push(Effect::Agent(AgentCommand::Close));
+    out.push(Effect::Quit(0));
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

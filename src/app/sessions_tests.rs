@@ -1,0 +1,125 @@
+//! Browsing, switching and leaving.
+
+use super::*;
+use crate::app::msg::Msg;
+use crate::app::testing::{opened, ready, script, script_at, user};
+use crate::app::update;
+use crate::store::StoreReply;
+
+fn row(id: &str) -> SessionRow {
+    SessionRow { id: id.into(), preview: format!("prompt of {id}"), ..SessionRow::default() }
+}
+
+fn rows(model: &mut Model, query: &str, ids: &[&str]) -> Vec<Effect> {
+    let rows = ids.iter().map(|id| row(id)).collect();
+    let now = model.now;
+    update(model, now, Msg::Store(StoreReply::Sessions { query: query.into(), rows }))
+}
+
+fn list(query: &str, here: Option<&str>) -> Effect {
+    let here = here.map(str::to_owned);
+    Effect::Store(StoreJob::ListSessions { query: query.into(), here, limit: LIMIT })
+}
+
+fn preview_of(id: &str) -> Effect {
+    Effect::Store(StoreJob::Preview(id.into()))
+}
+
+#[test]
+fn the_browser_asks_after_a_pause_and_previews_on_move() {
+    let mut model = ready();
+    assert_eq!(script_at(&mut model, 1000, "<C-r>"), [list("", None)]);
+    assert_eq!(rows(&mut model, "", &["a", "b"]), [preview_of("a")]);
+    assert_eq!(script_at(&mut model, 1001, "<down>"), [preview_of("b")]);
+    assert_eq!(script_at(&mut model, 1010, "re"), [Effect::WakeAt(1010 + DEBOUNCE)]);
+    assert_eq!(update(&mut model, 1010 + DEBOUNCE, Msg::Woke), [list("re", None)]);
+    assert_eq!(rows(&mut model, "r", &["z"]), [], "an answer to an older query is dropped");
+    assert_eq!(rows(&mut model, "re", &["b", "c"]), [preview_of("b")], "the selection stays on its session");
+    assert_eq!(script(&mut model, "<tab>"), [list("re", Some("/src/app"))]);
+    let effects = script(&mut model, "<ret>");
+    assert_eq!(effects, [Effect::Agent(AgentCommand::Resume("b".into()))]);
+    assert!(model.modals.is_empty());
+}
+
+#[test]
+fn the_preview_shows_the_session_that_is_selected() {
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["a", "b"]);
+    let preview = |id: &str| {
+        Msg::Store(StoreReply::Preview {
+            session: id.into(),
+            items: vec![user(1, "hello\x1b[31m"), user(2, "two\nlines")],
+        })
+    };
+    update(&mut model, 0, preview("b"));
+    let lines = |model: &mut Model| browser(model).map(|browser| browser.preview.len());
+    assert_eq!(lines(&mut model), Some(0));
+    update(&mut model, 0, preview("a"));
+    assert_eq!(lines(&mut model), Some(3));
+    let first = browser(&mut model).map(|browser| browser.preview[0].spans[0].text.clone());
+    assert_eq!(first.as_deref(), Some("❯ hello␛[31m"));
+}
+
+#[test]
+fn deleting_takes_a_yes_and_spares_the_open_session() {
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["s", "old"]);
+    script(&mut model, "<del>");
+    assert_eq!(model.modals.len(), 1, "the open one cannot be deleted");
+    let effects = script(&mut model, "<down><del>y<ret>");
+    assert!(effects.contains(&Effect::Store(StoreJob::DeleteSession("old".into()))), "{effects:?}");
+    assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(1));
+}
+
+#[test]
+fn the_next_session_of_the_folder() {
+    let mut model = ready();
+    assert_eq!(script(&mut model, "<C-pgdn>"), [list("", Some("/src/app"))]);
+    let effects = rows(&mut model, "", &["x", "s", "y"]);
+    assert_eq!(effects, [Effect::Agent(AgentCommand::Resume("y".into()))]);
+}
+
+#[test]
+fn quitting_says_what_runs() {
+    let mut model = ready();
+    let effects = script(&mut model, "<C-d>");
+    assert_eq!(effects, [Effect::Agent(AgentCommand::Close), Effect::Quit(0)]);
+    let mut model = ready();
+    script(&mut model, "go<ret>");
+    assert!(!script(&mut model, "<C-d>").contains(&Effect::Quit(0)));
+    assert!(matches!(model.modals.last(), Some(Modal::Confirm(confirm)) if confirm.text.contains("turn")));
+    assert!(script(&mut model, "y<ret>").contains(&Effect::Quit(0)));
+}
+
+#[test]
+fn leaving_stores_draft_and_queue() {
+    let mut model = ready();
+    script(&mut model, "go<ret>queued<ret>draft");
+    let effects = update(&mut model, 0, Msg::Terminated);
+    let saved = effects.iter().find_map(|effect| match effect {
+        Effect::Store(StoreJob::SaveDraft { text, .. }) => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(saved, Some("queued\n\ndraft"));
+    assert_eq!(effects.last(), Some(&Effect::Quit(0)));
+}
+
+#[test]
+fn a_switch_puts_the_queue_on_the_ring_and_closes_questions() {
+    let mut model = ready();
+    script(&mut model, "go<ret>queued<ret>");
+    opened(&mut model, "other", &[]);
+    assert!(model.queue.is_empty());
+    assert!(model.composer.drafts.contains(&"queued".to_owned()));
+    assert!(!turn::is_running(&model));
+}
+
+#[test]
+fn the_title_is_set_or_asked_for() {
+    let mut model = ready();
+    let set = |title: &str| Effect::Agent(AgentCommand::SetTitle(title.into()));
+    assert!(script(&mut model, "/title a name<ret>").contains(&set("a name")));
+    assert_eq!(script(&mut model, "/title <ret>other<ret>").last(), Some(&set("other")));
+}

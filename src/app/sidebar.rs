@@ -1,0 +1,87 @@
+//! The sidebar, and texts that answer a command.
+
+use super::model::{Model, Pane};
+use super::{focus, run};
+use crate::agent::event::{Level, TodoStatus};
+use crate::llm::message::FileDiff;
+use crate::text::{Line, Role, Span};
+
+/// Columns from which the sidebar is shown without being asked for.
+pub const WIDE: u16 = 120;
+
+/// Shows or hides the sidebar.
+pub fn toggle(model: &mut Model) {
+    let shown = model.sidebar.shown.unwrap_or(model.size.0 >= WIDE);
+    model.sidebar.shown = Some(!shown);
+    if shown && model.focus == Pane::Sidebar {
+        focus::set(model, Pane::Composer);
+    }
+}
+
+/// A tool changed files.
+pub fn changed_files(model: &mut Model, diffs: &[FileDiff]) {
+    for diff in diffs {
+        match model.sidebar.files.iter_mut().find(|(path, _, _)| *path == diff.path) {
+            Some((_, added, removed)) => {
+                *added += diff.added;
+                *removed += diff.removed;
+            }
+            None => model.sidebar.files.push((diff.path.clone(), diff.added, diff.removed)),
+        }
+    }
+}
+
+/// `/plan`.
+pub fn plan(model: &mut Model) {
+    if model.sidebar.plan.is_empty() {
+        model.notices.add(model.now, Level::Info, "there is no plan yet");
+        return;
+    }
+    let lines = model.sidebar.plan.iter().map(|entry| {
+        let (mark, role) = match entry.status {
+            TodoStatus::Completed => ("✓ ", Role::Good),
+            TodoStatus::InProgress => ("▸ ", Role::Accent),
+            TodoStatus::Pending => ("○ ", Role::Dim),
+            TodoStatus::Cancelled => ("× ", Role::Dim),
+        };
+        Line { spans: vec![Span::new(mark, role), Span::new(&*entry.content, Role::Text)], ..Line::default() }
+    });
+    let lines = lines.collect();
+    run::text(model, "Plan", lines);
+}
+
+/// Text that answers a command: one line is a notice, more are a modal.
+pub fn report(model: &mut Model, title: &str, text: &str) {
+    let clean = super::paste::harmless(text.trim_end());
+    if clean.lines().count() <= 1 {
+        model.notices.add(model.now, Level::Info, clean.into_owned());
+        return;
+    }
+    let line = |text: &str| Line { spans: vec![Span::new(text.replace('\t', "    "), Role::Text)], ..Line::default() };
+    let lines = clean.lines().map(line).collect();
+    run::text(model, title, lines);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::{ready, script};
+
+    #[test]
+    fn the_key_turns_what_the_width_chose() {
+        for (width, shown) in [(140, false), (100, true)] {
+            let mut model = ready();
+            model.size.0 = width;
+            script(&mut model, "<f7>");
+            assert_eq!(model.sidebar.shown, Some(shown), "{width}");
+        }
+    }
+
+    #[test]
+    fn changes_of_a_file_add_up() {
+        let mut model = ready();
+        let diff = |path: &str, added, removed| FileDiff { path: path.into(), added, removed, ..FileDiff::default() };
+        changed_files(&mut model, &[diff("a", 1, 2), diff("b", 1, 0), diff("a", 3, 0)]);
+        assert_eq!(model.sidebar.files, [("a".into(), 4, 2), ("b".into(), 1, 0)]);
+    }
+}

@@ -1,0 +1,223 @@
+//! What the tests of this room share: a keymap, models in usual states, and scripts of keys.
+
+use super::effect::Effect;
+use super::model::Model;
+use super::msg::Msg;
+use super::update;
+use crate::agent::event::{AgentEvent, SessionInfo};
+use crate::config::Config;
+use crate::config::keymap::{Binding, Code, Context, Key, Keymap};
+use crate::config::skin::{Look, Skin};
+use crate::config::theme::Theme;
+use crate::llm::Effort;
+use crate::llm::message::{Body, Item, ItemId, Origin};
+use crate::policy::Mode;
+use std::sync::Arc;
+
+/// Keys of a script: characters, and `<ret>`, `<C-x>`, `<A-left>` and the like.
+pub fn keys(script: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut rest = script;
+    while let Some(first) = rest.chars().next() {
+        if first == '<'
+            && let Some(end) = rest.find('>').filter(|end| *end > 1)
+        {
+            keys.push(named(&rest[1..end]));
+            rest = &rest[end + 1..];
+        } else {
+            keys.push(Key { code: Code::Char(first), ctrl: false, alt: false, shift: false });
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    keys
+}
+
+fn named(name: &str) -> Key {
+    let (mut ctrl, mut alt, mut shift) = (false, false, false);
+    let mut name = name;
+    loop {
+        match name.get(..2) {
+            Some("C-") => ctrl = true,
+            Some("A-") => alt = true,
+            Some("S-") => shift = true,
+            _ => break,
+        }
+        name = &name[2..];
+    }
+    let code = match name {
+        "ret" => Code::Enter,
+        "esc" => Code::Esc,
+        "tab" if shift => {
+            shift = false;
+            Code::BackTab
+        }
+        "tab" => Code::Tab,
+        "space" => Code::Char(' '),
+        "backspace" => Code::Backspace,
+        "del" => Code::Delete,
+        "up" => Code::Up,
+        "down" => Code::Down,
+        "left" => Code::Left,
+        "right" => Code::Right,
+        "home" => Code::Home,
+        "end" => Code::End,
+        "pgup" => Code::PageUp,
+        "pgdn" => Code::PageDown,
+        _ => match name.strip_prefix('f').and_then(|n| n.parse().ok()) {
+            Some(n) => Code::F(n),
+            None => Code::Char(name.chars().next().expect("a key")),
+        },
+    };
+    Key { code, ctrl, alt, shift }
+}
+
+/// A message of one key.
+pub fn key(script: &str) -> Msg {
+    Msg::Key(keys(script)[0])
+}
+
+/// Presses the keys of a script, all at the model's time; returns all effects.
+pub fn script(model: &mut Model, script: &str) -> Vec<Effect> {
+    let now = model.now;
+    keys(script).into_iter().flat_map(|key| update(model, now, Msg::Key(key))).collect()
+}
+
+/// Presses the keys of a script at a time.
+pub fn script_at(model: &mut Model, now: i64, script: &str) -> Vec<Effect> {
+    keys(script).into_iter().flat_map(|key| update(model, now, Msg::Key(key))).collect()
+}
+
+/// The main bindings.
+pub fn keymap() -> Keymap {
+    use Context::{Composer, Conversation, Global, Queue, Sidebar, Terminal};
+    let bindings = [
+        (Composer, "<ret>", "send"),
+        (Composer, "<A-ret>", "newline"),
+        (Composer, "<C-j>", "newline"),
+        (Composer, "<S-ret>", "newline"),
+        (Composer, "<up>", "history-previous"),
+        (Composer, "<down>", "history-next"),
+        (Composer, "?", "help"),
+        (Composer, "<C-d>", "quit"),
+        (Composer, "<C-v>", "paste-image"),
+        (Global, "<tab>", "focus-next"),
+        (Global, "<esc>", "stop-turn"),
+        (Global, "<C-c>", "interrupt"),
+        (Global, "<C-p>", "command-palette"),
+        (Global, "<C-r>", "session-browser"),
+        (Global, "<C-pgdn>", "session-next"),
+        (Global, "<C-x>n", "session-new"),
+        (Global, "<C-o>", "model-picker"),
+        (Global, "<A-m>", "model-cycle"),
+        (Global, "<f8>", "skin-picker"),
+        (Global, "<A-s>", "skin-next"),
+        (Global, "<A-,>", "effort-down"),
+        (Global, "<A-.>", "effort-up"),
+        (Global, "<S-tab>", "approval-mode"),
+        (Global, "<C-t>", "toggle-terminal"),
+        (Global, "<A-]>", "next-terminal"),
+        (Global, "<f9>", "take-over"),
+        (Global, "<C-]>", "take-over"),
+        (Global, "<C-x>b", "background-command"),
+        (Global, "<C-x>k", "kill-process"),
+        (Global, "<f7>", "toggle-sidebar"),
+        (Global, "<A-left>", "focus-left"),
+        (Global, "<A-right>", "focus-right"),
+        (Global, "<A-up>", "focus-up"),
+        (Global, "<A-down>", "focus-down"),
+        (Global, "<pgup>", "page-up"),
+        (Global, "<pgdn>", "page-down"),
+        (Global, "<C-end>", "to-end"),
+        (Global, "<C-home>", "to-start"),
+        (Global, "<C-x>q", "queue-strip"),
+        (Global, "<C-x>r", "history-search"),
+        (Global, "<C-x>d", "draft-previous"),
+        (Global, "<f4>", "inbox"),
+        (Global, "<C-f>", "find"),
+        (Global, "<A-v>", "copy-mode"),
+        (Global, "<f6>", "release-mouse"),
+        (Global, "<C-g>", "external-editor"),
+        (Global, "<f1>", "help"),
+        (Global, "<C-z>", "suspend"),
+        (Global, "<C-l>", "redraw"),
+        (Conversation, "<up>", "select-previous"),
+        (Conversation, "<down>", "select-next"),
+        (Conversation, "<ret>", "expand"),
+        (Conversation, "o", "expand"),
+        (Conversation, "O", "expand-all"),
+        (Conversation, "y", "copy-selection"),
+        (Terminal, "<ret>", "take-over"),
+        (Terminal, "<up>", "scroll-up"),
+        (Terminal, "<down>", "scroll-down"),
+        (Sidebar, "<up>", "scroll-up"),
+        (Sidebar, "<down>", "scroll-down"),
+        (Queue, "<up>", "select-previous"),
+        (Queue, "<down>", "select-next"),
+        (Queue, "e", "queue-edit"),
+        (Queue, "s", "queue-steer"),
+        (Queue, "x", "queue-drop"),
+    ];
+    let binding = |(context, script, action): (Context, &str, &str)| Binding {
+        context,
+        keys: keys(script),
+        action: action.to_owned(),
+    };
+    Keymap { bindings: bindings.into_iter().map(binding).collect() }
+}
+
+/// A look without colours.
+pub fn look() -> Look {
+    let theme = Theme { name: "default".into(), dark: true };
+    Look { skin: Skin { name: "default".into(), ..Skin::default() }, theme, revision: 1 }
+}
+
+/// A model before its session is open.
+pub fn model() -> Model {
+    let look = Arc::new(look());
+    Model::new(Arc::new(Config::default()), look, Arc::new(keymap()), (120, 40), "/src/app".into(), 0)
+}
+
+fn session(id: &str, model: &str) -> SessionInfo {
+    SessionInfo {
+        id: id.into(),
+        title: None,
+        model: model.into(),
+        effort: Effort::Medium,
+        mode: Mode::Manual,
+        cwd: "/src/app".into(),
+        window: None,
+    }
+}
+
+/// A model with a new session, ready for a prompt.
+pub fn ready() -> Model {
+    let mut model = model();
+    opened(&mut model, "s", &[]);
+    model
+}
+
+/// A model with a session that has no model.
+pub fn empty_session() -> Model {
+    let mut model = model();
+    let event = AgentEvent::SessionOpened { session: session("s", ""), items: vec![] };
+    update(&mut model, 0, Msg::Agent(event));
+    model
+}
+
+/// Opens a session with these prompts.
+pub fn opened(model: &mut Model, id: &str, prompts: &[&str]) -> Vec<Effect> {
+    let items = prompts.iter().enumerate().map(|(at, text)| user(at as i64 + 1, text)).collect();
+    let now = model.now;
+    update(model, now, Msg::Agent(AgentEvent::SessionOpened { session: session(id, "acme:large"), items }))
+}
+
+/// A prompt as the store keeps it.
+pub fn user(id: i64, text: &str) -> Item {
+    let body = Body::User { text: text.into(), images: vec![], context: String::new(), origin: Origin::Person };
+    item(id, body)
+}
+
+/// An item of turn 1.
+pub fn item(id: i64, body: Body) -> Item {
+    Item { id: ItemId(id), at: 0, turn: 1, body }
+}

@@ -1,0 +1,303 @@
+//! The turn as the screen knows it: sending, queueing, steering, stopping, and what follows its end.
+
+use super::effect::{Effect, LoadRequest};
+use super::model::transcript::{CellKind, Position};
+use super::model::{Model, Pane, Running, Sent, TurnStatus};
+use super::{composer, drafts, first_run, focus, history, paste, select, sessions, slash};
+use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
+use crate::llm::message::NoteKind;
+use crate::store::StoreJob;
+
+/// Milliseconds from which the end of a turn is worth a notification.
+const LONG: u64 = 10_000;
+/// Milliseconds within which the second Ctrl-C quits.
+const QUIT_AGAIN: i64 = 2000;
+
+/// Whether a turn runs.
+pub fn is_running(model: &Model) -> bool {
+    matches!(model.turn, TurnStatus::Running(_))
+}
+
+/// Enter in the composer: send, queue, steer, run a command, or break the line after a backslash.
+pub fn enter(model: &mut Model, out: &mut Vec<Effect>) {
+    if composer::is_empty(&model.composer) {
+        return enter_on_nothing(model, out);
+    }
+    if composer::take_backslash(model) {
+        model.composer.area.insert_newline();
+        composer::changed(model, out);
+        return;
+    }
+    let text = composer::whole(&model.composer);
+    if slash::is_command(text.trim_start()) {
+        slash::send(model, out, text.trim_start());
+    } else {
+        send(model, out, text);
+    }
+}
+
+fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
+    if let TurnStatus::Running(running) = &model.turn {
+        if running.retry.is_some() {
+            out.push(Effect::Agent(AgentCommand::SkipWait(true)));
+        } else if !model.queue.is_empty() {
+            let text = model.queue.remove(0);
+            out.push(Effect::Agent(AgentCommand::Steer(text)));
+            model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
+        }
+    } else if model.first_run.is_some() {
+        first_run::choose(model, out);
+    } else {
+        next_queued(model, out);
+    }
+}
+
+/// Sends a prompt that the composer holds; queues it while a turn runs or no session is open yet.
+pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    if is_running(model) || model.session.is_none() {
+        if !text.trim().is_empty() {
+            enqueue(model, out, text);
+        }
+        // images go with the next prompt that is sent
+        let images = std::mem::take(&mut model.composer.images);
+        composer::clear(model);
+        model.composer.images = images;
+        drafts::touch(model);
+        drafts::save(model, out);
+        return;
+    }
+    if !has_model(model) {
+        return;
+    }
+    let images = std::mem::take(&mut model.composer.images);
+    composer::clear(model);
+    drafts::touch(model);
+    drafts::save(model, out);
+    submit(model, out, Sent { text, images });
+}
+
+fn has_model(model: &mut Model) -> bool {
+    let has = model.session.as_ref().is_some_and(|session| !session.model.is_empty());
+    if !has {
+        model.notices.add(
+            model.now,
+            Level::Warning,
+            "no model is set up: choose one on the card, the prompt stays here",
+        );
+    }
+    has
+}
+
+fn submit(model: &mut Model, out: &mut Vec<Effect>, sent: Sent) {
+    if history::add(model, &sent.text) {
+        out.push(Effect::Store(StoreJob::AddHistory(sent.text.clone())));
+    }
+    out.push(Effect::Agent(AgentCommand::Submit { text: sent.text.clone(), images: sent.images.clone() }));
+    model.sent = Some(sent);
+    // the turn counts as running at once, so that a second Enter queues
+    model.turn = TurnStatus::Running(begun(0, model.now));
+    model.transcript.position = Position::Latest;
+    model.transcript.scroll = 0;
+    model.transcript.unseen = 0;
+    sessions::window_title(model, out);
+}
+
+fn begun(turn: u32, at: i64) -> Running {
+    Running { turn, step: 0, started_at: at, step_started_at: at, stopping: false, retry: None, calls: Vec::new() }
+}
+
+/// A turn began.
+pub fn started(model: &mut Model, turn: u32, at: i64) {
+    let stopping = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0 && running.stopping);
+    model.turn = TurnStatus::Running(Running { stopping, ..begun(turn, at) });
+}
+
+/// A turn ended.
+pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) {
+    model.turn = TurnStatus::Idle;
+    super::items::close_open(model);
+    give_back(model, out);
+    let word = match &outcome.end {
+        TurnEnd::Completed => "",
+        TurnEnd::Stopped => "stopped · ",
+        TurnEnd::Limit => "out of steps · ",
+        TurnEnd::Provider(error) | TurnEnd::Error(error) => {
+            error_note(model, error);
+            "failed · "
+        }
+    };
+    let unit = if outcome.steps == 1 { "step" } else { "steps" };
+    let text = format!("{word}{} {unit} · {}", outcome.steps, duration(outcome.duration_ms));
+    model.transcript.push(CellKind::TurnEnd { text }, None, true);
+    super::processes::turn_finished(model);
+    out.push(Effect::Load(LoadRequest::Git));
+    if !model.window_focused && (outcome.duration_ms > LONG || model.config.display.bell_on_complete) {
+        out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
+    }
+    match outcome.end {
+        TurnEnd::Completed | TurnEnd::Limit => next_queued(model, out),
+        TurnEnd::Stopped | TurnEnd::Provider(_) | TurnEnd::Error(_) => say_queue_waits(model),
+    }
+    sessions::window_title(model, out);
+}
+
+fn error_note(model: &mut Model, error: &str) {
+    let said = model.transcript.cells.last().is_some_and(|cell| cell.source() == error);
+    if !said {
+        model.transcript.push(CellKind::Note { kind: NoteKind::Error, text: error.to_owned() }, None, true);
+    }
+}
+
+fn say_queue_waits(model: &mut Model) {
+    let text = match model.queue.len() {
+        0 => return,
+        1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
+        n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
+    };
+    model.notices.add(model.now, Level::Info, text);
+}
+
+/// `0.4 s`, `12 s`, `3 m 45 s`.
+fn duration(ms: u64) -> String {
+    match ms {
+        0..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        10_000..60_000 => format!("{} s", ms / 1000),
+        _ => format!("{} m {} s", ms / 60_000, ms % 60_000 / 1000),
+    }
+}
+
+/// A prompt that never became durable comes back.
+pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(sent) = model.sent.take() else { return };
+    model.composer.images.splice(0..0, sent.images);
+    if model.composer.area.is_empty() {
+        composer::set_text(model, &sent.text);
+    } else {
+        drafts::push(model, paste::harmless(&sent.text).into_owned());
+    }
+    drafts::save(model, out);
+}
+
+/// Starts the oldest queued prompt if nothing runs.
+pub fn next_queued(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.queue.is_empty() || is_running(model) || model.session.is_none() || !has_model(model) {
+        return;
+    }
+    let text = model.queue.remove(0);
+    submit(model, out, Sent { text, images: Vec::new() });
+}
+
+fn enqueue(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    if history::add(model, &text) {
+        out.push(Effect::Store(StoreJob::AddHistory(text.clone())));
+    }
+    model.queue.push(text);
+}
+
+/// `/queue TEXT`; without text the strip gets the keys.
+pub fn queue(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    if text.is_empty() {
+        queue_strip(model);
+    } else if is_running(model) || model.session.is_none() {
+        enqueue(model, out, text.to_owned());
+    } else {
+        send(model, out, text.to_owned());
+    }
+}
+
+/// `/steer TEXT`.
+pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    if text.is_empty() {
+        model.notices.add(model.now, Level::Info, "what should the running turn hear? /steer TEXT");
+    } else if is_running(model) {
+        out.push(Effect::Agent(AgentCommand::Steer(text.to_owned())));
+    } else {
+        send(model, out, text.to_owned());
+    }
+}
+
+/// The strip of queued prompts gets the keys.
+pub fn queue_strip(model: &mut Model) {
+    if model.queue.is_empty() {
+        model.notices.add(model.now, Level::Info, "nothing is queued");
+    } else {
+        focus::set(model, Pane::Queue);
+    }
+}
+
+fn take_queued(model: &mut Model) -> Option<String> {
+    let at = model.queue_selected;
+    (at < model.queue.len()).then(|| model.queue.remove(at))
+}
+
+/// The selected queued prompt goes back into the composer; what stood there goes on the drafts ring.
+pub fn queue_edit(model: &mut Model, out: &mut Vec<Effect>) {
+    if let Some(text) = take_queued(model) {
+        focus::set(model, Pane::Composer);
+        history::chosen(model, out, &text);
+    }
+}
+
+/// The selected queued prompt goes to the running turn.
+pub fn queue_steer(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(text) = take_queued(model) else { return };
+    if is_running(model) {
+        out.push(Effect::Agent(AgentCommand::Steer(text)));
+    } else {
+        model.queue.insert(0, text);
+        next_queued(model, out);
+    }
+}
+
+/// The selected queued prompt goes on the drafts ring.
+pub fn queue_drop(model: &mut Model) {
+    if let Some(text) = take_queued(model) {
+        drafts::push(model, paste::harmless(&text).into_owned());
+    }
+}
+
+/// Esc: clears a selection, else ends a retry wait, else leaves the queue strip, else stops the turn, else comes back.
+pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.transcript.selection.is_some() {
+        select::clear(model);
+        return;
+    }
+    let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
+    if model.focus == Pane::Queue {
+        focus::set(model, Pane::Composer);
+    } else if waits {
+        out.push(Effect::Agent(AgentCommand::SkipWait(false)));
+    } else if is_running(model) {
+        stop(model, out);
+    } else {
+        focus::set(model, Pane::Composer);
+    }
+}
+
+/// Asks the turn to stop; the second time without waiting for outcomes.
+pub fn stop(model: &mut Model, out: &mut Vec<Effect>) {
+    if let TurnStatus::Running(running) = &mut model.turn {
+        out.push(Effect::Agent(AgentCommand::Stop { force: running.stopping }));
+        running.stopping = true;
+    }
+}
+
+/// Ctrl-C.
+pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.transcript.selection.is_some() {
+        select::copy(model, out);
+    } else if is_running(model) {
+        stop(model, out);
+    } else if !model.composer.area.is_empty() {
+        drafts::put_aside(model, out);
+    } else if model.quit_armed.is_some_and(|until| until > model.now) {
+        model.quit_armed = None;
+        sessions::quit(model, out);
+    } else {
+        model.quit_armed = Some(model.now + QUIT_AGAIN);
+    }
+}
+
+#[cfg(test)]
+#[path = "turn_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! Sending, queueing, steering, stopping: whole lists of effects.
+
+use super::*;
+use crate::agent::event::AgentEvent;
+use crate::app::msg::Msg;
+use crate::app::testing::{item, key, model, opened, ready, script, script_at, user};
+use crate::app::update;
+use crate::llm::message::{AssistantBody, Body};
+
+fn agent(model: &mut Model, now: i64, event: AgentEvent) -> Vec<Effect> {
+    update(model, now, Msg::Agent(event))
+}
+
+fn outcome(end: TurnEnd) -> AgentEvent {
+    AgentEvent::TurnFinished(TurnOutcome { turn: 1, end, steps: 1, duration_ms: 1500 })
+}
+
+fn draft(text: &str) -> Effect {
+    Effect::Store(StoreJob::SaveDraft { session: None, cwd: "/src/app".into(), text: text.into() })
+}
+
+fn submitted(text: &str) -> Effect {
+    Effect::Agent(AgentCommand::Submit { text: text.into(), images: vec![] })
+}
+
+fn orders(effects: &[Effect]) -> Vec<&AgentCommand> {
+    let orders = effects.iter().filter_map(|effect| match effect {
+        Effect::Agent(command) => Some(command),
+        _ => None,
+    });
+    orders.collect()
+}
+
+/// A turn that runs, its prompt durable.
+fn running() -> Model {
+    let mut model = ready();
+    script(&mut model, "go<ret>");
+    agent(&mut model, 0, AgentEvent::TurnStarted { turn: 1, at: 0 });
+    agent(&mut model, 0, AgentEvent::ItemFinished(user(1, "go")));
+    model
+}
+
+#[test]
+fn enter_sends_stores_and_clears() {
+    let mut model = ready();
+    script(&mut model, "hello");
+    let effects = script(&mut model, "<ret>");
+    let expected = [
+        draft(""),
+        Effect::Store(StoreJob::AddHistory("hello".into())),
+        submitted("hello"),
+        Effect::Title("… app — Hermes".into()),
+        Effect::WakeAt(100),
+    ];
+    assert_eq!(effects, expected);
+    assert!(composer::is_empty(&model.composer));
+}
+
+#[test]
+fn what_enter_does_depends_on_what_runs() {
+    let mut model = running();
+    assert_eq!(orders(&script(&mut model, "second<ret>third<ret>")), [] as [&AgentCommand; 0], "queued");
+    assert_eq!(model.queue, ["second", "third"]);
+    let effects = script(&mut model, "<ret>");
+    assert_eq!(orders(&effects), [&AgentCommand::Steer("second".into())], "an empty Enter steers");
+    let effects = agent(&mut model, 2000, outcome(TurnEnd::Completed));
+    let third = AgentCommand::Submit { text: "third".into(), images: vec![] };
+    assert_eq!(orders(&effects), [&third], "the next one starts by itself");
+    assert!(model.queue.is_empty());
+}
+
+#[test]
+fn the_queue_waits_after_a_stop_and_a_failure() {
+    for end in [TurnEnd::Stopped, TurnEnd::Provider("no credit: add some".into()), TurnEnd::Error("disk full".into())] {
+        let mut model = running();
+        script(&mut model, "next<ret>");
+        let effects = agent(&mut model, 2000, outcome(end));
+        assert!(orders(&effects).is_empty());
+        assert_eq!(model.queue, ["next"]);
+        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("waits")));
+        assert_eq!(orders(&script(&mut model, "<ret>")).len(), 1, "Enter sends it");
+    }
+}
+
+#[test]
+fn escape_stops_and_the_second_one_forces() {
+    let mut model = running();
+    let effects = script(&mut model, "draft<esc>");
+    assert_eq!(orders(&effects), [&AgentCommand::Stop { force: false }]);
+    assert_eq!(orders(&script(&mut model, "<esc>")), [&AgentCommand::Stop { force: true }]);
+    assert_eq!(composer::text(&model.composer), "draft");
+}
+
+#[test]
+fn escape_closes_a_popup_then_a_selection_then_stops() {
+    let mut model = running();
+    script(&mut model, "/he");
+    let spot = crate::app::model::transcript::Spot { cell: model.transcript.cells[0].id, row: 0, column: 0 };
+    model.transcript.selection = Some(crate::app::model::transcript::Selection { from: spot, to: spot });
+    assert!(orders(&script(&mut model, "<esc>")).is_empty());
+    assert!(model.composer.completion.is_none() && model.transcript.selection.is_some());
+    assert!(orders(&script(&mut model, "<esc>")).is_empty());
+    assert!(model.transcript.selection.is_none());
+    assert_eq!(orders(&script(&mut model, "<esc>")).len(), 1);
+}
+
+#[test]
+fn ctrl_c_stops_then_puts_the_draft_aside_then_quits() {
+    let mut model = running();
+    script(&mut model, "draft");
+    assert_eq!(orders(&script(&mut model, "<C-c>")), [&AgentCommand::Stop { force: false }]);
+    agent(&mut model, 0, outcome(TurnEnd::Stopped));
+    script(&mut model, "<C-c>");
+    assert_eq!(model.composer.drafts, ["draft"]);
+    assert!(!script_at(&mut model, 10, "<C-c>").contains(&Effect::Quit(0)), "armed");
+    assert!(script_at(&mut model, 20, "<C-c>").contains(&Effect::Quit(0)));
+}
+
+#[test]
+fn the_second_ctrl_c_comes_too_late_after_two_seconds_or_another_key() {
+    let mut model = ready();
+    script_at(&mut model, 0, "<C-c>");
+    update(&mut model, 2000, Msg::Woke);
+    assert!(!script_at(&mut model, 2001, "<C-c>").contains(&Effect::Quit(0)));
+    script_at(&mut model, 2002, "x<backspace>");
+    assert!(!script_at(&mut model, 2003, "<C-c>").contains(&Effect::Quit(0)));
+}
+
+#[test]
+fn a_retry_wait_is_ended_by_escape_and_cut_short_by_enter() {
+    for (keys, go_on) in [("<esc>", false), ("<ret>", true)] {
+        let mut model = running();
+        let retry = AgentEvent::Retrying { reason: "overloaded".into(), attempt: 1, of: 3, until: 9000 };
+        agent(&mut model, 1500, retry);
+        assert_eq!(orders(&script(&mut model, keys)), [&AgentCommand::SkipWait(go_on)]);
+        assert_eq!(crate::app::wake::next_wake(&model), Some(2000), "the countdown ticks once a second");
+    }
+}
+
+#[test]
+fn the_strip_edits_steers_and_drops() {
+    for (keys, queue, text, steered) in [
+        ("<C-x>q<down>e", vec!["one"], "two", None),
+        ("<C-x>qs", vec!["two"], "", Some("one")),
+        ("<C-x>qx", vec!["two"], "", None),
+    ] {
+        let mut model = running();
+        script(&mut model, "one<ret>two<ret>");
+        let effects = script(&mut model, keys);
+        assert_eq!(model.queue, queue, "{keys}");
+        assert_eq!(composer::text(&model.composer), text, "{keys}");
+        let steer = steered.map(|text: &str| AgentCommand::Steer(text.into()));
+        assert_eq!(orders(&effects), steer.iter().collect::<Vec<_>>(), "{keys}");
+        if keys.ends_with('x') {
+            assert_eq!(model.composer.drafts, ["one"], "a dropped prompt can be brought back");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_before_the_session_opens_waits_for_it() {
+    let mut model = model();
+    script(&mut model, "early<ret>");
+    assert_eq!(model.queue, ["early"]);
+    let effects = opened(&mut model, "s", &[]);
+    assert!(effects.contains(&submitted("early")), "{effects:?}");
+}
+
+#[test]
+fn a_refused_prompt_comes_back() {
+    let mut model = ready();
+    script(&mut model, "precious<ret>");
+    agent(&mut model, 10, AgentEvent::Notice { level: Level::Error, text: "the disk is full".into() });
+    assert_eq!(composer::text(&model.composer), "precious");
+    assert_eq!(model.turn, TurnStatus::Idle);
+    script(&mut model, "<ret>other");
+    agent(&mut model, 20, outcome(TurnEnd::Error("the disk is full".into())));
+    assert_eq!(composer::text(&model.composer), "other", "what was typed since stays");
+    assert_eq!(model.composer.drafts, ["precious"]);
+}
+
+#[test]
+fn a_long_turn_notifies_only_when_nobody_looks() {
+    for (focused, long, notified) in [(true, true, false), (false, true, true), (false, false, false)] {
+        let mut model = running();
+        update(&mut model, 0, Msg::FocusChanged(focused));
+        let duration_ms = if long { 60_000 } else { 900 };
+        let end = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms };
+        let effects = agent(&mut model, 60_000, AgentEvent::TurnFinished(end));
+        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Notify(_))), notified);
+    }
+}
+
+#[test]
+fn a_failed_turn_says_why_once() {
+    let mut model = running();
+    let note = Body::Note { kind: NoteKind::Error, text: "no key: add one".into() };
+    agent(&mut model, 0, AgentEvent::ItemFinished(item(2, note)));
+    agent(&mut model, 0, outcome(TurnEnd::Provider("no key: add one".into())));
+    let said = model.transcript.cells.iter().filter(|cell| cell.source() == "no key: add one").count();
+    assert_eq!(said, 1);
+}
+
+#[test]
+fn keys_are_never_lost_whatever_arrives_between_them() {
+    let mut model = running();
+    let answer = AssistantBody { text: "hi".into(), ..AssistantBody::default() };
+    let between = [
+        AgentEvent::TextDelta("h".into()),
+        AgentEvent::StreamReset,
+        AgentEvent::ItemFinished(item(2, Body::Assistant(answer))),
+        outcome(TurnEnd::Completed),
+        AgentEvent::Notice { level: Level::Error, text: "x".into() },
+    ];
+    for (event, c) in between.into_iter().zip(["a", "b", "c", "d", "e"]) {
+        update(&mut model, 0, key(c));
+        agent(&mut model, 0, event);
+    }
+    assert_eq!(composer::text(&model.composer), "abcde");
+}

@@ -1,0 +1,119 @@
+//! Wake-ups: asked for only while something will change by itself. Nothing is scheduled when idle.
+
+use super::effect::Effect;
+use super::model::modal::Modal;
+use super::model::transcript::{CellKind, ToolState};
+use super::model::{Model, TurnStatus};
+use super::{drafts, keys, processes, sessions};
+
+/// Milliseconds between the frames of a spinner.
+const SPINNER: i64 = 100;
+/// Milliseconds between the ticks of a clock or countdown.
+const CLOCK: i64 = 1000;
+
+/// The next time at which something changes by itself; `None` when idle.
+pub fn next_wake(model: &Model) -> Option<i64> {
+    let chord = model.chord.as_ref().filter(|chord| !chord.shown).map(|chord| chord.since + keys::CHORD_POPUP);
+    let modal = model.modals.last().and_then(|modal| match modal {
+        Modal::Approval(approval) => Some(approval.inert_until).filter(|until| *until > model.now),
+        Modal::Question(question) => Some(question.inert_until).filter(|until| *until > model.now),
+        Modal::Sessions(browser) => browser.ask_at,
+        Modal::Picker(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => None,
+    });
+    let candidates = [
+        motion(model),
+        chord,
+        modal,
+        model.notices.next_wake(),
+        model.composer.save_at,
+        model.quit_armed,
+        processes::opens_at(model),
+    ];
+    candidates.into_iter().flatten().min()
+}
+
+/// The next frame of what moves on the screen.
+fn motion(model: &Model) -> Option<i64> {
+    let TurnStatus::Running(running) = &model.turn else { return None };
+    let after = if running.retry.is_some() || waits_for_person(model) { CLOCK } else { SPINNER };
+    Some(model.now - model.now.rem_euclid(after) + after)
+}
+
+/// Everything that the turn does is to wait for an answer.
+fn waits_for_person(model: &Model) -> bool {
+    let running = |kind: &CellKind| matches!(kind, CellKind::Tool(tool) if tool.state == ToolState::Running);
+    // calls of the running step stand at the end
+    !model.approvals.entries.is_empty() && !model.transcript.cells.iter().rev().take(64).any(|cell| running(&cell.kind))
+}
+
+/// Asks for the next wake-up unless an earlier one is on its way.
+pub fn schedule(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(at) = next_wake(model) else { return };
+    if model.wake.is_none_or(|wake| wake > at || wake <= model.now) {
+        model.wake = Some(at);
+        out.push(Effect::WakeAt(at));
+    }
+}
+
+/// A wake-up came: everything that is due happens.
+pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
+    let now = model.now;
+    model.wake = None;
+    if let Some(chord) = &mut model.chord {
+        chord.shown |= chord.since + keys::CHORD_POPUP <= now;
+    }
+    if model.quit_armed.is_some_and(|until| until <= now) {
+        model.quit_armed = None;
+    }
+    model.notices.woke(now);
+    drafts::woke(model, out);
+    processes::woke(model);
+    sessions::woke(model, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::event::{AgentEvent, Level, TurnEnd, TurnOutcome};
+    use crate::app::msg::Msg;
+    use crate::app::testing::{key, model, ready, script};
+    use crate::app::update;
+
+    fn wakes(effects: &[Effect]) -> usize {
+        effects.iter().filter(|effect| matches!(effect, Effect::WakeAt(_))).count()
+    }
+
+    #[test]
+    fn an_idle_screen_schedules_nothing() {
+        let mut model = model();
+        assert_eq!(crate::app::update::start(&mut model).iter().filter(|e| matches!(e, Effect::WakeAt(_))).count(), 0);
+        let mut ready = ready();
+        for msg in [Msg::FocusChanged(false), Msg::Resized(80, 24), Msg::FocusChanged(true), key("<C-l>")] {
+            assert_eq!(wakes(&update(&mut ready, 5000, msg)), 0);
+        }
+    }
+
+    #[test]
+    fn a_turn_moves_until_it_ends() {
+        let mut model = ready();
+        let effects = update(&mut model, 1050, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 1050 }));
+        assert!(effects.contains(&Effect::WakeAt(1100)), "{effects:?}");
+        assert_eq!(update(&mut model, 1100, Msg::Woke), [Effect::WakeAt(1200)]);
+        assert_eq!(wakes(&update(&mut model, 1110, Msg::Agent(AgentEvent::TextDelta("x".into())))), 0);
+        let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 60 };
+        assert_eq!(wakes(&update(&mut model, 1150, Msg::Agent(AgentEvent::TurnFinished(outcome)))), 0);
+        assert_eq!(update(&mut model, 1200, Msg::Woke), [], "the wake-up that was on its way is the last");
+        assert_eq!(next_wake(&model), None);
+    }
+
+    #[test]
+    fn notices_expire_and_leave_nothing_behind() {
+        let mut model = ready();
+        model.notices.add(model.now, Level::Info, "x");
+        let effects = script(&mut model, "<C-l>");
+        assert_eq!(wakes(&effects), 1);
+        let at = next_wake(&model).expect("a time");
+        assert_eq!(update(&mut model, at, Msg::Woke), []);
+        assert!(model.notices.shown.is_empty());
+    }
+}
