@@ -46,7 +46,8 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
             let marks = if table == "history" { "?1" } else { "?1, ?2, ?3" };
             let sql = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})");
             if table == "history" {
-                saved.unreadable += each(&old, table, |row| tx.execute(&sql, [row.get::<_, String>("text")?]).map(drop))?;
+                saved.unreadable +=
+                    each(&old, table, |row| tx.execute(&sql, [row.get::<_, String>("text")?]).map(drop))?;
             } else if let Ok(mut rows) = old.prepare("SELECT place, at, text FROM drafts") {
                 let rows = rows.query_map([], |row| {
                     Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))

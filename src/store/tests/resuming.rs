@@ -38,14 +38,8 @@ fn a_session_killed_in_its_tools_gets_interrupted_results_once() {
         store.append(&id("one"), items).await.expect("kept");
         let again = Store::spawn(home.path());
         let opening = again.open_session(&id("one"), 100).await.expect("opens");
-        let expected = [
-            "user go",
-            "assistant ",
-            "tool a Ok",
-            "tool b Interrupted",
-            "tool c Interrupted",
-            "note Interrupted",
-        ];
+        let expected =
+            ["user go", "assistant ", "tool a Ok", "tool b Interrupted", "tool c Interrupted", "note Interrupted"];
         assert_eq!(words(&opening.items), expected);
         assert_eq!(opening.items[3].id, ItemId(4));
         assert_eq!(opening.meta.last_item, ItemId(6));
@@ -159,7 +153,8 @@ fn two_stores_on_one_file_share_a_session_without_losing_items() {
         assert_eq!(all.len(), 120);
         assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id));
         for who in ["a", "b"] {
-            let mine: Vec<String> = words(&all).into_iter().filter(|word| word.starts_with(&format!("user {who}"))).collect();
+            let mine: Vec<String> =
+                words(&all).into_iter().filter(|word| word.starts_with(&format!("user {who}"))).collect();
             assert_eq!(mine, (1..=60).map(|n| format!("user {who}{n}")).collect::<Vec<_>>());
         }
         assert_eq!(stores[1].about(&id("one")).await.expect("known").row.items, 120);
