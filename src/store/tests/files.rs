@@ -93,6 +93,10 @@ fn damaged(home: &Path, page: usize, count: usize) -> Vec<u8> {
             let items = (1..=10).map(|n| item(n, user(&format!("{text} {n}")))).collect();
             store.append(&id(&format!("s{session:02}")), items).await.expect("kept");
         }
+        store.set_prompt(&id("s01"), "the prompt".to_owned()).await.expect("kept");
+        store.set_title(&id("s01"), "Named").await.expect("kept");
+        store.job(StoreJob::AddHistory("typed".to_owned())).await;
+        store.job(StoreJob::SaveDraft { session: None, cwd: "/x".to_owned(), text: "draft".to_owned() }).await;
         store.close().await;
     });
     let path = home.join("state.db");
@@ -151,6 +155,11 @@ fn a_repair_saves_what_is_readable() {
             store.open_session(&SessionId(row.id), 100).await.expect("opens");
         }
         assert!(store.search("filler", None, 9).await.expect("searches").len() == 9);
+        assert_eq!(store.resolve("Named").await, Ok(id("s01")));
+        assert_eq!(store.prompt(&id("s01")).await, Ok(Some("the prompt".to_owned())));
+        assert_eq!(store.history(9).await, Ok(vec!["typed".to_owned()]));
+        let draft = StoreJob::LoadDraft { session: None, cwd: "/x".to_owned() };
+        assert_eq!(store.job(draft).await, Some(StoreReply::Draft { session: None, text: "draft".to_owned() }));
         store.close().await;
         let again = Store::spawn(home.path());
         assert_eq!(again.opened().await.warning, None);

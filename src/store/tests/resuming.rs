@@ -196,6 +196,63 @@ fn an_empty_session_is_not_listed_and_goes_with_its_program() {
     });
 }
 
+/// Tells the child of the next test that it is the child, and its home.
+const KILLED_HOME: &str = "HERMES_TEST_KILLED_HOME";
+
+#[test]
+fn a_program_that_is_killed_loses_nothing_it_was_told_is_kept() {
+    if let Ok(home) = std::env::var(KILLED_HOME) {
+        run(async {
+            let store = Store::spawn(home);
+            store.create(new("one", "/src")).await.expect("created");
+            for n in 1.. {
+                let name = format!("c{n}");
+                store.append(&id("one"), vec![item(0, assistant("", &[(&name, "terminal")]))]).await.expect("kept");
+                store.streamed(&id("one"), 1, "half an answer", "");
+                store.append(&id("one"), vec![item(0, tool(&name, "terminal", "done"))]).await.expect("kept");
+                println!("kept {n}");
+            }
+        });
+        return;
+    }
+    use std::io::BufRead;
+    let home = home();
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args([
+            "--exact",
+            "store::tests::resuming::a_program_that_is_killed_loses_nothing_it_was_told_is_kept",
+            "--nocapture",
+        ])
+        .env(KILLED_HOME, home.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut lines = std::io::BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    let reached = lines.by_ref().any(|line| line.ends_with("kept 50"));
+    child.kill().expect("killed");
+    let last = lines.filter_map(|line| line.rsplit_once("kept ")?.1.parse().ok()).last().unwrap_or(50_usize);
+    child.wait().expect("ended");
+    assert!(reached);
+    run(async {
+        let store = Store::spawn(home.path());
+        assert_eq!(store.opened().await.warning, None);
+        let opening = store.open_session(&id("one"), usize::MAX).await.expect("opens");
+        assert_eq!((opening.live_elsewhere, opening.skipped), (None, 0));
+        let mut lost: Vec<String> = (1..=last).map(|n| format!("c{n}")).collect();
+        for item in &opening.items {
+            if let Body::Tool(body) = &item.body {
+                lost.retain(|name| *name != body.call_id);
+            }
+        }
+        assert!(lost.is_empty(), "{lost:?} of {last} are lost");
+        // Every call has a result, the last one perhaps an interrupted one.
+        let asked =
+            opening.items.iter().filter(|item| matches!(&item.body, Body::Assistant(body) if !body.calls.is_empty()));
+        let told = opening.items.iter().filter(|item| matches!(item.body, Body::Tool(_)));
+        assert_eq!(asked.count(), told.count());
+    });
+}
+
 impl Store {
     /// The streamed text on disk.
     async fn read_partial(&self, session: &str) -> Option<(String, String)> {
