@@ -7,6 +7,7 @@ mod html;
 mod import;
 mod list;
 mod markdown;
+mod rendered;
 mod text;
 
 use crate::llm::message::SessionId;

@@ -21,7 +21,8 @@ pub(super) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
             .query_row((done, batch), |row| row.get(0))?;
         let Some(upto) = upto else { return Ok(false) };
         for (index, view) in INDEXES {
-            let sql = format!("INSERT INTO {index} (rowid, text) SELECT key, text FROM {view} WHERE key > ?1 AND key <= ?2");
+            let sql =
+                format!("INSERT INTO {index} (rowid, text) SELECT key, text FROM {view} WHERE key > ?1 AND key <= ?2");
             tx.prepare_cached(&sql)?.execute((done, upto))?;
         }
         tx.prepare_cached("UPDATE state SET value = ?1 WHERE name = 'indexed'")?.execute([upto])?;

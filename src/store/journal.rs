@@ -178,9 +178,7 @@ pub(super) fn forget(db: &Db, session: &SessionId) -> Result<(), StoreError> {
     }
     let path = path(&db.home, session);
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(StoreError::file("remove the journal", &path, &error))
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::file("remove the journal", &path, &error)),
         _ => Ok(()),
     }
 }

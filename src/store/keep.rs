@@ -134,6 +134,7 @@ fn recount(db: &mut Db) -> Result<(), StoreError> {
         tx.execute_batch(
             "UPDATE sessions SET
                item_count = (SELECT count(*) FROM items i WHERE i.session = sessions.key),
+               updated_at = max(updated_at, coalesce((SELECT max(at) FROM items i WHERE i.session = sessions.key), 0)),
                last_item = coalesce((SELECT max(id) FROM items i WHERE i.session = sessions.key), 0),
                last_turn = coalesce((SELECT max(turn) FROM items i WHERE i.session = sessions.key), 0)",
         )

@@ -53,6 +53,12 @@ pub struct Opened {
     pub warning: Option<String>,
 }
 
+impl From<Opened> for StoreReply {
+    fn from(opened: Opened) -> Self {
+        Self::Opened { path: opened.path, warning: opened.warning }
+    }
+}
+
 /// A session that is about to exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSession {

@@ -157,7 +157,8 @@ fn spares(home: &Path) -> Vec<PathBuf> {
 
 /// `hermes-DATE.db` files of a home, newest first.
 pub(super) fn dated(home: &Path) -> Vec<PathBuf> {
-    let names = fs::read_dir(home).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let names =
+        fs::read_dir(home).into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<_> = names.filter(|name| name.starts_with("hermes-") && name.ends_with(".db")).collect();
     names.sort_unstable_by(|a, b| b.cmp(a));
     names.into_iter().map(|name| home.join(name)).collect()

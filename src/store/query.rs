@@ -12,8 +12,7 @@ pub fn sanitize_query(query: &str) -> String {
     // Balanced phrases stay as they are, glued to their neighbours where they were.
     while let Some(open) = rest.find('"') {
         let Some(length) = rest[open + 1..].find('"') else { break };
-        let (before, phrase, after) =
-            (&rest[..open], &rest[open..open + length + 2], &rest[open + length + 2..]);
+        let (before, phrase, after) = (&rest[..open], &rest[open..open + length + 2], &rest[open + length + 2..]);
         push_words(before, &mut words);
         if phrase.chars().any(char::is_alphanumeric) {
             let glued = !before.is_empty() && !before.ends_with(char::is_whitespace);

@@ -20,7 +20,9 @@ pub fn short_id(id: &str) -> &str {
     let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let mut parts = id.split('_');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some(day), Some(time), Some(short), None) if digits(day, 8) && digits(time, 6) && digits(short, SHORT) => short,
+        (Some(day), Some(time), Some(short), None) if digits(day, 8) && digits(time, 6) && digits(short, SHORT) => {
+            short
+        }
         _ => id,
     }
 }

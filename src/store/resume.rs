@@ -3,9 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::{Opening, items, live, sessions};
-use crate::llm::message::{
-    Body, Item, ItemId, NoteKind, Outcome, SessionId, StopReason, ToolBody, ToolCall, ToolView,
-};
+use crate::llm::message::{Body, Item, ItemId, NoteKind, Outcome, SessionId, StopReason, ToolBody, ToolCall, ToolView};
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
 

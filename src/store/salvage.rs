@@ -3,7 +3,10 @@
 use super::error::StoreError;
 use super::keep::beside;
 use super::{db, items, open};
+use crate::llm::message::SessionId;
+use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Rows that are asked for at once; after damage each is asked for by itself.
@@ -40,26 +43,81 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
         }
     };
     db::immediate(fresh, |tx| {
+        let mut keys = Keys { old: &old, tx, known: HashMap::new() };
         saved.unreadable += each(&old, "sessions", |row| session(tx, row, &mut saved.sessions))?;
-        saved.unreadable += each(&old, "items", |row| item(tx, &old, row, &mut saved.items))?;
-        for (table, columns) in [("history", "text"), ("drafts", "place, at, text")] {
-            let marks = if table == "history" { "?1" } else { "?1, ?2, ?3" };
-            let sql = format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})");
-            if table == "history" {
-                saved.unreadable += each(&old, table, |row| tx.execute(&sql, [row.get::<_, String>("text")?]).map(drop))?;
-            } else if let Ok(mut rows) = old.prepare("SELECT place, at, text FROM drafts") {
-                let rows = rows.query_map([], |row| {
-                    Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
-                })?;
-                for row in rows.flatten() {
-                    tx.execute(&sql, row)?;
+        saved.unreadable += each(&old, "items", |row| item(&mut keys, row, &mut saved.items))?;
+        saved.unreadable += each(&old, "history", |row| {
+            tx.execute("INSERT INTO history (text) VALUES (?1)", [row.get::<_, String>("text")?]).map(drop)
+        })?;
+        for (from, into) in SMALL {
+            saved.unreadable += rest(&old, from, |row| {
+                // The first column is a session's key, or NULL.
+                let mut values: Vec<Value> =
+                    (0..row.as_ref().column_count()).map(|at| row.get(at)).collect::<Result<_, _>>()?;
+                if let Some(Value::Integer(key)) = values.first() {
+                    values[0] = Value::Integer(keys.new_key(*key, 0)?);
+                } else {
+                    values.remove(0);
                 }
-            }
+                tx.prepare_cached(into)?.execute(rusqlite::params_from_iter(values)).map(drop)
+            });
         }
         Ok(())
     })
     .map_err(|error| StoreError::database("save sessions", source, &error))?;
     Ok(saved)
+}
+
+/// Small tables: how their rows are read, the session's key first, and written.
+const SMALL: [(&str, &str); 4] = [
+    (
+        "SELECT session, turn, at, text, reasoning FROM partials",
+        "INSERT OR IGNORE INTO partials (session, turn, at, text, reasoning) VALUES (?1, ?2, ?3, ?4, ?5)",
+    ),
+    ("SELECT session, text FROM prompts", "INSERT OR IGNORE INTO prompts (session, text) VALUES (?1, ?2)"),
+    (
+        "SELECT session, name, value FROM session_meta",
+        "INSERT OR IGNORE INTO session_meta (session, name, value) VALUES (?1, ?2, ?3)",
+    ),
+    ("SELECT NULL, place, at, text FROM drafts", "INSERT OR IGNORE INTO drafts (place, at, text) VALUES (?1, ?2, ?3)"),
+];
+
+/// Calls `take` with rows until one can't be read. Returns how many failed.
+fn rest(old: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> u64 {
+    let Ok(mut read) = old.prepare(sql) else { return 1 };
+    let Ok(mut rows) = read.query([]) else { return 1 };
+    let mut failed = 0;
+    loop {
+        match rows.next() {
+            Ok(Some(row)) => failed += u64::from(take(row).is_err()),
+            Ok(None) => return failed,
+            Err(_) => return failed + 1,
+        }
+    }
+}
+
+/// Sessions of the old database by their keys in the new one.
+struct Keys<'a> {
+    old: &'a Connection,
+    tx: &'a Transaction<'a>,
+    known: HashMap<i64, i64>,
+}
+
+impl Keys<'_> {
+    /// A session whose row can't be read gets a name of its own.
+    fn new_key(&mut self, old_key: i64, at: i64) -> rusqlite::Result<i64> {
+        if let Some(key) = self.known.get(&old_key) {
+            return Ok(*key);
+        }
+        let read = self.old.query_row("SELECT id FROM sessions WHERE key = ?1", [old_key], |row| row.get(0));
+        let id = SessionId(read.unwrap_or_else(|_| format!("recovered-{old_key}")));
+        let key = match super::sessions::key(self.tx, &id)? {
+            Some(key) => key,
+            None => super::sessions::insert(self.tx, &super::NewSession::bare(id, at))?,
+        };
+        self.known.insert(old_key, key);
+        Ok(key)
+    }
 }
 
 /// Calls `take` with every row of a table that can be read, in the order of its keys. Returns how many could not.
@@ -144,23 +202,15 @@ fn session(tx: &Transaction<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Re
     Ok(())
 }
 
-fn item(tx: &Transaction<'_>, old: &Connection, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
-    let old_key: i64 = row.get("session")?;
-    let id: Option<String> =
-        old.query_row("SELECT id FROM sessions WHERE key = ?1", [old_key], |row| row.get(0)).unwrap_or(None);
-    let id = crate::llm::message::SessionId(id.unwrap_or_else(|| format!("recovered-{old_key}")));
-    let key = match super::sessions::key(tx, &id)? {
-        Some(key) => key,
-        None => super::sessions::insert(tx, &super::NewSession::bare(id, row.get("at")?))?,
-    };
+fn item(keys: &mut Keys<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
     let (number, at, turn): (i64, i64, i64) = (row.get("id")?, row.get("at")?, row.get("turn")?);
     let body: String = row.get("body")?;
     let parsed = serde_json::from_str(&body)
-        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error)))?;
-    let added = tx.execute(
-        "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body),
-    )?;
-    *count += added as u64;
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
+    let key = keys.new_key(row.get("session")?, at)?;
+    let sql =
+        "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let values = (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body);
+    *count += keys.tx.prepare_cached(sql)?.execute(values)? as u64;
     Ok(())
 }

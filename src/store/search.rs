@@ -10,7 +10,7 @@ use rusqlite::{Connection, ToSql};
 use std::collections::HashSet;
 
 /// Hits that are looked at to find the sessions of a list.
-const LIST_HITS: usize = 400;
+const LIST_HITS: usize = 3000;
 /// Tokens of a snippet.
 const SNIPPET: &str = "snippet(item_words, 0, '>>>', '<<<', '…', 40)";
 
@@ -118,13 +118,7 @@ fn find(conn: &Connection, ask: &Ask, here: Option<&str>, limit: usize) -> rusql
 const FOUND: &str = "i.key, i.session, i.id, i.role, i.at";
 
 fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
-    Ok(Found {
-        key: row.get(0)?,
-        session: row.get(1)?,
-        item: ItemId(row.get(2)?),
-        role: row.get(3)?,
-        at: row.get(4)?,
-    })
+    Ok(Found { key: row.get(0)?, session: row.get(1)?, item: ItemId(row.get(2)?), role: row.get(3)?, at: row.get(4)? })
 }
 
 fn ranked(conn: &Connection, table: &str, fts: &str, here: Option<&str>, limit: i64) -> rusqlite::Result<Vec<Found>> {
@@ -143,12 +137,7 @@ fn ranked(conn: &Connection, table: &str, fts: &str, here: Option<&str>, limit: 
     conn.prepare_cached(&sql)?.query_map((fts, limit, here), found)?.collect()
 }
 
-fn scanned(
-    conn: &Connection,
-    substrings: &Substrings,
-    here: Option<&str>,
-    limit: i64,
-) -> rusqlite::Result<Vec<Found>> {
+fn scanned(conn: &Connection, substrings: &Substrings, here: Option<&str>, limit: i64) -> rusqlite::Result<Vec<Found>> {
     let patterns: Vec<String> = substrings.words.iter().map(|word| format!("%{}%", like_escaped(word))).collect();
     let tests: Vec<String> = (3..patterns.len() + 3).map(|at| format!("t.text LIKE ?{at} ESCAPE '\\'")).collect();
     let sql = format!(

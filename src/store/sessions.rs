@@ -10,8 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 const EMPTY_KEPT: i64 = 24 * 3600 * 1000;
 
 /// Columns that [`row`] takes, in its order.
-pub(super) const COLUMNS: &str =
-    "s.id, s.title, s.preview, s.cwd, s.model, s.started_at, s.updated_at, s.item_count";
+pub(super) const COLUMNS: &str = "s.id, s.title, s.preview, s.cwd, s.model, s.started_at, s.updated_at, s.item_count";
 
 pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     Ok(SessionRow {
@@ -145,7 +144,12 @@ pub(super) fn list(conn: &Connection, here: Option<&str>, limit: usize) -> rusql
 }
 
 /// Sessions whose title, id or folder holds the text, newest first.
-pub(super) fn named(conn: &Connection, text: &str, here: Option<&str>, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+pub(super) fn named(
+    conn: &Connection,
+    text: &str,
+    here: Option<&str>,
+    limit: usize,
+) -> rusqlite::Result<Vec<SessionRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND (?2 IS NULL OR s.cwd = ?2)
            AND (s.title LIKE ?1 ESCAPE '\\' OR s.id LIKE ?1 ESCAPE '\\')

@@ -32,7 +32,12 @@ fn item(number: i64, body: Body) -> Item {
 }
 
 fn user(text: &str) -> Body {
-    Body::User { text: text.to_owned(), images: Vec::new(), context: "secretcontext".to_owned(), origin: Origin::Person }
+    Body::User {
+        text: text.to_owned(),
+        images: Vec::new(),
+        context: "secretcontext".to_owned(),
+        origin: Origin::Person,
+    }
 }
 
 fn assistant(text: &str, calls: &[(&str, &str)]) -> Body {

@@ -51,9 +51,7 @@ pub(super) fn jsonl(session: &SessionId, item: &Item) -> Option<Value> {
             let calls = if calls.is_empty() { Value::Null } else { calls.into() };
             Some(row("assistant", body.text.as_str().into(), Value::Null, calls))
         }
-        Body::Tool(body) => {
-            Some(row("tool", body.content.as_str().into(), body.name.as_str().into(), Value::Null))
-        }
+        Body::Tool(body) => Some(row("tool", body.content.as_str().into(), body.name.as_str().into(), Value::Null)),
         Body::Note { .. } => None,
     }
 }

@@ -1,10 +1,10 @@
 //! A session as one self-contained page: no scripts, nothing loaded from elsewhere, everything escaped.
 
 use super::markdown::{escaped, summary};
+use super::rendered::rendered;
 use super::text::{local, one_line, plain};
 use crate::llm::message::{Body, Item, ToolBody, ToolCall};
 use crate::store::SessionMeta;
-use pulldown_cmark::{Event, Options, Parser, html};
 use std::io::{Result, Write};
 
 /// Both backgrounds, readable without a font of its own.
@@ -74,25 +74,4 @@ fn tool(body: &ToolBody, args: &str, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "<pre>{}</pre>", escaped(&plain(part)))?;
     }
     writeln!(out, "</details>")
-}
-
-/// Markdown of a model: its HTML is text, its images are links, and links lead only to the web or to mail.
-fn rendered(text: &str) -> String {
-    use pulldown_cmark::{Tag, TagEnd};
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let events = Parser::new_ext(text, options).map(|event| match event {
-        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
-        Event::Start(
-            Tag::Image { link_type, dest_url, title, id } | Tag::Link { link_type, dest_url, title, id },
-        ) => {
-            let safe = ["http://", "https://", "mailto:", "#"].iter().any(|start| dest_url.starts_with(start));
-            let dest_url = if safe { dest_url } else { "#".into() };
-            Event::Start(Tag::Link { link_type, dest_url, title, id })
-        }
-        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
-        event => event,
-    });
-    let mut page = String::new();
-    html::push_html(&mut page, events);
-    page
 }

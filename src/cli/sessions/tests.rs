@@ -65,7 +65,12 @@ fn rich() -> Vec<Value> {
         row("rich", "assistant", "", at(1)),
         row("rich", "tool", "a\u{1b}[31m\n````\nb", at(2)),
         row("rich", "tool", "{\"error\": \"no\"}", at(3)),
-        row("rich", "assistant", "**Done** <script>alert(1)</script> [x](javascript:alert(1))", json!("2026-01-05T08:00:04.250Z")),
+        row(
+            "rich",
+            "assistant",
+            "**Done** <script>alert(1)</script> [x](javascript:alert(1))",
+            json!("2026-01-05T08:00:04.250Z"),
+        ),
         row("rich", "user", "", at(5)),
     ];
     rows[1]["tool_calls"] = calls;
@@ -96,7 +101,8 @@ fn an_export_is_what_was_imported() {
 #[test]
 fn a_file_comes_in_once() {
     let home = Home::new();
-    let mut rows: Vec<Value> = (0..6).map(|n| row("s", ["user", "assistant"][n % 2], &format!("word{n}"), json!(1_767_600_000 + n))).collect();
+    let mut rows: Vec<Value> =
+        (0..6).map(|n| row("s", ["user", "assistant"][n % 2], &format!("word{n}"), json!(1_767_600_000 + n))).collect();
     let file = home.file("s.jsonl", &rows[..4]);
     home.run(&["import", &file]);
     let (code, out, err) = home.run(&["import", &file]);
@@ -117,20 +123,29 @@ fn files_without_times_ids_or_sense_are_taken_as_far_as_they_go() {
     let home = Home::new();
     let before = chrono::Utc::now().timestamp_millis();
     let rows: Vec<Value> = (0..4)
-        .map(|n| json!({"session_id": "grown", "role": ["user", "assistant"][n % 2], "content": format!("turn {n}"), "tool_name": null, "tool_calls": null}))
+        .map(|n| json!({"session_id": "grown", "role": (["user", "assistant"][n % 2]), "content": format!("turn {n}"), "tool_name": null, "tool_calls": null}))
         .collect();
     let old = vec![row("old", "user", "first", json!("2026-01-05T08:00:00Z"))];
     let files = [home.file("grown.jsonl", &rows), home.file("old.jsonl", &old)];
     home.run(&["import", &files[0], &files[1]]);
     let list = home.json(&["--json"]);
-    let ids: Vec<&str> = list["sessions"].as_array().expect("rows").iter().filter_map(|row| row["id"].as_str()).collect();
+    let ids: Vec<&str> =
+        list["sessions"].as_array().expect("rows").iter().filter_map(|row| row["id"].as_str()).collect();
     assert_eq!(ids, ["grown", "old"], "what has no time is new");
-    assert_eq!((&list["sessions"][1]["started_at"], &list["sessions"][0]["cwd"]), (&json!("2026-01-05T08:00:00Z"), &json!("/src/app")));
+    assert_eq!(
+        (&list["sessions"][1]["started_at"], &list["sessions"][0]["cwd"]),
+        (&json!("2026-01-05T08:00:00Z"), &json!("/src/app"))
+    );
     let shown = home.json(&["show", "grown", "--json"]);
     let at = chrono::DateTime::parse_from_rfc3339(shown["items"][3]["at"].as_str().expect("a time")).expect("a time");
     assert!(at.timestamp_millis() >= before && shown["items"][3]["turn"] == json!(2));
 
-    let parsed = import::parse("{\"role\":\"system\",\"content\":\"x\"}\n[1]\n{\"role\":\"user\",\"content\":\"hi\",\"at\":1.5}\n{\"ro", "name", 7).expect("a session");
+    let parsed = import::parse(
+        "{\"role\":\"system\",\"content\":\"x\"}\n[1]\n{\"role\":\"user\",\"content\":\"hi\",\"at\":1.5}\n{\"ro",
+        "name",
+        7,
+    )
+    .expect("a session");
     assert_eq!((parsed.session.as_str(), parsed.items.len(), parsed.items[0].at, parsed.skipped), ("name", 1, 1500, 2));
     assert_eq!(parsed.why.as_deref(), Some("line 2: no JSON object"));
     let two = "{\"session_id\":\"a\",\"role\":\"user\"}\n{\"session_id\":\"b\",\"role\":\"user\"}";
@@ -147,7 +162,7 @@ fn a_search_prints_hits_as_an_array() {
     let hits = home.json(&["search", "list", "files", "--json"]);
     let expected = json!([{
         "session_id": "rich", "title": null, "item_id": 1, "role": "user",
-        "snippet": ">>>list<<< <b>>>>files<<</b> & go ``` x", "at": "2026-01-05T08:00:00Z",
+        "snippet": ">>>list<<< <b>>>>files<<<</b> & go ``` x", "at": "2026-01-05T08:00:00Z",
     }]);
     assert_eq!(hits, expected);
     assert_eq!(home.json(&["search", "nothing", "--json"]), json!([]));
@@ -168,13 +183,21 @@ fn readable_exports_are_safe_and_whole() {
     let (_, text, _) = home.run(&["export", "rich"]);
     assert!(text.starts_with("# list <b>files</b> & go ``` x\n"), "{text}");
     assert!(text.contains("`````text\na\n````\nb\n`````"), "a fence is longer than those inside: {text}");
-    assert!(!text.contains('\u{1b}') && text.contains("<details><summary>✓ terminal {&quot;command&quot;: &quot;ls &lt;dir"), "{text}");
+    assert!(
+        !text.contains('\u{1b}')
+            && text.contains("<details><summary>✓ terminal {&quot;command&quot;: &quot;ls &lt;dir"),
+        "{text}"
+    );
     let (_, line, _) = home.run(&["export", "rich", "--format", "sharegpt"]);
     let value: Value = serde_json::from_str(&line).expect("json");
     let turns = value["conversations"].as_array().expect("turns");
     let from: Vec<&str> = turns.iter().filter_map(|turn| turn["from"].as_str()).collect();
     assert_eq!(from, ["human", "gpt", "tool", "gpt", "human"]);
-    assert!(turns[1]["value"].as_str().is_some_and(|text| text.starts_with("<think>\n\n</think>") && text.matches("<tool_call>").count() == 2));
+    assert!(
+        turns[1]["value"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("<think>\n\n</think>") && text.matches("<tool_call>").count() == 2)
+    );
     assert!(turns[2]["value"].as_str().is_some_and(|text| text.matches("</tool_response>").count() == 2));
     assert_eq!(value["completed"], json!(false));
 }
@@ -189,7 +212,10 @@ fn sessions_are_named_deleted_and_counted() {
     let (code, out, _) = home.run(&["list"]);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!((code, lines.len()), (0, 3));
-    assert!(lines[0].starts_with("ID ") && lines[1].starts_with("bbbbbb  ") && lines[1].ends_with("  app     Fix the test"), "{out}");
+    assert!(
+        lines[0].starts_with("ID ") && lines[1].starts_with("bbbbbb  ") && lines[1].ends_with("  app     Fix the test"),
+        "{out}"
+    );
     assert_eq!(home.json(&["stats", "--json"])["sessions"], json!(2));
     let (code, out, err) = home.run(&["delete", "Fix the test", "zzz"]);
     assert_eq!((code, out.as_str()), (1, ""));

@@ -25,7 +25,10 @@ fn a_new_home_is_private_and_the_file_is_ours_from_its_header_on() {
         let opened = store.opened().await;
         assert_eq!(opened, Opened { path: home.join("state.db").display().to_string(), warning: None });
         keep_one(&store, "a").await;
-        assert_eq!((mode(&home), mode(&home.join("state.db")), mode(&home.join("state.db-wal"))), (0o700, 0o600, 0o600));
+        assert_eq!(
+            (mode(&home), mode(&home.join("state.db")), mode(&home.join("state.db-wal"))),
+            (0o700, 0o600, 0o600)
+        );
         // Before any checkpoint.
         let head = fs::read(home.join("state.db")).expect("a file");
         assert_eq!(head[68..72], APPLICATION_ID.to_be_bytes());
@@ -42,18 +45,23 @@ fn a_state_db_of_another_program_is_not_touched() {
     let other = rusqlite::Connection::open(&theirs).expect("opens");
     other.execute_batch("CREATE TABLE sessions(id); INSERT INTO sessions VALUES ('theirs')").expect("runs");
     drop(other);
-    let before = (fs::read(&theirs).expect("reads"), fs::metadata(&theirs).expect("is there").modified().expect("a time"));
+    let before =
+        (fs::read(&theirs).expect("reads"), fs::metadata(&theirs).expect("is there").modified().expect("a time"));
     run(async {
         let store = Store::spawn(home.path());
         let opened = store.opened().await;
         assert!(opened.path.ends_with("/hermes.db"), "{opened:?}");
         let warning = opened.warning.expect("a warning");
-        assert!(warning.contains("state.db was not made by this program") && warning.contains("hermes.db"), "{warning}");
+        assert!(
+            warning.contains("state.db was not made by this program") && warning.contains("hermes.db"),
+            "{warning}"
+        );
         keep_one(&store, "a").await;
         store.repair().await.expect("repairs");
         store.close().await;
     });
-    let after = (fs::read(&theirs).expect("reads"), fs::metadata(&theirs).expect("is there").modified().expect("a time"));
+    let after =
+        (fs::read(&theirs).expect("reads"), fs::metadata(&theirs).expect("is there").modified().expect("a time"));
     assert!(before == after, "the file was touched");
     assert_eq!(lines(home.path()), ["hermes.db", "state.db"]);
     run(async {
@@ -85,6 +93,10 @@ fn damaged(home: &Path, page: usize, count: usize) -> Vec<u8> {
             let items = (1..=10).map(|n| item(n, user(&format!("{text} {n}")))).collect();
             store.append(&id(&format!("s{session:02}")), items).await.expect("kept");
         }
+        store.set_prompt(&id("s01"), "the prompt".to_owned()).await.expect("kept");
+        store.set_title(&id("s01"), "Named").await.expect("kept");
+        store.job(StoreJob::AddHistory("typed".to_owned())).await;
+        store.job(StoreJob::SaveDraft { session: None, cwd: "/x".to_owned(), text: "draft".to_owned() }).await;
         store.close().await;
     });
     let path = home.join("state.db");
@@ -120,7 +132,10 @@ fn a_damaged_database_is_kept_and_a_new_one_stands_beside_it() {
         keep_one(&again, "later").await;
         again.close().await;
         let last = Store::spawn(home.path());
-        assert_eq!(last.opened().await, Opened { path: home.path().join("state.db").display().to_string(), warning: None });
+        assert_eq!(
+            last.opened().await,
+            Opened { path: home.path().join("state.db").display().to_string(), warning: None }
+        );
         assert_eq!(last.list("", None, 9).await.expect("lists").len(), 2);
         assert_eq!(last.search("hello", None, 9).await.expect("searches").len(), 2);
     });
@@ -140,6 +155,11 @@ fn a_repair_saves_what_is_readable() {
             store.open_session(&SessionId(row.id), 100).await.expect("opens");
         }
         assert!(store.search("filler", None, 9).await.expect("searches").len() == 9);
+        assert_eq!(store.resolve("Named").await, Ok(id("s01")));
+        assert_eq!(store.prompt(&id("s01")).await, Ok(Some("the prompt".to_owned())));
+        assert_eq!(store.history(9).await, Ok(vec!["typed".to_owned()]));
+        let draft = StoreJob::LoadDraft { session: None, cwd: "/x".to_owned() };
+        assert_eq!(store.job(draft).await, Some(StoreReply::Draft { session: None, text: "draft".to_owned() }));
         store.close().await;
         let again = Store::spawn(home.path());
         assert_eq!(again.opened().await.warning, None);
@@ -266,5 +286,20 @@ fn a_journaled_item_takes_its_own_place() {
         assert_eq!(words(&all), ["user 1", "user 2", "user 3", "user 4"]);
         assert_eq!(again.about(&id("a")).await.expect("known").last_item, ItemId(4));
         assert_eq!(again.about(&id("new")).await.expect("known").row.cwd, "/q");
+    });
+}
+
+#[test]
+fn programs_that_start_together_make_one_database() {
+    let home = home();
+    run(async {
+        let stores: Vec<Store> = (0..8).map(|_| Store::spawn(home.path())).collect();
+        let keep = stores.iter().enumerate().map(|(n, store)| async move {
+            let opened = store.opened().await;
+            assert_eq!(opened.warning, None);
+            keep_one(store, &format!("s{n}")).await;
+        });
+        futures::future::join_all(keep).await;
+        assert_eq!(stores[0].list("", None, 99).await.expect("lists").len(), 8);
     });
 }

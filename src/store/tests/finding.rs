@@ -70,7 +70,8 @@ fn chinese_japanese_and_korean_are_found_inside_their_runs() {
         let store = Store::spawn(home.path());
         say(&store, "a", "/x", now(), vec![user("请修复恢复会话的测试"), user("plain text")]).await;
         say(&store, "b", "/x", now(), vec![assistant("テストを修正しました", &[])]).await;
-        for (query, session) in [("恢复会话", "a"), ("修复", "a"), ("修正しま", "b"), ("恢复会话 不在", "")] {
+        for (query, session) in [("恢复会话", "a"), ("修复", "a"), ("修正しま", "b"), ("恢复会话 不在", "")]
+        {
             let hits = store.search(query, None, 10).await.expect("searches");
             assert_eq!(hits.first().map_or("", |hit| hit.session.id.as_str()), session, "{query}");
         }
@@ -141,7 +142,9 @@ fn drafts_and_history_come_back_without_a_close() {
             cwd: cwd.to_owned(),
             text: text.to_owned(),
         };
-        for job in [save(Some("a"), "/x", "in a"), save(None, "/x", "old"), save(None, "/x", "in x"), save(None, "/y", "y")] {
+        for job in
+            [save(Some("a"), "/x", "in a"), save(None, "/x", "old"), save(None, "/x", "in x"), save(None, "/y", "y")]
+        {
             assert_eq!(store.job(job).await, None);
         }
         assert_eq!(store.job(save(None, "/y", "")).await, None);
@@ -164,11 +167,12 @@ fn the_history_is_bounded() {
     let home = home();
     run(async {
         let store = Store::spawn(home.path());
-        store.sql(&format!(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {HISTORY_KEPT})
+        store
+            .sql(&format!(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {HISTORY_KEPT})
              INSERT INTO history (text) SELECT 'prompt ' || i FROM n"
-        ))
-        .await;
+            ))
+            .await;
         store.job(StoreJob::AddHistory("last".to_owned())).await;
         let history = store.history(usize::MAX).await.expect("reads");
         assert_eq!(history.len() as i64, HISTORY_KEPT);
@@ -183,7 +187,9 @@ fn previews_and_older_pages_answer_the_screen() {
         let store = Store::spawn(home.path());
         let bodies = (0..30).map(|n| user(&format!("{n}"))).collect();
         say(&store, "a", "/x", now(), bodies).await;
-        let Some(StoreReply::Preview { items, .. }) = store.job(StoreJob::Preview(id("a"))).await else { panic!("one") };
+        let Some(StoreReply::Preview { items, .. }) = store.job(StoreJob::Preview(id("a"))).await else {
+            panic!("one")
+        };
         assert_eq!((items.len(), words(&items)[0].as_str()), (20, "user 10"));
         let job = StoreJob::LoadOlder { session: id("a"), before: ItemId(6), limit: 5 };
         let Some(StoreReply::Older { items, more, .. }) = store.job(job).await else { panic!("one") };

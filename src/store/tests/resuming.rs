@@ -38,14 +38,8 @@ fn a_session_killed_in_its_tools_gets_interrupted_results_once() {
         store.append(&id("one"), items).await.expect("kept");
         let again = Store::spawn(home.path());
         let opening = again.open_session(&id("one"), 100).await.expect("opens");
-        let expected = [
-            "user go",
-            "assistant ",
-            "tool a Ok",
-            "tool b Interrupted",
-            "tool c Interrupted",
-            "note Interrupted",
-        ];
+        let expected =
+            ["user go", "assistant ", "tool a Ok", "tool b Interrupted", "tool c Interrupted", "note Interrupted"];
         assert_eq!(words(&opening.items), expected);
         assert_eq!(opening.items[3].id, ItemId(4));
         assert_eq!(opening.meta.last_item, ItemId(6));
@@ -159,7 +153,8 @@ fn two_stores_on_one_file_share_a_session_without_losing_items() {
         assert_eq!(all.len(), 120);
         assert!(all.windows(2).all(|pair| pair[0].id < pair[1].id));
         for who in ["a", "b"] {
-            let mine: Vec<String> = words(&all).into_iter().filter(|word| word.starts_with(&format!("user {who}"))).collect();
+            let mine: Vec<String> =
+                words(&all).into_iter().filter(|word| word.starts_with(&format!("user {who}"))).collect();
             assert_eq!(mine, (1..=60).map(|n| format!("user {who}{n}")).collect::<Vec<_>>());
         }
         assert_eq!(stores[1].about(&id("one")).await.expect("known").row.items, 120);
@@ -198,6 +193,63 @@ fn an_empty_session_is_not_listed_and_goes_with_its_program() {
         assert_eq!(store.list("", None, 10).await, Err(StoreError::Closed));
         let again = Store::spawn(home.path());
         assert!(again.about(&id("one")).await.is_err());
+    });
+}
+
+/// Tells the child of the next test that it is the child, and its home.
+const KILLED_HOME: &str = "HERMES_TEST_KILLED_HOME";
+
+#[test]
+fn a_program_that_is_killed_loses_nothing_it_was_told_is_kept() {
+    if let Ok(home) = std::env::var(KILLED_HOME) {
+        run(async {
+            let store = Store::spawn(home);
+            store.create(new("one", "/src")).await.expect("created");
+            for n in 1.. {
+                let name = format!("c{n}");
+                store.append(&id("one"), vec![item(0, assistant("", &[(&name, "terminal")]))]).await.expect("kept");
+                store.streamed(&id("one"), 1, "half an answer", "");
+                store.append(&id("one"), vec![item(0, tool(&name, "terminal", "done"))]).await.expect("kept");
+                println!("kept {n}");
+            }
+        });
+        return;
+    }
+    use std::io::BufRead;
+    let home = home();
+    let mut child = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args([
+            "--exact",
+            "store::tests::resuming::a_program_that_is_killed_loses_nothing_it_was_told_is_kept",
+            "--nocapture",
+        ])
+        .env(KILLED_HOME, home.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut lines = std::io::BufReader::new(child.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    let reached = lines.by_ref().any(|line| line.ends_with("kept 50"));
+    child.kill().expect("killed");
+    let last = lines.filter_map(|line| line.rsplit_once("kept ")?.1.parse().ok()).last().unwrap_or(50_usize);
+    child.wait().expect("ended");
+    assert!(reached);
+    run(async {
+        let store = Store::spawn(home.path());
+        assert_eq!(store.opened().await.warning, None);
+        let opening = store.open_session(&id("one"), usize::MAX).await.expect("opens");
+        assert_eq!((opening.live_elsewhere, opening.skipped), (None, 0));
+        let mut lost: Vec<String> = (1..=last).map(|n| format!("c{n}")).collect();
+        for item in &opening.items {
+            if let Body::Tool(body) = &item.body {
+                lost.retain(|name| *name != body.call_id);
+            }
+        }
+        assert!(lost.is_empty(), "{lost:?} of {last} are lost");
+        // Every call has a result, the last one perhaps an interrupted one.
+        let asked =
+            opening.items.iter().filter(|item| matches!(&item.body, Body::Assistant(body) if !body.calls.is_empty()));
+        let told = opening.items.iter().filter(|item| matches!(item.body, Body::Tool(_)));
+        assert_eq!(asked.count(), told.count());
     });
 }
 
