@@ -2,7 +2,6 @@
 
 use super::Frame;
 use crate::app::model::modal::TextModal;
-use crate::text::Joint;
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
@@ -33,7 +32,6 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
     let all = if first > 0 || skipped > 0 { window } else { rows.len() + 1 };
     let place = frame.draw(paint, area, columns, cells(all));
     for (index, line) in rows.iter().take(usize::from(place.height)).enumerate() {
-        debug_assert!(line.joint != Joint::Ornament);
         paint.line(row(place, index as u16), &line.line);
     }
     None
