@@ -21,6 +21,7 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// What is selected and searched for now.
     pub fn new(model: &Model) -> Self {
         let find = model.transcript.find.as_ref().filter(|find| !find.query.is_empty());
         let find = find.map(|find| (find.query.to_lowercase(), find.hits.get(find.current).copied()));

@@ -24,6 +24,7 @@ const OPEN_LINES: usize = 400;
 const FAILED_HEAD: usize = 3;
 const FAILED_TAIL: usize = 7;
 
+/// Lays out a call: its line, and what is open below it.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     let mut rows = vec![head(tool, context)];
     if context.expanded {

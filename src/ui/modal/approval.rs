@@ -27,6 +27,7 @@ const CHOICES: [(ApprovalChoice, &str); 5] = [
 /// How many of them stand in the left column.
 const LEFT: usize = 2;
 
+/// Draws it and returns where its caret is.
 pub fn draw(
     model: &Model,
     state: &ApprovalModal,

@@ -6,6 +6,7 @@ use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
+/// Draws it and returns where its caret is.
 pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16, u16)> {
     let natural = state.lines.iter().map(|line| line.width()).max().unwrap_or(0);
     let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
