@@ -18,6 +18,8 @@ pub struct Row {
     /// Columns at the start that are ornament (indent, bullet, gutter): not copied.
     pub lead: u16,
     pub joint: Joint,
+    /// The text of the row as it was, where tabs or control characters had to be drawn otherwise: what copying gives.
+    pub raw: Option<Box<str>>,
 }
 
 /// How a row continues the one above.
@@ -78,6 +80,7 @@ pub fn wrap_into(rows: &mut Vec<Row>, spans: &[Span], ground: Ground, how: &Wrap
             source: 0..length,
             lead: clamp(first_lead),
             joint: Joint::Line,
+            raw: None,
         });
         return;
     }
@@ -98,7 +101,8 @@ pub fn wrap_into(rows: &mut Vec<Row>, spans: &[Span], ground: Ground, how: &Wrap
             let mut out = Vec::with_capacity(prefix.len() + 4);
             out.extend_from_slice(prefix);
             slice_into(&mut out, spans, part.clone());
-            rows.push(Row { line: Line { spans: out, ground }, source: part, lead: clamp(lead), joint });
+            let raw = text.get(part.clone()).filter(|text| text.contains(char::is_control)).map(Box::from);
+            rows.push(Row { line: Line { spans: out, ground }, source: part, lead: clamp(lead), joint, raw });
             joint = Joint::Soft(clamp(gap));
             is_first = false;
         },

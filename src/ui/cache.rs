@@ -71,12 +71,14 @@ impl ViewCache {
         self.plain
     }
 
+    /// A frame begins with this look.
     pub(super) fn begin(&mut self, look: &Look) {
         self.frame += 1;
         self.look = look.revision;
         self.plain = false;
     }
 
+    /// A frame ends: what was not drawn may go.
     pub(super) fn end(&mut self) {
         if self.bytes <= MOST_BYTES {
             return;

@@ -1,6 +1,6 @@
 //! The rows around the panes: title, strip, queue, notices, status, and the card for a screen that is too small.
 
-use super::layout::{self, Mode, SMALLEST};
+use super::layout::{Mode, SMALLEST};
 use super::live;
 use super::paint::{Paint, cells, inset, row};
 use super::{hints, to_area};
@@ -74,7 +74,9 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         let now = crate::text::width::truncate_end(now, usize::from(area.width / 3));
         parts.push(Span::new(format!("▸ {now} {done}/{}", plan.len()), Role::Text));
     }
-    parts.push(Span::new(context(model).0, Role::Dim));
+    if model.meter.context > 0 {
+        parts.push(Span::new(context(model).0, Role::Dim));
+    }
     let running = model.processes.rows.iter().filter(|row| row.state == ProcessState::Running).count();
     let asking = model.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
     if running > 0 {
@@ -207,7 +209,6 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     for (key, word) in hints::footer(model).into_iter().rev() {
         let wanted = cells(width(key) + 1 + width(word));
         if at < from + wanted {
-            // Keys at the front matter most: drop from the back, keep looking for one that fits.
             continue;
         }
         let start = at - wanted;
@@ -215,7 +216,6 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
         paint.put(next + 1, area.y, wanted, word, dim);
         at = start.saturating_sub(2);
     }
-    let _ = layout::is_running;
 }
 
 /// Says that the screen is too small, on whatever there is.

@@ -127,13 +127,11 @@ fn end(lines: &[String], room: usize) -> (usize, usize) {
 /// Draws the block and returns where the caret is.
 pub fn draw(
     model: &Model,
-    cache: &ViewCache,
     paint: &mut Paint<'_>,
     area: Rect,
     field: &Field,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let _ = cache;
     if area.is_empty() {
         return None;
     }

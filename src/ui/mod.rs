@@ -74,7 +74,7 @@ fn screen(
         cursor = terminal::draw(model, paint, place, layout);
     }
     chrome::queue(model, paint, places.queue, layout);
-    let caret = composer::draw(model, cache, paint, places.composer, &field, layout);
+    let caret = composer::draw(model, paint, places.composer, &field, layout);
     if model.focus == crate::app::model::Pane::Composer {
         cursor = caret;
     }
@@ -86,7 +86,7 @@ fn screen(
     composer::completion(model, paint, places.composer, places.conversation);
     hints::which_key(model, paint, area);
     if let Some(top) = model.modals.last() {
-        cursor = modal::draw(model, top, cache, paint, area, layout);
+        cursor = modal::draw(model, top, paint, area, layout);
     }
     cursor
 }

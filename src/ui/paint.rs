@@ -14,14 +14,17 @@ pub struct Paint<'a> {
 }
 
 impl<'a> Paint<'a> {
+    /// Paints on a buffer with a theme.
     pub fn new(buffer: &'a mut Buffer, theme: &'a Theme) -> Self {
         Self { buffer, theme }
     }
 
+    /// The style of a part of the screen.
     pub fn slot(&self, slot: Slot) -> Style {
         self.theme.slot(slot)
     }
 
+    /// The style of text.
     pub fn role(&self, role: Role) -> Style {
         self.theme.text(role)
     }

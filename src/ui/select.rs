@@ -14,18 +14,18 @@ use ratatui::layout::Rect;
 type Spot = (usize, usize, u16);
 
 /// Marks of a frame.
-pub struct Marks<'a> {
+pub struct Marks {
     selection: Option<(Spot, Spot)>,
     /// The lower-cased query and the cell of the current match.
     find: Option<(String, Option<CellId>)>,
-    _model: &'a Model,
 }
 
-impl<'a> Marks<'a> {
-    pub fn new(model: &'a Model) -> Self {
+impl Marks {
+    /// What is selected and searched for now.
+    pub fn new(model: &Model) -> Self {
         let find = model.transcript.find.as_ref().filter(|find| !find.query.is_empty());
         let find = find.map(|find| (find.query.to_lowercase(), find.hits.get(find.current).copied()));
-        Self { selection: selection(model), find, _model: model }
+        Self { selection: selection(model), find }
     }
 
     /// Marks what is selected or found in a drawn row.
@@ -124,7 +124,12 @@ fn rows(out: &mut String, laid: &CellRows, columns: impl Fn(usize) -> Option<(u1
             Joint::Soft(gap) => out.extend(std::iter::repeat_n(' ', usize::from(gap))),
         }
         is_first = false;
-        let part = part(row, from.saturating_sub(laid.indent), to.saturating_sub(laid.indent));
+        let (from, to) = (from.saturating_sub(laid.indent), to.saturating_sub(laid.indent));
+        if let Some(raw) = row.raw.as_deref().filter(|_| from <= row.lead && usize::from(to) >= row.line.width()) {
+            out.push_str(raw);
+            continue;
+        }
+        let part = part(row, from, to);
         out.push_str(part.trim_end());
     }
 }

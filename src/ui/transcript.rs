@@ -131,8 +131,8 @@ impl Walk<'_> {
         let start = match scroll {
             ..=-1_000_000 => (0, 0),
             1_000_000.. => return (self.latest(rows), true),
-            ..0 => self.up(start, steps),
-            _ => self.down(start, steps),
+            -999_999..0 => self.up(start, steps),
+            0..1_000_000 => self.down(start, steps),
         };
         if self.fits(start, rows) { (self.latest(rows), true) } else { (start, false) }
     }

@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 const TRY: [&str; 3] =
     ["Explain how this project is built", "Find out why the tests fail, and fix it", "What changed since yesterday?"];
 
+/// Draws it into the conversation.
 pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let skin = &model.look.skin;
     let banner_width = skin.banner.iter().map(|line| width(line)).max().unwrap_or(0);

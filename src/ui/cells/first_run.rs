@@ -36,6 +36,7 @@ fn groups(first_run: &FirstRun) -> Vec<(&'static str, Vec<Entry>)> {
     out
 }
 
+/// Draws the card into the conversation; its rows can be clicked.
 pub fn draw(model: &Model, first_run: &FirstRun, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
     let skin = &model.look.skin;
     let groups = groups(first_run);

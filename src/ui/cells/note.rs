@@ -6,6 +6,7 @@ use crate::text::markdown::READING_WIDTH;
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};
 
+/// Lays out a note with the mark of its kind.
 pub fn layout(kind: NoteKind, text: &str, context: &Context<'_>) -> CellRows {
     let (mark, role, text_role) = match kind {
         NoteKind::Info => ("·", Role::Dim, Role::Dim),
@@ -21,6 +22,7 @@ pub fn layout(kind: NoteKind, text: &str, context: &Context<'_>) -> CellRows {
     CellRows::new(rows).mark(mark, role)
 }
 
+/// Lays out the end of a turn.
 pub fn turn_end(text: &str, context: &Context<'_>) -> CellRows {
     if text.is_empty() {
         return CellRows::new(Vec::new());

@@ -9,6 +9,7 @@ use crate::text::{Ground, Line, Role, Row, Span};
 /// Rows of the live end.
 const LIVE: usize = 3;
 
+/// Lays out reasoning; nothing when it is switched off.
 pub fn layout(text: &str, finished: bool, context: &Context<'_>) -> CellRows {
     let text = text.trim();
     if super::Context::room(context) == 0 || text.is_empty() || !context.config.display.show_reasoning {

@@ -16,12 +16,15 @@ pub const AFTER_TIME: usize = 4;
 const NAME: usize = 12;
 /// From this width on names stand in a column.
 const ROOMY: usize = 72;
+/// Cells that a result gets however long the target: the words of every state fit.
+const SHORTEST_RESULT: usize = 16;
 /// Lines of output shown when opened.
 const OPEN_LINES: usize = 400;
 /// Lines at the start and the end of a failed call's output.
 const FAILED_HEAD: usize = 3;
 const FAILED_TAIL: usize = 7;
 
+/// Lays out a call: its line, and what is open below it.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     let mut rows = vec![head(tool, context)];
     if context.expanded {
@@ -54,7 +57,7 @@ fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
     let result_end = context.width.saturating_sub(AFTER_TIME + time_cells);
     let room = result_end.saturating_sub(from);
     let (result, role) = result(tool);
-    let result = truncate_end(&result, (room * 2 / 5).clamp(6, 40).min(room));
+    let result = truncate_end(&result, (room * 2 / 5).clamp(SHORTEST_RESULT, 40).min(room));
     let target_room = room.saturating_sub(width(&result) + 2);
     let target = fit_target(&tool.target, target_room);
     let used = width(&target);
@@ -86,7 +89,7 @@ fn result(tool: &ToolCell) -> (String, Role) {
     let or = |word: &str| if tool.summary.is_empty() { word.to_owned() } else { tool.summary.clone() };
     let (text, role) = match tool.state {
         ToolState::Proposed => ("waiting".to_owned(), Role::Dim),
-        ToolState::Asking => ("⚠ waits for your answer".to_owned(), Role::Careful),
+        ToolState::Asking => ("⚠ waits for you".to_owned(), Role::Careful),
         ToolState::Running => (tool.progress.clone(), Role::Dim),
         ToolState::Done(Outcome::Ok) => (tool.summary.clone(), Role::Text),
         ToolState::Done(Outcome::Failed) => (format!("✗ {}", or("failed")), Role::Bad),

@@ -9,6 +9,7 @@ use crate::text::{Ground, Line, Role, Row, Span};
 /// Lines shown before a long message folds.
 const FOLDED: usize = 24;
 
+/// Lays out a message; long ones fold unless expanded.
 pub fn layout(text: &str, images: usize, origin: Origin, context: &Context<'_>) -> CellRows {
     let from_program = origin == Origin::Program;
     let (ground, role) = if from_program { (Ground::Base, Role::Dim) } else { (Ground::Raised, Role::Text) };

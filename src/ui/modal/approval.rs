@@ -27,6 +27,7 @@ const CHOICES: [(ApprovalChoice, &str); 5] = [
 /// How many of them stand in the left column.
 const LEFT: usize = 2;
 
+/// Draws it and returns where its caret is.
 pub fn draw(
     model: &Model,
     state: &ApprovalModal,
@@ -41,7 +42,7 @@ pub fn draw(
     let columns = WIDEST.min(area.width.saturating_sub(10)).max(area.width.min(24).saturating_sub(6));
     let room = usize::from(columns);
     let body = body(model, approval, room);
-    let below = below(model, approval, state, room);
+    let below = below(approval, state, room);
     let number = model
         .approvals
         .entries
@@ -202,7 +203,7 @@ enum Part {
     Choices(Vec<Option<(usize, String)>>),
 }
 
-fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
+fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     let line = |text: &str, role| Part::Line(Line::plain(text, role));
     match &state.stage {
         ApprovalStage::Reason(text) => vec![
@@ -234,7 +235,6 @@ fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize)
                 parts.push(line("", Role::Text));
                 parts.push(line("Enter confirms · Esc goes back", Role::Careful));
             }
-            let _ = model;
             parts
         }
     }

@@ -10,6 +10,7 @@ use crate::text::{Ground, Role, Span};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
+/// Draws it and returns where its caret is.
 pub fn draw(state: &Confirm, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
     let columns = 60.min(area.width.saturating_sub(10)).max(12);
     let mut rows = Vec::new();

@@ -10,6 +10,7 @@ use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
+/// Draws it and returns where its caret is.
 pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16, u16)> {
     let columns = 64.min(area.width.saturating_sub(10)).max(12);
     let mut message = Vec::new();

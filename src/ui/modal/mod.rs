@@ -9,7 +9,6 @@ mod question;
 mod sessions;
 mod text;
 
-use super::cache::ViewCache;
 use super::paint::{Paint, cells};
 use crate::app::Model;
 use crate::app::model::layout::Layout;
@@ -23,12 +22,10 @@ use ratatui::layout::Rect;
 pub fn draw(
     model: &Model,
     modal: &Modal,
-    cache: &mut ViewCache,
     paint: &mut Paint<'_>,
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let _ = cache;
     match modal {
         Modal::Approval(state) => approval::draw(model, state, paint, area, layout),
         Modal::Question(state) => question::draw(model, state, paint, area, layout),

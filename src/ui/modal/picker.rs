@@ -17,6 +17,7 @@ enum Line {
     Item(usize),
 }
 
+/// Draws it and returns where its caret is.
 pub fn draw(
     model: &Model,
     state: &Picker,

@@ -11,6 +11,7 @@ use crate::text::{Ground, Role, Span};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
+/// Draws it and returns where its caret is.
 pub fn draw(
     model: &Model,
     state: &QuestionModal,

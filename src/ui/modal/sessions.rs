@@ -17,6 +17,7 @@ use ratatui::layout::Rect;
 /// Rows of a session in the list.
 const EACH: usize = 2;
 
+/// Draws it and returns where its caret is.
 pub fn draw(
     model: &Model,
     state: &SessionBrowser,

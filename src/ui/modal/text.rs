@@ -2,11 +2,11 @@
 
 use super::Frame;
 use crate::app::model::modal::TextModal;
-use crate::text::Joint;
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
+/// Draws it and returns where its caret is.
 pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16, u16)> {
     let natural = state.lines.iter().map(|line| line.width()).max().unwrap_or(0);
     let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
@@ -33,7 +33,6 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
     let all = if first > 0 || skipped > 0 { window } else { rows.len() + 1 };
     let place = frame.draw(paint, area, columns, cells(all));
     for (index, line) in rows.iter().take(usize::from(place.height)).enumerate() {
-        debug_assert!(line.joint != Joint::Ornament);
         paint.line(row(place, index as u16), &line.line);
     }
     None

@@ -12,7 +12,7 @@ use crate::config::skin::{Look, Skin};
 use crate::config::theme::Theme;
 use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
-use crate::text::{Cell, Line, Role, Snapshot, Span};
+use crate::text::{Cell, Line, Role, Snapshot};
 use crate::ui::{ViewCache, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -114,12 +114,20 @@ pub fn busy() -> Model {
     if let Some(cell) = t.cells.iter_mut().find(|cell| cell.id == id) {
         cell.change(|kind| {
             if let CellKind::Tool(tool) = kind {
-                tool.output = (1..=30).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m of output\n")).collect::<String>().into();
+                tool.output = (1..=30)
+                    .map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m of output\n"))
+                    .collect::<String>()
+                    .into();
             }
         });
     }
-    t.push(tool("read_file", "📖", "src/store/mod.rs 1-220", "220 lines", ToolState::Done(Outcome::Ok), Some(3)), None, true);
-    let id = t.push(tool("patch", "🔧", "src/store/mod.rs", "+1 −1", ToolState::Done(Outcome::Ok), Some(12)), None, true);
+    t.push(
+        tool("read_file", "📖", "src/store/mod.rs 1-220", "220 lines", ToolState::Done(Outcome::Ok), Some(3)),
+        None,
+        true,
+    );
+    let id =
+        t.push(tool("patch", "🔧", "src/store/mod.rs", "+1 −1", ToolState::Done(Outcome::Ok), Some(12)), None, true);
     if let Some(cell) = t.cells.iter_mut().find(|cell| cell.id == id) {
         cell.expanded = true;
         cell.change(|kind| {
@@ -263,8 +271,20 @@ pub fn wide_text() -> Model {
     let mut model = model();
     let t = &mut model.transcript;
     let text = "日本語のとても長い文章です。".repeat(20);
-    t.push(CellKind::User { text: format!("{text}\n\ttab\u{7}bell 👩‍👩‍👧 é"), images: 2, origin: Origin::Steer }, None, true);
-    t.push(CellKind::Assistant { text: format!("# 見出し\n\n{text}\n\n| 列 | b |\n|-|-|\n| {text} | x |\n\n- {text}") }, None, true);
+    t.push(
+        CellKind::User {
+            text: format!("{text}\n\ttab\u{7}bell 👩‍👩‍👧 é"), images: 2, origin: Origin::Steer
+        },
+        None,
+        true,
+    );
+    t.push(
+        CellKind::Assistant {
+            text: format!("# 見出し\n\n{text}\n\n| 列 | b |\n|-|-|\n| {text} | x |\n\n- {text}")
+        },
+        None,
+        true,
+    );
     t.push(tool("search_files", "🔎", &text, &text, ToolState::Done(Outcome::Ok), Some(1)), None, true);
     t.push(CellKind::Note { kind: NoteKind::Error, text: "x".repeat(500) }, None, true);
     t.push(CellKind::TurnEnd { text: "3 steps · 41.2 s · $0.08".into() }, None, true);
@@ -314,7 +334,10 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 query: "race".into(),
                 rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
                 selected: 0,
-                preview: vec![Line::plain("❯ why does it fail", Role::Strong), Line::plain("It is a race.", Role::Text)],
+                preview: vec![
+                    Line::plain("❯ why does it fail", Role::Strong),
+                    Line::plain("It is a race.", Role::Text),
+                ],
                 loading: false,
                 here: true,
             })),
@@ -406,9 +429,4 @@ pub fn screen(model: &Model, cache: &mut ViewCache, columns: u16, rows: u16) -> 
         out.push('\n');
     }
     (out, layout)
-}
-
-/// A span for tests.
-pub fn span(text: &str) -> Span {
-    Span::new(text, Role::Text)
 }

@@ -8,19 +8,56 @@ fn shown(model: &crate::app::Model, columns: u16, rows: u16) -> String {
     screen(model, &mut ViewCache::default(), columns, rows).0
 }
 
-#[test]
-fn dump() {
-    for (name, model) in all() {
-        for (columns, rows) in [(140, 45), (100, 30), (60, 20)] {
-            println!("=== {name} {columns}x{rows}\n{}", shown(&model, columns, rows));
-        }
+/// Looks at one state at the sizes of the three layouts.
+fn snapshots(name: &str, model: &crate::app::Model) {
+    for (columns, rows) in [(140, 45), (100, 30), (60, 20)] {
+        insta::assert_snapshot!(format!("{name}-{columns}x{rows}"), shown(model, columns, rows));
     }
+}
+
+#[test]
+fn a_session_before_its_first_message() {
+    snapshots("empty", &fixture::model());
+}
+
+#[test]
+fn a_turn_at_work() {
+    snapshots("busy", &fixture::busy());
+}
+
+#[test]
+fn a_command_to_approve() {
+    snapshots("approval", &fixture::approval());
+}
+
+#[test]
+fn the_first_start() {
+    snapshots("first-run", &fixture::first_run());
+}
+
+#[test]
+fn a_terminal_taken_over() {
+    snapshots("terminal", &fixture::with_terminal());
+}
+
+#[test]
+fn each_modal() {
+    for (name, model) in fixture::modals() {
+        insta::assert_snapshot!(format!("modal-{name}"), shown(&model, 100, 30));
+    }
+}
+
+#[test]
+fn the_smallest_screens() {
+    insta::assert_snapshot!("smallest", shown(&fixture::busy(), 40, 12));
+    insta::assert_snapshot!("too-small", shown(&fixture::busy(), 39, 11));
 }
 
 #[test]
 fn no_state_breaks_at_any_corner_size() {
     for (_, model) in all() {
-        for (columns, rows) in [(0, 0), (1, 1), (10, 3), (39, 11), (40, 12), (79, 19), (80, 20), (119, 24), (300, 100)] {
+        for (columns, rows) in [(0, 0), (1, 1), (10, 3), (39, 11), (40, 12), (79, 19), (80, 20), (119, 24), (300, 100)]
+        {
             shown(&model, columns, rows);
         }
     }
@@ -39,7 +76,45 @@ proptest! {
     }
 }
 
+/// The tail of a command is there on every usable screen: shown, or reached by scrolling.
 #[test]
-fn fixture_is_used() {
-    assert_eq!(fixture::span("x").text, "x");
+fn the_tail_of_a_command_is_never_cut() {
+    use crate::app::model::approvals::Entry;
+    use crate::app::model::modal::Modal;
+    use crate::policy::Intent;
+    let mut model = fixture::approval();
+    for entry in &mut model.approvals.entries {
+        if let Entry::Approval(approval) = entry
+            && let Intent::Command { line, .. } = &mut approval.intent
+        {
+            *line = format!("{} && rm -rf /THE_END", "echo padding; ".repeat(60));
+        }
+    }
+    for (columns, rows) in [(40, 12), (60, 20), (140, 45)] {
+        let mut seen = false;
+        for scroll in 0..100 {
+            if let Some(Modal::Approval(state)) = model.modals.last_mut() {
+                state.scroll = scroll;
+            }
+            seen |= shown(&model, columns, rows).replace(['│', '\n', ' '], "").contains("THE_END");
+        }
+        assert!(seen, "{columns}x{rows}");
+    }
+}
+
+#[test]
+fn the_caret_is_where_the_person_types() {
+    let mut model = fixture::model();
+    model.composer.area = tui_textarea::TextArea::new(vec!["first".into(), "日本 x".into()]);
+    model.composer.area.move_cursor(tui_textarea::CursorMove::Bottom);
+    model.composer.area.move_cursor(tui_textarea::CursorMove::End);
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(60, 20)).unwrap();
+    let mut cache = ViewCache::default();
+    terminal
+        .draw(|frame| {
+            crate::ui::draw(&model, &mut cache, frame);
+        })
+        .unwrap();
+    let caret = terminal.get_cursor_position().unwrap();
+    assert_eq!((caret.x, caret.y), (4 + 6, 18));
 }

@@ -1,1 +1,172 @@
-//! Work.
+//! How little is done again, where the reader stays, and what copying gives.
+
+use super::fixture::{busy, model, screen};
+use crate::app::Model;
+use crate::app::model::transcript::{CellKind, Position, Selection, Spot};
+use crate::llm::message::Origin;
+use crate::ui::ViewCache;
+
+fn user(text: &str) -> CellKind {
+    CellKind::User { text: text.into(), images: 0, origin: Origin::Person }
+}
+
+fn assistant(text: &str) -> CellKind {
+    CellKind::Assistant { text: text.into() }
+}
+
+fn long(cells: usize) -> Model {
+    let mut model = model();
+    for index in 0..cells {
+        model.transcript.push(
+            assistant(&format!("cell {index} with some words\n\nand a second paragraph")),
+            None,
+            true,
+        );
+    }
+    model
+}
+
+/// The first word of the conversation's first row.
+fn first_row(model: &Model, cache: &mut ViewCache) -> String {
+    let (text, layout) = screen(model, cache, 100, 30);
+    let row = layout.rows.first().map_or(0, |(row, _, _)| usize::from(*row));
+    text.lines().nth(row).unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn an_unchanged_frame_lays_nothing_out() {
+    let mut cache = ViewCache::default();
+    let mut model = busy();
+    screen(&model, &mut cache, 140, 45);
+    let before = cache.counters();
+    model.now += 100;
+    screen(&model, &mut cache, 140, 45);
+    assert_eq!(cache.counters().layouts, before.layouts);
+    assert!(cache.counters().hits > before.hits);
+}
+
+#[test]
+fn a_key_lays_out_only_the_composer() {
+    let mut cache = ViewCache::default();
+    let mut model = busy();
+    screen(&model, &mut cache, 140, 45);
+    let before = cache.counters().layouts;
+    model.composer.area.insert_str("hello");
+    let (text, _) = screen(&model, &mut cache, 140, 45);
+    assert!(text.contains("❯ hello"));
+    assert_eq!(cache.counters().layouts, before);
+}
+
+#[test]
+fn only_what_shows_is_laid_out() {
+    let mut cache = ViewCache::default();
+    screen(&long(10_000), &mut cache, 100, 30);
+    assert!(cache.counters().layouts <= 30, "{:?}", cache.counters());
+}
+
+#[test]
+fn a_stream_lays_out_one_cell_a_frame() {
+    let mut cache = ViewCache::default();
+    let mut model = long(50);
+    let id = model.transcript.push(assistant("start"), None, false);
+    screen(&model, &mut cache, 100, 30);
+    let before = cache.counters().layouts;
+    for _ in 0..10 {
+        if let Some(cell) = model.transcript.cells.iter_mut().find(|cell| cell.id == id) {
+            cell.change(|kind| {
+                if let CellKind::Assistant { text } = kind {
+                    text.push_str(" and more");
+                }
+            });
+        }
+        screen(&model, &mut cache, 100, 30);
+    }
+    assert_eq!(cache.counters().layouts, before + 10);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut cache = ViewCache::default();
+    let mut model = model();
+    for index in 0..400 {
+        model.transcript.push(assistant(&format!("{index} {}", "long words ".repeat(4_000))), None, true);
+    }
+    for _ in 0..400 {
+        model.transcript.scroll = -60;
+        let (_, layout) = screen(&model, &mut cache, 100, 60);
+        model.transcript.position = layout.position;
+    }
+    assert!(cache.bytes() <= 9 << 20, "{} bytes", cache.bytes());
+    assert!(cache.counters().layouts > 40);
+}
+
+#[test]
+fn the_view_stays_under_the_reader() {
+    let mut cache = ViewCache::default();
+    let mut model = long(100);
+    model.transcript.scroll = -40;
+    let (_, layout) = screen(&model, &mut cache, 100, 30);
+    assert!(matches!(layout.position, Position::Anchor { .. }));
+    model.transcript.position = layout.position;
+    model.transcript.scroll = 0;
+    let before = first_row(&model, &mut cache);
+    model.transcript.push(user("new"), None, true);
+    let older = (0..20).map(|index| (assistant(&format!("older {index}")), None)).collect();
+    model.transcript.prepend(older);
+    assert_eq!(first_row(&model, &mut cache), before);
+    let (text, _) = screen(&model, &mut cache, 100, 30);
+    assert!(text.contains("↓ 1 (Ctrl-End)"), "{text}");
+}
+
+#[test]
+fn scrolling_there_and_back_ends_at_the_end() {
+    let mut cache = ViewCache::default();
+    let mut model = long(100);
+    for step in [-7, -30, 1, 40] {
+        model.transcript.scroll = step;
+        model.transcript.position = screen(&model, &mut cache, 100, 30).1.position;
+    }
+    assert_eq!(model.transcript.position, Position::Latest);
+    model.transcript.scroll = i32::MIN;
+    let (_, layout) = screen(&model, &mut cache, 100, 30);
+    assert!(layout.at_top);
+    assert_eq!(layout.rows.first().map(|row| row.2), Some(0));
+}
+
+fn selected(model: &mut Model, from: (usize, usize, u16), to: (usize, usize, u16)) -> Option<String> {
+    let spot = |(index, row, column): (usize, usize, u16), model: &Model| Spot {
+        cell: model.transcript.cells[index].id,
+        row,
+        column,
+    };
+    model.transcript.selection = Some(Selection { from: spot(from, model), to: spot(to, model) });
+    screen(model, &mut ViewCache::default(), 60, 20).1.selected_text
+}
+
+#[test]
+fn copying_gives_the_source() {
+    let mut model = model();
+    let text = "A **bold** sentence that is long enough to wrap over more than one row of it.";
+    model.transcript.push(assistant(text), None, true);
+    model.transcript.push(assistant("- one\n- two\n\n```rust\nlet a =\t1;\n```"), None, true);
+    assert_eq!(selected(&mut model, (0, 0, 0), (0, 1, 99)).as_deref(), Some(text));
+    // A part: as shown, but without the break.
+    let part = selected(&mut model, (0, 0, 6), (0, 1, 99)).unwrap_or_default();
+    assert_eq!(part, "bold sentence that is long enough to wrap over more than one row of it.");
+    // Backwards is the same.
+    assert_eq!(selected(&mut model, (0, 1, 99), (0, 0, 6)), Some(part));
+    // Bullets and labels are ornaments.
+    let list = selected(&mut model, (1, 0, 5), (1, 4, 99)).unwrap_or_default();
+    assert_eq!(list, "one\ntwo\n\nlet a =\t1;");
+}
+
+#[test]
+fn find_and_selection_do_not_lay_out_again() {
+    let mut cache = ViewCache::default();
+    let mut model = busy();
+    screen(&model, &mut cache, 140, 45);
+    let before = cache.counters().layouts;
+    model.transcript.find = Some(crate::app::model::transcript::Find { query: "STORE".into(), ..Default::default() });
+    screen(&model, &mut cache, 140, 45);
+    assert_eq!(cache.counters().layouts, before);
+}
