@@ -1,0 +1,140 @@
+//! The system prompt: assembled once a session, the same bytes for the same parts, so that provider caches hit.
+
+use super::{Knowledge, skills};
+use chrono::NaiveDate;
+use std::path::{Path, PathBuf};
+
+/// Where the session runs; what does not change while it lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Environment {
+    /// `Debian GNU/Linux 13 (x86_64)`.
+    pub system: String,
+    /// `bash`; empty when unknown.
+    pub shell: String,
+    pub home: Option<PathBuf>,
+    pub cwd: PathBuf,
+    /// By day, so that the prefix stays cacheable.
+    pub date: NaiveDate,
+}
+
+impl Environment {
+    /// What this machine says, for a working folder and a day. `shell`: the value of `SHELL`.
+    pub fn of_machine(cwd: &Path, shell: Option<&str>, date: NaiveDate) -> Self {
+        let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+        let pretty = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+        let name = pretty.map_or_else(|| std::env::consts::OS.to_owned(), |name| name.trim_matches('"').to_owned());
+        let shell = shell.and_then(|shell| shell.rsplit('/').next()).unwrap_or_default().to_owned();
+        let home = crate::config::paths::user_home();
+        Self { system: format!("{name} ({})", std::env::consts::ARCH), shell, home, cwd: cwd.to_path_buf(), date }
+    }
+
+    fn text(&self) -> String {
+        let mut lines = vec!["# Environment".to_owned(), format!("System: {}", self.system)];
+        if !self.shell.is_empty() {
+            lines.push(format!("Shell: {}", self.shell));
+        }
+        if let Some(home) = &self.home {
+            lines.push(format!("Home: {}", home.display()));
+        }
+        lines.push(format!("Working directory: {}", self.cwd.display()));
+        lines.push(format!("Conversation started: {}", self.date.format("%A, %B %d, %Y")));
+        lines.join("\n")
+    }
+}
+
+/// The prompt, in this order: identity (or SOUL.md) with the working rules, context files, notes and profile, skills,
+/// environment. Parts with nothing in them leave no trace.
+pub fn assemble(knowledge: &Knowledge, environment: &Environment) -> String {
+    let identity = match &knowledge.soul {
+        Some(soul) => soul.as_str(),
+        None => include_str!("../../assets/prompts/identity.md").trim(),
+    };
+    let context = match knowledge.context.text.trim_end() {
+        "" => String::new(),
+        text => format!("{}\n\n{text}", include_str!("../../assets/prompts/context.md").trim()),
+    };
+    let parts = [
+        identity.to_owned(),
+        include_str!("../../assets/prompts/rules.md").trim().to_owned(),
+        context,
+        knowledge.notes.block(),
+        knowledge.profile.block(),
+        skills::index(&knowledge.skills),
+        environment.text(),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Paths};
+
+    fn environment() -> Environment {
+        Environment {
+            system: "Debian GNU/Linux 13 (x86_64)".into(),
+            shell: "bash".into(),
+            home: Some("/home/alice".into()),
+            cwd: "/home/alice/src/app".into(),
+            date: NaiveDate::from_ymd_opt(2026, 3, 1).unwrap(),
+        }
+    }
+
+    /// Four characters a token is a safe overestimate for English prose in o200k.
+    fn tokens(text: &str) -> usize {
+        text.chars().count().div_ceil(4)
+    }
+
+    #[test]
+    fn an_empty_project_costs_little() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::at("/home/alice/.hermes");
+        let knowledge = Knowledge::read(&paths, &Config::default(), dir.path(), None);
+        let prompt = assemble(&knowledge, &environment());
+        assert!(tokens(&prompt) <= 1100, "{} tokens\n{prompt}", tokens(&prompt));
+        let fixed = [include_str!("../../assets/prompts/identity.md"), include_str!("../../assets/prompts/rules.md")];
+        assert!(fixed.iter().map(|text| tokens(text)).sum::<usize>() <= 450);
+        assert!(prompt.ends_with("Conversation started: Sunday, March 01, 2026"));
+        assert!(!prompt.contains("# Project"), "empty parts leave no trace");
+    }
+
+    #[test]
+    fn the_order_holds_and_the_bytes_are_stable() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::at(dir.path().join("home"));
+        std::fs::create_dir_all(paths.memories()).unwrap();
+        std::fs::write(paths.soul(), "You are Pallas.").unwrap();
+        std::fs::write(paths.memories().join("MEMORY.md"), "note one\n§\nnote two").unwrap();
+        std::fs::write(paths.memories().join("USER.md"), "prefers tabs").unwrap();
+        std::fs::write(dir.path().join("AGENTS.md"), "run the linter").unwrap();
+        let knowledge = Knowledge::read(&paths, &Config::default(), dir.path(), Some(200_000));
+        let prompt = assemble(&knowledge, &environment());
+        let places: Vec<usize> =
+            ["You are Pallas.", "run the linter", "note one", "prefers tabs", "- code-review:", "# Environment"]
+                .iter()
+                .map(|part| prompt.find(part).unwrap_or_else(|| panic!("{part}\n{prompt}")))
+                .collect();
+        assert!(places.is_sorted(), "{places:?}");
+        assert!(!prompt.contains("You are Hermes"));
+        let again = Knowledge::read(&paths, &Config::default(), dir.path(), Some(200_000));
+        assert_eq!(assemble(&again, &environment()), prompt);
+
+        let summary = knowledge.summary();
+        assert_eq!(summary.notes, Some((0, vec!["note two".into(), "note one".into()])));
+        assert_eq!(summary.context_files, [("AGENTS.md".to_owned(), None)]);
+        assert!(summary.skills.contains(&"write-tests".to_owned()));
+    }
+
+    #[test]
+    fn switched_off_notes_stay_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::at(dir.path());
+        std::fs::create_dir_all(paths.memories()).unwrap();
+        std::fs::write(paths.memories().join("MEMORY.md"), "secret note").unwrap();
+        let mut config = Config::default();
+        config.memory.memory_enabled = false;
+        let knowledge = Knowledge::read(&paths, &config, dir.path(), None);
+        assert!(!assemble(&knowledge, &environment()).contains("secret note"));
+        assert_eq!(knowledge.summary().notes, None);
+    }
+}
