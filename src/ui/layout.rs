@@ -50,9 +50,14 @@ fn sidebar_width(area: Rect) -> u16 {
     (area.width / 4).clamp(30, 40)
 }
 
+/// By itself the sidebar stands there once it has something to show.
+fn stands_beside(model: &Model) -> bool {
+    model.sidebar.shown.unwrap_or_else(|| !super::sidebar::is_empty(model))
+}
+
 /// The column of the conversation.
 pub fn column(model: &Model, area: Rect, mode: Mode) -> Rect {
-    let beside = mode == Mode::Wide && model.sidebar.shown != Some(false);
+    let beside = mode == Mode::Wide && stands_beside(model);
     Rect { width: if beside { area.width - sidebar_width(area) } else { area.width }, ..area }
 }
 
@@ -112,7 +117,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let rows = (model.notices.shown.len() as u16).min(3).min(bottom.saturating_sub(top));
     places.notices = Rect { y: bottom - rows, height: rows, ..column };
     let sidebar = match (mode, model.sidebar.shown) {
-        (Mode::Wide, Some(true) | None) => {
+        (Mode::Wide, _) if stands_beside(model) => {
             let width = area.width - column.width;
             Some(Rect { x: column.right(), y: area.y + 1, width, height: area.height.saturating_sub(2) })
         }

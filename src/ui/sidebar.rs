@@ -35,6 +35,12 @@ impl Entry {
     }
 }
 
+/// Whether no section has anything to show.
+pub fn is_empty(model: &Model) -> bool {
+    // Any width will do: it only cuts.
+    sections(model, 20).iter().all(|(_, body)| body.is_empty())
+}
+
 /// Draws the sidebar on its own tone.
 pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout: &mut Layout) {
     if area.width < 8 {

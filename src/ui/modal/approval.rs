@@ -122,7 +122,8 @@ fn draw_choice(
         (false, false) => Role::Text,
     };
     paint.fit(place.x + 2, place.y, place.width.saturating_sub(5), label, paint.role(role));
-    paint.right(place.right().saturating_sub(1), place.y, key, paint.role(Role::Accent));
+    let key_role = if inert { Role::Dim } else { Role::Accent };
+    paint.right(place.right().saturating_sub(1), place.y, key, paint.role(key_role));
     let hit = Area { x: place.x, y: place.y, width: place.width, height: 1 };
     layout.targets.push((hit, Hit::ModalRow(index)));
 }
