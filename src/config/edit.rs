@@ -12,7 +12,7 @@ use yaml_edit::path::YamlPath;
 use yaml_edit::{Document, Sequence};
 
 /// The head of a file that did not exist.
-const TEMPLATE: &str = "# Hermes configuration. `hermes config schema` and docs/CONFIG.md list every key.\n";
+pub const TEMPLATE: &str = "# Hermes configuration. `hermes config schema` and docs/CONFIG.md list every key.\n";
 
 /// Sets a key of `config.yaml` to a YAML scalar (lists: `[a, b]` or `a, b`).
 ///

@@ -257,3 +257,17 @@ fn secrets_are_masked_when_shown() {
     assert_eq!(value_of(&loaded.config, "agent.max_turns"), Some(Json::from(90)));
     assert_eq!(value_of(&loaded.config, "agent.nope"), None);
 }
+
+/// The annotated file of all defaults says what the defaults are, and leaves no key out.
+#[test]
+fn the_annotated_defaults_are_the_defaults() {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/config.yaml"));
+    let loaded = Home::new(text).load();
+    assert_eq!(texts(&loaded), "");
+    assert_eq!(loaded.config, Config::default());
+    for spec in schema::KEYS {
+        let last = spec.path.rsplit('.').next().unwrap();
+        let entry = spec.path.contains('*') || spec.path == "toolsets";
+        assert!(entry || text.contains(&format!("{last}:")), "{}", spec.path);
+    }
+}
