@@ -88,7 +88,8 @@ fn get(loaded: &config::Loaded, key: &str, json: bool, out: &mut dyn Write) -> a
         Some(value) if json => writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?,
         Some(Value::String(text)) => writeln!(out, "{text}")?,
         Some(value @ (Value::Object(_) | Value::Array(_))) => {
-            let text = serde_saphyr::to_string(&value).map_err(|error| anyhow::anyhow!("cannot print {key}: {error}"))?;
+            let text =
+                serde_saphyr::to_string(&value).map_err(|error| anyhow::anyhow!("cannot print {key}: {error}"))?;
             writeln!(out, "{}", text.trim_end())?;
         }
         Some(value) => writeln!(out, "{value}")?,
@@ -142,12 +143,14 @@ fn open(paths: &Paths) -> anyhow::Result<i32> {
     if !path.exists() {
         config::paths::write_atomic(&path, edit::TEMPLATE)?;
     }
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|editor| !editor.is_empty()));
+    let editor =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|editor| !editor.is_empty()));
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let status = std::process::Command::new(program).args(words).arg(&path).status();
-    let status = status.map_err(|error| anyhow::anyhow!("cannot start {program}: {error}; set EDITOR to your editor"))?;
+    let status =
+        status.map_err(|error| anyhow::anyhow!("cannot start {program}: {error}; set EDITOR to your editor"))?;
     Ok(i32::from(!status.success()))
 }
 
@@ -179,12 +182,14 @@ mod tests {
         let (_, json) = ran(&paths, ConfigAction::Check { json: true });
         let report: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&report["warnings"][0]["line"], &report["not_used"][0]["key"]), (&1.into(), &"kanban".into()));
-        assert!(run(
-            &ConfigArgs { action: Some(ConfigAction::Get { key: Some("agnt.x".into()), json: false }) },
-            &paths,
-            &mut Vec::new()
-        )
-        .is_err());
+        assert!(
+            run(
+                &ConfigArgs { action: Some(ConfigAction::Get { key: Some("agnt.x".into()), json: false }) },
+                &paths,
+                &mut Vec::new()
+            )
+            .is_err()
+        );
     }
 
     #[test]

@@ -65,9 +65,7 @@ pub fn run(args: &DoctorArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Res
     let loaded = config::load(&Sources { cwd, ..Sources::of_process(paths.clone()) });
     let rows = examine(paths, &loaded);
     if args.json {
-        let row = |row: &Row| {
-            serde_json::json!({"status": row.health.word(), "check": row.what, "found": row.found, "remedy": row.remedy})
-        };
+        let row = |row: &Row| serde_json::json!({"status": row.health.word(), "check": row.what, "found": row.found, "remedy": row.remedy});
         let report = serde_json::json!({"version": 1, "checks": rows.iter().map(row).collect::<Vec<_>>()});
         writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
@@ -153,14 +151,16 @@ fn keys(loaded: &Loaded) -> Row {
     } else if !model.base_url.is_empty() || !model.api_key.is_empty() {
         Row::ok("model keys", "none in the environment; the configured server is used")
     } else {
-        let remedy = "start hermes and paste one, export e.g. OPENROUTER_API_KEY, or run a local server (Ollama, LM Studio)";
+        let remedy =
+            "start hermes and paste one, export e.g. OPENROUTER_API_KEY, or run a local server (Ollama, LM Studio)";
         Row::warn("model keys", "none found", remedy)
     }
 }
 
 fn literal_keys(loaded: &Loaded) -> Option<Row> {
     let config = &loaded.config;
-    let literal = !config.model.api_key.is_empty() || config.providers.values().any(|provider| !provider.api_key.is_empty());
+    let literal =
+        !config.model.api_key.is_empty() || config.providers.values().any(|provider| !provider.api_key.is_empty());
     literal.then(|| {
         let remedy = "put it into .env and write ${NAME} or key_env, so that config.yaml can be shared";
         Row::warn("literal key", "a key stands in config.yaml", remedy)
@@ -184,15 +184,18 @@ fn database(path: &Path) -> Row {
     let read = std::fs::File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
     match read {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Row::ok("sessions", "no database yet"),
-        Err(error) => Row::fail("sessions", format!("{} cannot be read: {error}", path.display()), "check its permissions"),
+        Err(error) => {
+            Row::fail("sessions", format!("{} cannot be read: {error}", path.display()), "check its permissions")
+        }
         Ok(0) => Row::ok("sessions", format!("{} is empty", path.display())),
         Ok(_) if !header.starts_with(SQLITE) => {
             let remedy = "move the file away; sessions in the journal are found again";
             Row::fail("sessions", format!("{} is not a database", path.display()), remedy)
         }
-        Ok(_) if header.get(APPLICATION_ID).is_none_or(|id| id == [0; 4]) => {
-            Row::ok("sessions", format!("{} belongs to another program and is left alone; ours lies beside it", path.display()))
-        }
+        Ok(_) if header.get(APPLICATION_ID).is_none_or(|id| id == [0; 4]) => Row::ok(
+            "sessions",
+            format!("{} belongs to another program and is left alone; ours lies beside it", path.display()),
+        ),
         Ok(_) => Row::ok("sessions", path.display().to_string()),
     }
 }
@@ -209,7 +212,8 @@ fn terminal(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     };
     let mut rows = Vec::new();
     if std::io::stdout().is_terminal() {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout()).map(|size| (size.ws_col, size.ws_row)).unwrap_or((0, 0));
+        let size =
+            rustix::termios::tcgetwinsize(std::io::stdout()).map(|size| (size.ws_col, size.ws_row)).unwrap_or((0, 0));
         let found = format!("{term}, {colors}, {}×{}", size.0, size.1);
         rows.push(if size.0 < 40 || size.1 < 12 {
             Row::warn("terminal", found, "make the window at least 40×12")

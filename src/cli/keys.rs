@@ -22,9 +22,7 @@ pub fn run(args: &KeysArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Resul
         Err(error) => (Keymap::defaults()?, Some(error.to_string())),
     };
     if args.json {
-        let row = |binding: &Binding| {
-            serde_json::json!({"context": binding.context.name(), "action": binding.action, "keys": display(&binding.keys)})
-        };
+        let row = |binding: &Binding| serde_json::json!({"context": binding.context.name(), "action": binding.action, "keys": display(&binding.keys)});
         let rows: Vec<serde_json::Value> = keymap.bindings.iter().map(row).collect();
         let report = serde_json::json!({"version": 1, "problem": problem, "keys": rows});
         writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;

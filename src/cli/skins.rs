@@ -22,9 +22,7 @@ pub fn run(args: &SkinsArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Resu
     let lists = [("skins", list_skins(&dirs), display.skin), ("themes", list_themes(&dirs), display.theme)];
     if args.json {
         let rows = |list: &[Listed], current: &str| -> Vec<serde_json::Value> {
-            let row = |row: &Listed| {
-                serde_json::json!({"name": row.name, "description": row.description, "own": row.own, "current": row.name == current, "problem": row.problem})
-            };
+            let row = |row: &Listed| serde_json::json!({"name": row.name, "description": row.description, "own": row.own, "current": row.name == current, "problem": row.problem});
             list.iter().map(row).collect()
         };
         let [(_, skins, skin), (_, themes, theme)] = &lists;
