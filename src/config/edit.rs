@@ -12,7 +12,7 @@ use yaml_edit::path::YamlPath;
 use yaml_edit::{Document, Sequence};
 
 /// The head of a file that did not exist.
-const TEMPLATE: &str = "# Hermes configuration. `hermes config schema` and docs/CONFIG.md list every key.\n";
+pub const TEMPLATE: &str = "# Hermes configuration. `hermes config schema` and docs/CONFIG.md list every key.\n";
 
 /// Sets a key of `config.yaml` to a YAML scalar (lists: `[a, b]` or `a, b`).
 ///
@@ -97,9 +97,8 @@ fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
     // `model: NAME` becomes a section before a key is put into it.
     if let (Json::String(model), true) = (&root["model"], key.starts_with("model.") && key != "model.default") {
         let section = serde_json::json!({ "default": model });
-        old = apply(&old, "model", &section, &with_value(root.clone(), "model", section.clone())).ok_or_else(|| {
-            ConfigError::Unsafe { key: "model".into(), path: path.into() }
-        })?;
+        old = apply(&old, "model", &section, &with_value(root.clone(), "model", section.clone()))
+            .ok_or_else(|| ConfigError::Unsafe { key: "model".into(), path: path.into() })?;
         root = with_value(root, "model", section);
     }
     let key = if key == "model.default" && root["model"].is_string() { "model" } else { key };
@@ -109,9 +108,12 @@ fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
     paths::write_atomic(path, &text)
 }
 
+/// From the old text, a key and its value to the new text; `None` when this way does not fit.
+type Way = fn(&str, &str, &Json) -> Option<String>;
+
 /// The first way of making the edit whose result reads as wanted.
 fn apply(old: &str, key: &str, value: &Json, wanted: &Json) -> Option<String> {
-    let ways: [fn(&str, &str, &Json) -> Option<String>; 3] = [in_tree, replace_line, add_lines];
+    let ways: [Way; 3] = [in_tree, replace_line, add_lines];
     ways.iter().filter_map(|way| way(old, key, value)).find(|text| reads_as(text, wanted))
 }
 
@@ -228,9 +230,7 @@ fn inline(value: &Json) -> Option<String> {
             let fields = entries.iter().map(|(name, value)| Some(format!("{name}: {}", inline(value)?)));
             Some(format!("{{{}}}", fields.collect::<Option<Vec<_>>>()?.join(", ")))
         }
-        Json::Array(items) => {
-            Some(format!("[{}]", items.iter().map(inline).collect::<Option<Vec<_>>>()?.join(", ")))
-        }
+        Json::Array(items) => Some(format!("[{}]", items.iter().map(inline).collect::<Option<Vec<_>>>()?.join(", "))),
         other => serde_json::to_string(other).ok(),
     }
 }
@@ -282,7 +282,8 @@ mod tests {
         for value in ["off", "null", "1.10", "a: b", "# no", "it's", "\"q\"", "${KEY}", " x", "日本", "- a", "true"] {
             let text = edited(OLD, |path| set(path, "model.default", value)).unwrap();
             let root = yaml::parse(&text, "t").unwrap();
-            let expected = yaml::parse(value, "").ok().filter(|_| value.starts_with('"')).and_then(|node| node.scalar());
+            let expected =
+                yaml::parse(value, "").ok().filter(|_| value.starts_with('"')).and_then(|node| node.scalar());
             let read = root.get("model").unwrap().get("default").unwrap();
             assert_eq!(read.str(), Some(expected.as_deref().unwrap_or(value)), "{text}");
         }
@@ -300,7 +301,8 @@ mod tests {
             "command_allowlist:\n- x\n# end\n- y\n\n# next\nz: 1\n",
             "command_allowlist: null\nz: 1",
         ] {
-            let text = edited(old, |path| append(path, "command_allowlist", "recursive delete: all").map(|_| ())).unwrap();
+            let text =
+                edited(old, |path| append(path, "command_allowlist", "recursive delete: all").map(|_| ())).unwrap();
             let root = yaml::parse(&text, "t").unwrap();
             let items = root.get("command_allowlist").unwrap().items();
             assert_eq!(items.last().unwrap().str(), Some("recursive delete: all"), "{text}");
@@ -336,7 +338,8 @@ mod tests {
 
     #[test]
     fn refusals_say_why_and_write_nothing() {
-        let refused = |old: &str, key: &str, value: &str| edited(old, |path| set(path, key, value)).unwrap_err().to_string();
+        let refused =
+            |old: &str, key: &str, value: &str| edited(old, |path| set(path, key, value)).unwrap_err().to_string();
         assert_eq!(refused(OLD, "display.skni", "x"), "unknown key display.skni; did you mean display.skin");
         assert!(refused(OLD, "agent.max_turns", "many").contains("a whole number from 1"), "bounds");
         assert!(refused(OLD, "kanban.failure_limit", "1").contains("does not use it"));

@@ -36,7 +36,9 @@ impl ConfigError {
             ErrorKind::PermissionDenied => "make it writable for you, or set HERMES_HOME to a folder that is",
             ErrorKind::ReadOnlyFilesystem => "set HERMES_HOME to a folder on a writable disk",
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space on that disk",
-            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "a file stands where a folder is needed: move it away",
+            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+                "a file stands where a folder is needed: move it away"
+            }
             _ => "check the folder and its permissions",
         };
         Self::Write { path: path.to_path_buf(), reason: error.to_string(), remedy }

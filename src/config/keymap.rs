@@ -176,7 +176,11 @@ impl Keymap {
 
     /// What these keys mean in the first of several contexts that knows them.
     pub fn lookup_in(&self, contexts: &[Context], keys: &[Key]) -> Match<'_> {
-        contexts.iter().map(|context| self.lookup(*context, keys)).find(|found| *found != Match::None).unwrap_or(Match::None)
+        contexts
+            .iter()
+            .map(|context| self.lookup(*context, keys))
+            .find(|found| *found != Match::None)
+            .unwrap_or(Match::None)
     }
 
     /// The keys of an action as shown, direct ones before chords: `Ctrl-P`, `Ctrl-X p`. All contexts, no repeats.

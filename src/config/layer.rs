@@ -22,7 +22,9 @@ impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.path, self.line) {
             (Some(path), Some(line)) => write!(f, "{}:{line}: ", path.display())?,
-            (Some(path), None) if !self.text.starts_with(&*path.to_string_lossy()) => write!(f, "{}: ", path.display())?,
+            (Some(path), None) if !self.text.starts_with(&*path.to_string_lossy()) => {
+                write!(f, "{}: ", path.display())?
+            }
             _ => {}
         }
         f.write_str(&self.text)
@@ -39,12 +41,15 @@ pub struct Layer {
     pub foreign: Vec<(String, u64)>,
 }
 
+/// Answers what a variable holds; `None` when it is not set.
+pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
 /// How a layer is read.
 pub struct Reader<'a> {
     /// For warnings; `None` for the environment and the command line.
     pub file: Option<&'a Path>,
     /// Fills `${NAME}`; `None` leaves it as it is written.
-    pub variables: Option<&'a dyn Fn(&str) -> Option<String>>,
+    pub variables: Option<&'a Variables<'a>>,
 }
 
 impl Reader<'_> {
@@ -93,8 +98,12 @@ impl Reader<'_> {
                     let mut entries = Vec::new();
                     for item in items {
                         match &item.value {
-                            Value::Map(_) => entries.push(Json::Object(self.section(item, &format!("{path}.0"), layer))),
-                            _ => self.wrong(layer, item.line, path, item, "entries with provider and model are expected"),
+                            Value::Map(_) => {
+                                entries.push(Json::Object(self.section(item, &format!("{path}.0"), layer)))
+                            }
+                            _ => {
+                                self.wrong(layer, item.line, path, item, "entries with provider and model are expected")
+                            }
                         }
                     }
                     Some(Json::Array(entries))
@@ -146,7 +155,8 @@ impl Reader<'_> {
             Value::Text(text) if text.contains("${") => {
                 let (filled, missing) = interpolate(text, variables);
                 for name in missing {
-                    let text = format!("{path} names ${{{name}}}, which is not set; set it in the environment or in .env");
+                    let text =
+                        format!("{path} names ${{{name}}}, which is not set; set it in the environment or in .env");
                     self.warn(layer, node.line, path, text);
                 }
                 Value::Text(filled)
@@ -211,7 +221,7 @@ fn describe(spec: &KeySpec, node: &Node) -> String {
 }
 
 /// `${NAME}` replaced by its value; names without one stay as they are and are returned.
-fn interpolate(text: &str, variables: &dyn Fn(&str) -> Option<String>) -> (String, Vec<String>) {
+fn interpolate(text: &str, variables: &Variables<'_>) -> (String, Vec<String>) {
     let (mut out, mut missing, mut rest) = (String::new(), Vec::new(), text);
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else { break };
@@ -285,7 +295,9 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
             _ => return Err(expected()),
         },
         Kind::TextList => match &node.value {
-            Value::List(items) => items.iter().map(Node::scalar).collect::<Option<Vec<_>>>().ok_or_else(expected)?.into(),
+            Value::List(items) => {
+                items.iter().map(Node::scalar).collect::<Option<Vec<_>>>().ok_or_else(expected)?.into()
+            }
             Value::Text(text) => {
                 let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
                 let parts = inner.split(',').map(|part| part.trim().trim_matches(['"', '\'']));

@@ -2,7 +2,7 @@
 //!
 //! Nothing stops the start: what can't be read becomes a warning and the defaults hold.
 
-use super::layer::{Layer, Reader, Warning, merge};
+use super::layer::{Layer, Reader, Variables, Warning, merge};
 use super::yaml::{self, Node};
 use super::{Config, Paths, dotenv, project, schema};
 use serde_json::{Map, Value as Json};
@@ -62,9 +62,8 @@ impl Loaded {
     /// A variable and where it stands.
     pub fn locate(&self, name: &str) -> Option<(&str, Place)> {
         let real = self.env.get(name).filter(|value| !value.is_empty()).map(|value| (value, Place::Environment));
-        let found = real.or_else(|| {
-            self.dotenv.get(name).filter(|value| !value.is_empty()).map(|value| (value, Place::Dotenv))
-        });
+        let found = real
+            .or_else(|| self.dotenv.get(name).filter(|value| !value.is_empty()).map(|value| (value, Place::Dotenv)));
         found.map(|(value, place)| (value.as_str(), place))
     }
 }
@@ -110,10 +109,12 @@ pub fn load(sources: &Sources) -> Loaded {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             let layer = reader.read(&nest(key, Node::text(value)));
             merge(&mut values, layer.values);
-            loaded.warnings.extend(layer.warnings.into_iter().map(|warning| Warning {
-                text: format!("{name} in the environment: {}", warning.text),
-                ..warning
-            }));
+            loaded.warnings.extend(
+                layer
+                    .warnings
+                    .into_iter()
+                    .map(|warning| Warning { text: format!("{name} in the environment: {}", warning.text), ..warning }),
+            );
         }
     }
     let yolo = loaded.env.get("HERMES_YOLO_MODE").map(|value| value.trim().to_lowercase());
@@ -121,7 +122,8 @@ pub fn load(sources: &Sources) -> Loaded {
         merge(&mut values, reader.read(&nest("approvals.mode", Node::text("off"))).values);
     }
     for (key, value) in &sources.overrides {
-        let node = yaml::parse(value, "").ok().filter(|node| node.scalar().is_some()).unwrap_or_else(|| Node::text(value));
+        let node =
+            yaml::parse(value, "").ok().filter(|node| node.scalar().is_some()).unwrap_or_else(|| Node::text(value));
         let layer = reader.read(&nest(key, Node { line: 0, ..node }));
         merge(&mut values, layer.values);
         loaded.warnings.extend(layer.warnings);
@@ -162,11 +164,7 @@ fn read_dotenv(paths: &Paths, loaded: &mut Loaded) {
     }
 }
 
-fn read_file(
-    path: &Path,
-    variables: Option<&dyn Fn(&str) -> Option<String>>,
-    warnings: &mut Vec<Warning>,
-) -> Option<Layer> {
+fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<Warning>) -> Option<Layer> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
@@ -198,7 +196,8 @@ fn read_file(
 fn read_project(paths: &Paths, file: &Path, values: &mut Map<String, Json>, loaded: &mut Loaded) {
     let dir = file.parent().unwrap_or(file);
     if !project::is_trusted(paths, dir) {
-        let text = format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
+        let text =
+            format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
         loaded.warnings.push(file_warning(file, text));
         return;
     }

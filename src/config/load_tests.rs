@@ -111,11 +111,15 @@ fn unknown_keys_warn_with_line_and_neighbour() {
 
 #[test]
 fn one_wrong_value_costs_only_itself() {
-    let loaded = Home::new("agent:\n  max_turns: lots\n  api_max_retries: 5\ndisplay: 7\nmodel: {api_key: [1]}\n").load();
+    let loaded =
+        Home::new("agent:\n  max_turns: lots\n  api_max_retries: 5\ndisplay: 7\nmodel: {api_key: [1]}\n").load();
     assert_eq!((loaded.config.agent.max_turns, loaded.config.agent.api_max_retries), (90, 5));
     assert_eq!(loaded.config.display, super::super::DisplayConfig::default());
     let texts = texts(&loaded);
-    assert!(texts.contains(":2: agent.max_turns cannot be \"lots\": a whole number from 1 to 100000 is expected"), "{texts}");
+    assert!(
+        texts.contains(":2: agent.max_turns cannot be \"lots\": a whole number from 1 to 100000 is expected"),
+        "{texts}"
+    );
     assert!(texts.contains("display cannot be a whole number"), "{texts}");
     assert_eq!(loaded.warnings.len(), 3);
 }
@@ -154,7 +158,8 @@ fn the_environment_wins_over_dotenv_and_file() {
     assert_eq!(home.load().config.agent.max_turns, 8);
     assert_eq!(home.load().config.approvals.mode, Mode::Manual, "a file can't turn questions off this way");
     let mut sources = home.sources();
-    for (name, value) in [("HERMES_MAX_ITERATIONS", "9"), ("KEY", "high"), ("HERMES_YOLO_MODE", "true"), ("EMPTY", "")] {
+    for (name, value) in [("HERMES_MAX_ITERATIONS", "9"), ("KEY", "high"), ("HERMES_YOLO_MODE", "true"), ("EMPTY", "")]
+    {
         sources.env.insert(name.into(), value.into());
     }
     let loaded = load(&sources);
@@ -240,7 +245,10 @@ fn a_file_of_python_hermes_works_as_it_is() {
     assert_eq!(texts(&loaded), "");
     let config = &loaded.config;
     assert_eq!(config.model.default, "anthropic/claude-opus-4.8");
-    assert_eq!((config.approvals.mode, config.toolsets.as_deref()), (Mode::Smart, Some(&["hermes-cli".to_owned()][..])));
+    assert_eq!(
+        (config.approvals.mode, config.toolsets.as_deref()),
+        (Mode::Smart, Some(&["hermes-cli".to_owned()][..]))
+    );
     assert_eq!(config.providers["my-lab"].default_model, "qwen3");
     assert_eq!(config.providers["my-lab"].base_url, "http://127.0.0.1:8000/v1");
     assert_eq!(config.fallback_providers[0].provider, "openrouter");
@@ -250,10 +258,25 @@ fn a_file_of_python_hermes_works_as_it_is() {
 
 #[test]
 fn secrets_are_masked_when_shown() {
-    let loaded = Home::new("model: {default: m, api_key: sk-secret}\nproviders: {p: {api_key: sk-2, key_env: NAME}}\n").load();
+    let loaded =
+        Home::new("model: {default: m, api_key: sk-secret}\nproviders: {p: {api_key: sk-2, key_env: NAME}}\n").load();
     let shown = value_of(&loaded.config, "").unwrap().to_string();
     assert!(!shown.contains("sk-"), "{shown}");
     assert!(shown.contains("NAME"));
     assert_eq!(value_of(&loaded.config, "agent.max_turns"), Some(Json::from(90)));
     assert_eq!(value_of(&loaded.config, "agent.nope"), None);
+}
+
+/// The annotated file of all defaults says what the defaults are, and leaves no key out.
+#[test]
+fn the_annotated_defaults_are_the_defaults() {
+    let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/config.yaml"));
+    let loaded = Home::new(text).load();
+    assert_eq!(texts(&loaded), "");
+    assert_eq!(loaded.config, Config::default());
+    for spec in schema::KEYS {
+        let last = spec.path.rsplit('.').next().unwrap();
+        let entry = spec.path.contains('*') || spec.path == "toolsets";
+        assert!(entry || text.contains(&format!("{last}:")), "{}", spec.path);
+    }
 }

@@ -56,7 +56,12 @@ pub fn restrain(layer: &mut Layer, below: &Map<String, Json>, file: &Path) {
 
 type Refused = Vec<(String, &'static str)>;
 
-fn walk(values: Map<String, Json>, prefix: &str, below: &Map<String, Json>, refused: &mut Refused) -> Map<String, Json> {
+fn walk(
+    values: Map<String, Json>,
+    prefix: &str,
+    below: &Map<String, Json>,
+    refused: &mut Refused,
+) -> Map<String, Json> {
     let mut kept = Map::new();
     for (name, value) in values {
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
@@ -80,13 +85,15 @@ fn walk(values: Map<String, Json>, prefix: &str, below: &Map<String, Json>, refu
 }
 
 fn judge(project: Project, path: &str, value: Json, below: &Map<String, Json>) -> Result<Json, &'static str> {
-    let current = || path.split('.').try_fold(None, |at: Option<&Json>, name| {
-        match at {
-            None => below.get(name),
-            Some(value) => value.get(name),
-        }
-        .map(Some)
-    });
+    let current = || {
+        path.split('.').try_fold(None, |at: Option<&Json>, name| {
+            match at {
+                None => below.get(name),
+                Some(value) => value.get(name),
+            }
+            .map(Some)
+        })
+    };
     match project {
         Project::May if path == "model.default" && names_a_provider(&value) => Err("cannot choose another provider"),
         Project::May => Ok(value),

@@ -116,7 +116,12 @@ pub const KEYS: &[KeySpec] = &[
     key("skills.external_dirs", TextList, Never, "more folders with skills"),
     key("skills.disabled", TextList, Tighten, "skills that are not offered"),
     key("security.redact_secrets", Bool, Never, "hide what looks like a key from the model and the log"),
-    key("context_file_max_chars", Integer(100, 10_000_000), May, "size of a context file; unset: by the model's window"),
+    key(
+        "context_file_max_chars",
+        Integer(100, 10_000_000),
+        May,
+        "size of a context file; unset: by the model's window",
+    ),
     key("paste_collapse_threshold", Integer(0, 1_000_000), May, "lines from which a paste folds"),
     key("paste_collapse_char_threshold", Integer(0, 100_000_000), May, "characters from which a paste folds"),
 ];
@@ -187,7 +192,11 @@ pub fn nearest(path: &str) -> Option<String> {
         } else if depth == 0 || depth + 1 == segments.len() {
             // A right name in the wrong section: `skin` for `display.skin`.
             let last = segments.last()?;
-            return KEYS.iter().map(|spec| spec.path).find(|known| known.rsplit('.').next() == Some(last)).map(Into::into);
+            return KEYS
+                .iter()
+                .map(|spec| spec.path)
+                .find(|known| known.rsplit('.').next() == Some(last))
+                .map(Into::into);
         } else {
             return None;
         }
@@ -382,7 +391,8 @@ mod tests {
     #[test]
     fn a_project_can_reach_no_endpoint_no_key_and_no_rule_that_allows() {
         for spec in KEYS {
-            let risky = ["base_url", "api_key", "key_env", "headers", "allowlist", "passthrough", "init_files", "provider"];
+            let risky =
+                ["base_url", "api_key", "key_env", "headers", "allowlist", "passthrough", "init_files", "provider"];
             if risky.iter().any(|word| spec.path.contains(word)) {
                 assert_eq!(spec.project, Never, "{}", spec.path);
             }

@@ -8,11 +8,12 @@ use file::SkinFile;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A skin and the theme under it, ready to draw with. Compared by name and revision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Look {
-    pub skin: Skin,
+    pub skin: Arc<Skin>,
     pub theme: Theme,
     /// Part of every layout cache key; differs between looks.
     pub revision: u32,
@@ -79,7 +80,7 @@ impl Look {
         let theme = Theme::painted(&theme_file, &paints, canvas.depth)?;
         let mut hasher = DefaultHasher::new();
         format!("{:?} {:?}", skin_file.skin, theme).hash(&mut hasher);
-        Ok(Self { skin: skin_file.skin, theme, revision: hasher.finish() as u32 })
+        Ok(Self { skin: Arc::new(skin_file.skin), theme, revision: hasher.finish() as u32 })
     }
 
     /// The embedded default skin, for when the chosen one can't be used.

@@ -14,6 +14,7 @@ use super::ConfigError;
 use crate::text::{Cell, Ground, Paint, Role, Syntax};
 use ratatui::style::{Color, Modifier, Style};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Parts of the screen that are not text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -134,6 +135,12 @@ pub struct Theme {
     pub name: String,
     pub dark: bool,
     pub depth: ColorDepth,
+    tables: Arc<Tables>,
+}
+
+/// One style for everything that can be asked for.
+#[derive(Clone, Debug, PartialEq)]
+struct Tables {
     roles: [Style; ROLES.len()],
     syntax: [Style; SYNTAX.len()],
     slots: [Style; SLOTS.len()],
@@ -157,10 +164,7 @@ impl Theme {
         let style = |name: &str| -> Result<Style, ConfigError> {
             paints.style(name, file.styles.get(name).map(String::as_str).unwrap_or("text"))
         };
-        let mut theme = Self {
-            name: file.name.clone(),
-            dark: file.dark,
-            depth,
+        let mut tables = Tables {
             roles: [Style::new(); ROLES.len()],
             syntax: [Style::new(); SYNTAX.len()],
             slots: [Style::new(); SLOTS.len()],
@@ -168,24 +172,24 @@ impl Theme {
             terminal: paints.terminal(),
         };
         for (index, (_, name)) in ROLES.iter().enumerate() {
-            theme.roles[index] = style(name)?;
+            tables.roles[index] = style(name)?;
         }
         for (index, (_, name)) in SYNTAX.iter().enumerate() {
-            theme.syntax[index] = style(name)?;
+            tables.syntax[index] = style(name)?;
         }
         for (index, (_, name)) in SLOTS.iter().enumerate() {
-            theme.slots[index] = style(&format!("slot-{name}"))?;
+            tables.slots[index] = style(&format!("slot-{name}"))?;
         }
         for (index, name) in GROUND_STYLES.iter().enumerate() {
-            theme.grounds[index] = style(name)?;
+            tables.grounds[index] = style(name)?;
         }
-        Ok(theme)
+        Ok(Self { name: file.name.clone(), dark: file.dark, depth, tables: Arc::new(tables) })
     }
 
     /// The style of a span: a foreground and modifiers; a background only where the role has its own.
     pub fn text(&self, role: Role) -> Style {
         let index = match role {
-            Role::Syntax(syntax) => return self.syntax[syntax as usize],
+            Role::Syntax(syntax) => return self.tables.syntax[syntax as usize],
             Role::Screen(cell) => return self.cell(cell),
             Role::Text => 0,
             Role::Dim => 1,
@@ -211,17 +215,17 @@ impl Theme {
             Role::RemovedStrong => 23,
             Role::LineNumber => 24,
         };
-        self.roles[index]
+        self.tables.roles[index]
     }
 
     /// The background of a row, with the foreground of plain text on it.
     pub fn ground(&self, ground: Ground) -> Style {
-        self.grounds[ground as usize]
+        self.tables.grounds[ground as usize]
     }
 
     /// The style of a part of the screen.
     pub fn slot(&self, slot: Slot) -> Style {
-        self.slots[slot as usize]
+        self.tables.slots[slot as usize]
     }
 
     fn cell(&self, cell: Cell) -> Style {
@@ -245,7 +249,7 @@ impl Theme {
     fn paint(&self, paint: Paint) -> Option<Color> {
         match (paint, self.depth) {
             (Paint::Default, _) | (_, ColorDepth::NoColor) => None,
-            (Paint::Index(index), _) if index < 16 => Some(self.terminal[usize::from(index)]),
+            (Paint::Index(index), _) if index < 16 => Some(self.tables.terminal[usize::from(index)]),
             (Paint::Index(index), ColorDepth::True | ColorDepth::Ansi256) => Some(Color::Indexed(index)),
             (Paint::Index(index), ColorDepth::Ansi16) => Rgb::of_index(index).named(),
             (Paint::Rgb(r, g, b), ColorDepth::True) => Some(Color::Rgb(r, g, b)),

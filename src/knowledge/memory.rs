@@ -100,7 +100,9 @@ mod tests {
         assert_eq!(memory.entries, ["uses conda over pip", "line one\nline two", "key in ~/.ssh"]);
         let block = memory.block();
         let rule = "═".repeat(46);
-        let head = format!("{rule}\nMEMORY (your personal notes) [2% — 55/2,200 chars]\n{rule}\nuses conda over pip\n§\nline one\nline two\n§\n[BLOCKED: memory entry");
+        let head = format!(
+            "{rule}\nMEMORY (your personal notes) [2% — 55/2,200 chars]\n{rule}\nuses conda over pip\n§\nline one\nline two\n§\n[BLOCKED: memory entry"
+        );
         assert!(block.starts_with(&head), "{block}");
         assert!(!block.contains(".ssh"));
     }

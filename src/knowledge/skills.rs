@@ -78,7 +78,8 @@ fn walk(dir: &Path, source: Source, depth: usize, add: &mut impl FnMut(Skill)) {
     if depth == 0 {
         return;
     }
-    let mut dirs: Vec<PathBuf> = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut dirs: Vec<PathBuf> =
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     dirs.sort();
     for dir in dirs.iter().filter(|dir| dir.is_dir()) {
         let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -136,7 +137,8 @@ pub fn index(skills: &[Skill]) -> String {
     for (folder, skills) in groups {
         out.push_str(&format!("\n{}/NAME/SKILL.md:", folder.display()));
         for skill in skills {
-            let dir = skill.path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
+            let dir =
+                skill.path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
             out.push_str(&format!("\n- {dir}: {}", shortened(&skill.description)));
         }
     }
@@ -204,7 +206,10 @@ mod tests {
         };
         let skills = discover(&paths, &config);
         let find = |name: &str| skills.iter().find(|skill| skill.name == name);
-        assert_eq!(find("code-review").map(|skill| (skill.source, skill.description.as_str())), Some((Source::Own, "mine")));
+        assert_eq!(
+            find("code-review").map(|skill| (skill.source, skill.description.as_str())),
+            Some((Source::Own, "mine"))
+        );
         assert_eq!(find("deploy").unwrap().description, "How we deploy: carefully.");
         assert_eq!(find("broken").unwrap().description, "a: b: c");
         assert!(find("plan-first").is_none() && find("mac").is_none() && find("no").is_none());

@@ -34,7 +34,11 @@ const PATTERNS: &[(&str, Scope, &str)] = &[
     ("prompt_injection", Scope::All, r"ignore\s+~(previous|all|above|prior)\s+~instructions"),
     ("sys_prompt_override", Scope::All, r"system\s+prompt\s+override"),
     ("disregard_rules", Scope::All, r"disregard\s+~(your|all|any)\s+~(instructions|rules|guidelines)"),
-    ("bypass_restrictions", Scope::All, r"act\s+as\s+(if|though)\s+~you\s+~(have|had)\s+~no\s+~(restrictions|limits|rules)"),
+    (
+        "bypass_restrictions",
+        Scope::All,
+        r"act\s+as\s+(if|though)\s+~you\s+~(have|had)\s+~no\s+~(restrictions|limits|rules)",
+    ),
     ("html_comment_injection", Scope::All, r"<!--[^>]*(ignore|override|system|secret|hidden)[^>]*-->"),
     ("hidden_div", Scope::All, r#"<\s*div\s+style\s*=\s*["'][^"'>]*display\s*:\s*none"#),
     ("translate_execute", Scope::All, r"translate\s+.{1,200}?\s+into\s+.{1,200}?\s+and\s+(execute|run|eval)"),
@@ -86,17 +90,16 @@ const PATTERNS: &[(&str, Scope, &str)] = &[
         Scope::Strict,
         r"(update|modify|edit|write|change|append|add\s+to)\s+[^\n]{0,100}?\.hermes/(config\.yaml|SOUL\.md)",
     ),
-    (
-        "hardcoded_secret",
-        Scope::Strict,
-        r#"(api[_-]?key|token|secret|password)\s*[=:]\s*["'][A-Za-z0-9+/=_-]{20,}"#,
-    ),
+    ("hardcoded_secret", Scope::Strict, r#"(api[_-]?key|token|secret|password)\s*[=:]\s*["'][A-Za-z0-9+/=_-]{20,}"#),
 ];
 
 /// Compiled when the first text is scanned; a session without such files pays nothing.
 static SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let expressions = PATTERNS.iter().map(|(_, _, pattern)| {
-        pattern.replace("~HOME~", "\u{0}").replace('~', "(?:[a-z0-9_',-]+ +|[a-z0-9_',-]+\\s+){0,8}?").replace('\u{0}', "~")
+        pattern
+            .replace("~HOME~", "\u{0}")
+            .replace('~', "(?:[a-z0-9_',-]+ +|[a-z0-9_',-]+\\s+){0,8}?")
+            .replace('\u{0}', "~")
     });
     RegexSetBuilder::new(expressions).case_insensitive(true).unicode(false).size_limit(16 << 20).build().ok()
 });

@@ -72,7 +72,8 @@ fn entries(text: &str, name: &str) -> Result<(Option<Vec<Key>>, Vec<Entry>), Con
         };
         for (action, keys) in node.entries() {
             let place = format!("{name}:{}", action.line);
-            let keys = sequences(keys, &used_leader).map_err(|text| fail(action.line, format!("{}: {text}", action.text)))?;
+            let keys =
+                sequences(keys, &used_leader).map_err(|text| fail(action.line, format!("{}: {text}", action.text)))?;
             all.push(Entry { context, action: action.text.clone(), keys, place });
         }
     }
@@ -125,7 +126,8 @@ fn conflict(entry: &Entry, keys: &[Key], known: &Binding, place: &str) -> Config
     let text = if known.keys == keys {
         format!("{} in {context} means both {} ({place}) and {}", display(keys), known.action, entry.action)
     } else {
-        let (short, long) = if keys.len() < known.keys.len() { (keys, &known.keys[..]) } else { (&known.keys[..], keys) };
+        let (short, long) =
+            if keys.len() < known.keys.len() { (keys, &known.keys[..]) } else { (&known.keys[..], keys) };
         let (action, other) = (&entry.action, &known.action);
         format!("{} in {context} hides {} ({action}; {other} at {place})", display(short), display(long))
     };

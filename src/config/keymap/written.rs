@@ -34,7 +34,8 @@ fn parse_one(text: &str) -> Result<Key, String> {
     loop {
         let lower = rest.to_ascii_lowercase();
         let modifier = [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("m-", 1), ("shift-", 2), ("s-", 2)];
-        let Some((prefix, which)) = modifier.iter().find(|(prefix, _)| lower.starts_with(prefix) && lower.len() > prefix.len())
+        let Some((prefix, which)) =
+            modifier.iter().find(|(prefix, _)| lower.starts_with(prefix) && lower.len() > prefix.len())
         else {
             break;
         };

@@ -193,9 +193,11 @@ fn untagged(line: &str) -> String {
     while let Some(start) = rest.find('[') {
         let inside = rest[start + 1..].split(']').next().unwrap_or_default();
         let is_tag = rest[start..].contains(']')
-            && (inside.starts_with('/') || inside.starts_with('#') || inside.split(' ').all(|word| {
-                word.starts_with('#') || ["bold", "dim", "italic", "underline"].contains(&word)
-            }));
+            && (inside.starts_with('/')
+                || inside.starts_with('#')
+                || inside
+                    .split(' ')
+                    .all(|word| word.starts_with('#') || ["bold", "dim", "italic", "underline"].contains(&word)));
         out.push_str(&rest[..start]);
         if !is_tag {
             out.push('[');

@@ -61,23 +61,42 @@ fn everything_is_readable() {
                         for role in VOICES {
                             check(&format!("{role:?}"), look.theme.text(role), ground, minimum);
                         }
-                        for slot in [Slot::Title, Slot::TitleFocused, Slot::Prompt, Slot::Placeholder, Slot::Spinner, Slot::Match] {
+                        for slot in [
+                            Slot::Title,
+                            Slot::TitleFocused,
+                            Slot::Prompt,
+                            Slot::Placeholder,
+                            Slot::Spinner,
+                            Slot::Match,
+                        ] {
                             check(&format!("{slot:?}"), look.theme.slot(slot), ground, minimum);
                         }
                     }
                     for slot in [
-                        Slot::StatusBar, Slot::StatusStrong, Slot::StatusDim, Slot::BadgeGood, Slot::BadgeCareful,
-                        Slot::BadgeBad, Slot::Selection, Slot::Marked,
+                        Slot::StatusBar,
+                        Slot::StatusStrong,
+                        Slot::StatusDim,
+                        Slot::BadgeGood,
+                        Slot::BadgeCareful,
+                        Slot::BadgeBad,
+                        Slot::Selection,
+                        Slot::Marked,
                     ] {
                         check(&format!("{slot:?}"), look.theme.slot(slot), grounds[0], minimum);
                     }
                     for (role, ground) in [(Role::Added, Ground::Added), (Role::Removed, Ground::Removed)] {
-                        check(&format!("{role:?} on its ground"), look.theme.text(role), look.theme.ground(ground).bg, minimum);
+                        check(
+                            &format!("{role:?} on its ground"),
+                            look.theme.text(role),
+                            look.theme.ground(ground).bg,
+                            minimum,
+                        );
                         let keyword = look.theme.text(Role::Syntax(Syntax::Keyword));
                         check("keyword in a diff", keyword, look.theme.ground(ground).bg, minimum);
                     }
                     check("added part", look.theme.text(Role::AddedStrong), None, minimum);
-                    for slot in [Slot::Border, Slot::BorderFocused, Slot::ScrollThumb, Slot::MeterEmpty, Slot::UserBar] {
+                    for slot in [Slot::Border, Slot::BorderFocused, Slot::ScrollThumb, Slot::MeterEmpty, Slot::UserBar]
+                    {
                         check(&format!("{slot:?}"), look.theme.slot(slot), grounds[0], 3.0);
                     }
                 }
@@ -102,8 +121,15 @@ fn every_skin_has_a_character() {
         ] {
             assert!(!text.is_empty(), "{name}: {what}");
         }
-        assert!(skin.waiting_faces.len() >= 5 && skin.thinking_faces.len() >= 5 && skin.thinking_verbs.len() >= 8, "{name}");
-        assert!(skin.banner.len() <= 8 && skin.banner.iter().all(|line| line.width() <= 60), "{name}: {:#?}", skin.banner);
+        assert!(
+            skin.waiting_faces.len() >= 5 && skin.thinking_faces.len() >= 5 && skin.thinking_verbs.len() >= 8,
+            "{name}"
+        );
+        assert!(
+            skin.banner.len() <= 8 && skin.banner.iter().all(|line| line.width() <= 60),
+            "{name}: {:#?}",
+            skin.banner
+        );
         for (tool, emoji) in &skin.tool_emojis {
             assert_eq!(emoji.width(), 2, "{name}: {tool}");
             assert!(!emoji.contains('\u{fe0f}'), "{name}: {tool} has a variation selector");
@@ -136,7 +162,8 @@ fn signals_of_safe_themes_are_their_own() {
 
 #[test]
 fn looks_differ_and_stay_the_same() {
-    let mut revisions: Vec<u32> = embedded::SKINS.iter().map(|(name, _)| look(name, "", ColorDepth::True).revision).collect();
+    let mut revisions: Vec<u32> =
+        embedded::SKINS.iter().map(|(name, _)| look(name, "", ColorDepth::True).revision).collect();
     assert_eq!(look("ares", "", ColorDepth::True), look("ares", "", ColorDepth::True));
     revisions.sort_unstable();
     revisions.dedup();

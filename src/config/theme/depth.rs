@@ -12,7 +12,8 @@ pub enum ColorDepth {
 }
 
 /// Terminals that show true colour though `COLORTERM` may not say so.
-const TRUE_COLOR_TERMS: &[&str] = &["kitty", "alacritty", "ghostty", "wezterm", "foot", "contour", "direct", "iterm", "rio"];
+const TRUE_COLOR_TERMS: &[&str] =
+    &["kitty", "alacritty", "ghostty", "wezterm", "foot", "contour", "direct", "iterm", "rio"];
 
 /// What a look is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,7 +42,8 @@ impl ColorDepth {
 impl Canvas {
     /// The depth, and the ground as far as `COLORFGBG` tells it (`15;0`: light on dark).
     pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Self {
-        let background = env("COLORFGBG").and_then(|value| value.rsplit(';').next().and_then(|last| last.parse::<u8>().ok()));
+        let background =
+            env("COLORFGBG").and_then(|value| value.rsplit(';').next().and_then(|last| last.parse::<u8>().ok()));
         Self { light: matches!(background, Some(7 | 15)), depth: ColorDepth::from_env(env) }
     }
 }

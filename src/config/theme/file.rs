@@ -76,13 +76,15 @@ impl ThemeFile {
                 "own-signals" => self.own_signals = node.scalar().as_deref() == Some("true"),
                 "own-voices" => self.own_voices = node.scalar().as_deref() == Some("true"),
                 "minimum" => {
-                    let ratio = node.scalar().and_then(|text| text.parse().ok()).filter(|ratio| (1.0..=21.0).contains(ratio));
+                    let ratio =
+                        node.scalar().and_then(|text| text.parse().ok()).filter(|ratio| (1.0..=21.0).contains(ratio));
                     self.minimum = ratio.ok_or_else(|| fail(node, "minimum is a contrast from 1 to 21".into()))?;
                 }
                 "palette" => {
                     for (name, node) in node.entries() {
                         let color = node.str().and_then(Rgb::parse);
-                        let color = color.ok_or_else(|| fail(node, format!("{} is no colour like #1a2b3c", name.text)))?;
+                        let color =
+                            color.ok_or_else(|| fail(node, format!("{} is no colour like #1a2b3c", name.text)))?;
                         self.palette.insert(name.text.clone(), color);
                     }
                 }

@@ -9,7 +9,15 @@ use std::collections::BTreeMap;
 
 /// Names of the palette that lie under text.
 const GROUNDS: &[&str] = &[
-    "base", "raised", "overlay", "status", "selection", "marked", "added-ground", "removed-ground", "added-mark",
+    "base",
+    "raised",
+    "overlay",
+    "status",
+    "selection",
+    "marked",
+    "added-ground",
+    "removed-ground",
+    "added-mark",
     "removed-mark",
 ];
 /// Names that are drawn, not read; 3:1 is asked of them.
@@ -36,7 +44,10 @@ impl<'a> Paints<'a> {
             let is_ground = GROUNDS.contains(&name.as_str());
             let signal = matches!(name.as_str(), "good" | "careful" | "bad" | "added" | "removed");
             let voice = matches!(name.as_str(), "text" | "soft" | "dim");
-            if (is_ground && (!grounds || file.own_voices)) || (signal && file.own_signals) || (voice && file.own_voices) {
+            if (is_ground && (!grounds || file.own_voices))
+                || (signal && file.own_signals)
+                || (voice && file.own_voices)
+            {
                 continue;
             }
             palette.insert(name.clone(), *color);
@@ -93,7 +104,9 @@ impl<'a> Paints<'a> {
                 style = if on { style.patch(self.under(word)) } else { style.patch(self.over(word)) };
                 on = false;
             } else {
-                let text = format!("{key}: {word} is neither a colour of the palette nor bold, italic, underline, faint, strike or reverse");
+                let text = format!(
+                    "{key}: {word} is neither a colour of the palette nor bold, italic, underline, faint, strike or reverse"
+                );
                 return Err(ConfigError::Asset { path: format!("theme {}", self.file.name), text });
             }
         }
@@ -102,7 +115,9 @@ impl<'a> Paints<'a> {
 
     fn over(&self, name: &str) -> Style {
         match self.depth {
-            ColorDepth::True | ColorDepth::Ansi256 => self.color(name).map_or(Style::new(), |color| Style::new().fg(color)),
+            ColorDepth::True | ColorDepth::Ansi256 => {
+                self.color(name).map_or(Style::new(), |color| Style::new().fg(color))
+            }
             ColorDepth::Ansi16 => self.ansi(name),
             ColorDepth::NoColor => modifiers(self.file.plain.get(name)),
         }
@@ -111,7 +126,9 @@ impl<'a> Paints<'a> {
     fn under(&self, name: &str) -> Style {
         let is_ground = GROUNDS.contains(&name);
         match self.depth {
-            ColorDepth::True | ColorDepth::Ansi256 => self.color(name).map_or(Style::new(), |color| Style::new().bg(color)),
+            ColorDepth::True | ColorDepth::Ansi256 => {
+                self.color(name).map_or(Style::new(), |color| Style::new().bg(color))
+            }
             ColorDepth::Ansi16 if is_ground => modifiers(self.file.ansi.get(name)),
             // A chip: the colour as a ground, with whatever the terminal writes on it.
             ColorDepth::Ansi16 => self.ansi(name).add_modifier(Modifier::REVERSED),
@@ -126,7 +143,11 @@ impl<'a> Paints<'a> {
 
     /// A colour as this depth writes it.
     fn show(&self, color: Rgb) -> Color {
-        if self.depth == ColorDepth::Ansi256 { Color::Indexed(color.indexed()) } else { Color::Rgb(color.0, color.1, color.2) }
+        if self.depth == ColorDepth::Ansi256 {
+            Color::Indexed(color.indexed())
+        } else {
+            Color::Rgb(color.0, color.1, color.2)
+        }
     }
 
     fn ansi(&self, name: &str) -> Style {
@@ -185,7 +206,11 @@ fn separate(seen: &mut BTreeMap<String, Rgb>, dark: bool) {
         let apart = |a: Rgb, b: Rgb| if dark { a.luminance() > b.luminance() } else { a.luminance() < b.luminance() };
         if !apart(color, last) {
             let ramp = (232..=255).map(Rgb::of_index);
-            let next = if dark { ramp.clone().find(|grey| apart(*grey, last)) } else { ramp.rev().find(|grey| apart(*grey, last)) };
+            let next = if dark {
+                ramp.clone().find(|grey| apart(*grey, last))
+            } else {
+                ramp.rev().find(|grey| apart(*grey, last))
+            };
             seen.extend(next.map(|grey| (name.to_owned(), grey)));
         }
         last = seen.get(name).copied().unwrap_or(color);

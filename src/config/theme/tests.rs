@@ -43,7 +43,7 @@ fn the_tables_are_in_the_order_of_the_enums() {
     }
     let mut theme = Theme::resolve(&file("hermes-dark"), ColorDepth::True).unwrap();
     for (index, (role, name)) in ROLES.iter().enumerate() {
-        theme.roles[index] = Style::new().fg(Color::Indexed(index as u8));
+        Arc::make_mut(&mut theme.tables).roles[index] = Style::new().fg(Color::Indexed(index as u8));
         assert_eq!(theme.text(*role).fg, Some(Color::Indexed(index as u8)), "{name}");
     }
 }
