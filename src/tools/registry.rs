@@ -155,7 +155,7 @@ mod tests {
         assert!(registry.warnings()[0].contains("patch"), "{:?}", registry.warnings());
     }
 
-    #[tokio::test(start_paused = false)]
+    #[tokio::test]
     async fn checks_run_once_and_faults_mean_unavailable() {
         let mut registry = Registry::default();
         for (name, check) in
