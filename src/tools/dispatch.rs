@@ -15,6 +15,7 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ const VIEW_CHARS: usize = 40_000;
 pub struct Dispatch {
     registry: Arc<Registry>,
     redact: Redact,
+    /// Tools of the session; `None`: all.
+    allowed: Option<Arc<BTreeSet<String>>>,
 }
 
 /// A call as far as it goes before the gate.
@@ -45,7 +48,18 @@ pub struct Planned {
 impl Dispatch {
     /// `redact` masks secrets in results.
     pub fn new(registry: Arc<Registry>, redact: Redact) -> Self {
-        Self { registry, redact }
+        Self { registry, redact, allowed: None }
+    }
+
+    /// Knows only these tools from now on: any other name is unknown to it.
+    pub fn only(mut self, tools: BTreeSet<String>) -> Self {
+        self.allowed = Some(Arc::new(tools));
+        self
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let allowed = self.allowed.as_deref();
+        self.registry.names().filter(move |name| allowed.is_none_or(|tools| tools.contains(*name)))
     }
 
     /// The tools that it knows.
@@ -55,8 +69,8 @@ impl Dispatch {
 
     /// Makes a call of what the model wrote. Changes nothing.
     pub async fn plan(&self, name: &str, args_json: &str, ctx: &ToolCtx) -> Planned {
-        let Some(known) = repair::repair(name, self.registry.names()) else {
-            let call = Err(self.error(repair::unknown(name, self.registry.names()), ctx));
+        let Some(known) = repair::repair(name, self.names()) else {
+            let call = Err(self.error(repair::unknown(name, self.names()), ctx));
             return Planned { name: name.to_owned(), spec: None, repaired: false, call, target: String::new() };
         };
         let Some(tool) = self.registry.get(known).cloned() else {
@@ -204,6 +218,26 @@ mod tests {
         assert_eq!((planned.name.as_str(), planned.repaired, planned.target.as_str()), ("read_file", true, "f 1-1"));
         assert!(planned.call.is_ok());
         assert!(!bench.plan_text("read_file", r#""{\"path\":\"f\"}""#).await.repaired);
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_the_session_does_not_have_is_unknown() {
+        let mut bench = bench(&[]);
+        bench.dispatch = bench.dispatch.only(["todo".to_owned()].into());
+        assert!(bench.plan_text("read_file", "{}").await.call.err().unwrap().contains("there is no tool"));
+        assert!(bench.plan_text("todo", "{}").await.call.is_ok());
+    }
+
+    #[tokio::test]
+    async fn plan_and_run_may_move_between_threads() {
+        fn send<T: Send>(value: T) -> T {
+            value
+        }
+        let bench = bench(&[]);
+        let ctx = bench.ctx();
+        let planned = send(bench.dispatch.plan("todo", "{}", &ctx)).await;
+        let (spec, call) = (planned.spec.unwrap(), planned.call.ok().unwrap());
+        assert_eq!(send(bench.dispatch.run(call, &spec, ctx)).await.outcome, Outcome::Ok);
     }
 
     #[tokio::test]

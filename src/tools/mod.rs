@@ -18,7 +18,7 @@ pub mod search_files;
 pub mod similarity;
 pub mod spec;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 pub mod todo;
 pub mod toolset;
 pub mod write_file;

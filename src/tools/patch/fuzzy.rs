@@ -372,6 +372,22 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// Whatever comes, no panic; and an exact single place is replaced exactly.
+        #[test]
+        fn any_input_is_answered(
+            content in "(a|b|é|“|…|—| |\t|\n|\\\\n){0,24}",
+            old in "(a|b|é|\"|\\.\\.\\.|--| |\t|\n|\\\\n){0,6}",
+            new in "(a|”|é| |\t|\n){0,6}",
+            all: bool,
+        ) {
+            let got = replace(&content, &old, &new, all);
+            if !old.is_empty() && old != new && content.matches(&old).count() == 1 {
+                proptest::prop_assert_eq!(got.unwrap().text, content.replacen(&old, &new, 1));
+            }
+        }
+    }
+
     #[test]
     fn replacing_all_never_guesses() {
         let content = "value = compute(a1)\nother\nvalue = compute(a2)\n";
