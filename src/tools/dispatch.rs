@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 /// Characters of what a person can unfold below a tool line.
 const VIEW_CHARS: usize = 40_000;
+/// Characters of an error on its tool line.
+const SUMMARY_CHARS: usize = 120;
 
 /// Plans and runs calls of one registry.
 #[derive(Clone)]
@@ -109,8 +111,7 @@ impl Dispatch {
         });
         outer.catch_unwind().await.unwrap_or_else(|panic| {
             let text = format!("Error executing {}: {}", spec.name, words(panic.as_ref()));
-            let content = json!({"error": bound::clean_error(&text)}).to_string();
-            ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() }
+            failure(json!({"error": bound::clean_error(&text)}).to_string())
         })
     }
 
@@ -137,20 +138,11 @@ impl Dispatch {
     /// An error in a tool's own words.
     fn failed(&self, error: ToolError, ctx: &ToolCtx) -> ToolOutput {
         let outcome = if error == ToolError::Interrupted { Outcome::Interrupted } else { Outcome::Failed };
-        let (content, text) = match error {
-            ToolError::Detailed(json) => match serde_json::from_str::<Value>(&json) {
-                Ok(Value::Object(fields)) => {
-                    let text = fields.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    (Value::Object(fields).to_string(), text)
-                }
-                _ => (self.error(json.clone(), ctx), json),
-            },
-            error => (self.error(error.to_string(), ctx), error.to_string()),
+        let content = match error {
+            ToolError::Detailed(json) if matches!(serde_json::from_str(&json), Ok(Value::Object(_))) => json,
+            error => self.error(error.to_string(), ctx),
         };
-        let mut output = ToolOutput { content, outcome, ..ToolOutput::default() };
-        output.view.summary = text.lines().next().unwrap_or_default().chars().take(120).collect();
-        output.view.output = text;
-        output
+        ToolOutput { outcome, ..failure(content) }
     }
 
     /// A tool that broke.
@@ -166,6 +158,16 @@ impl Dispatch {
     fn redact_for(&self, ctx: &ToolCtx) -> Redact {
         if ctx.config.security.redact_secrets { self.redact } else { |text| Cow::Borrowed(text) }
     }
+}
+
+/// The output for a result that is an `{"error"}`, as a call gets that could not be planned or was denied.
+pub fn failure(content: String) -> ToolOutput {
+    let error = serde_json::from_str::<Value>(&content).ok();
+    let text = error.as_ref().and_then(|error| error.get("error")?.as_str()).unwrap_or(&content).to_owned();
+    let mut output = ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() };
+    output.view.summary = text.lines().next().unwrap_or_default().chars().take(SUMMARY_CHARS).collect();
+    output.view.output = text;
+    output
 }
 
 /// The arguments as an object; nothing at all counts as none.
