@@ -145,7 +145,7 @@ fn list(dispatch: &Dispatch, missing: &BTreeMap<String, String>, json: bool, out
     for spec in dispatch.registry().specs() {
         let about = match reason(spec) {
             Some(reason) => format!("unavailable: {reason}"),
-            None => spec.description.split(['.', ':', ';']).next().unwrap_or_default().to_owned(),
+            None => spec.description.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned(),
         };
         writeln!(
             out,

@@ -75,7 +75,7 @@ fn spill(content: &str, folder: &Path, call_id: &str) -> io::Result<PathBuf> {
     for line in text.split_inclusive('\n') {
         let mut rest = line;
         while let Some((at, _)) = rest.char_indices().nth(SPILL_LINE).filter(|(at, _)| *at < rest.len() - 1) {
-            out.write_all(rest[..at].as_bytes())?;
+            out.write_all(&rest.as_bytes()[..at])?;
             out.write_all(b"\n")?;
             rest = &rest[at..];
         }

@@ -15,17 +15,22 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// Characters of what a person can unfold below a tool line.
 const VIEW_CHARS: usize = 40_000;
+/// Characters of an error on its tool line.
+const SUMMARY_CHARS: usize = 120;
 
 /// Plans and runs calls of one registry.
 #[derive(Clone)]
 pub struct Dispatch {
     registry: Arc<Registry>,
     redact: Redact,
+    /// Tools of the session; `None`: all.
+    allowed: Option<Arc<BTreeSet<String>>>,
 }
 
 /// A call as far as it goes before the gate.
@@ -45,7 +50,18 @@ pub struct Planned {
 impl Dispatch {
     /// `redact` masks secrets in results.
     pub fn new(registry: Arc<Registry>, redact: Redact) -> Self {
-        Self { registry, redact }
+        Self { registry, redact, allowed: None }
+    }
+
+    /// Knows only these tools from now on: any other name is unknown to it.
+    pub fn only(mut self, tools: BTreeSet<String>) -> Self {
+        self.allowed = Some(Arc::new(tools));
+        self
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let allowed = self.allowed.as_deref();
+        self.registry.names().filter(move |name| allowed.is_none_or(|tools| tools.contains(*name)))
     }
 
     /// The tools that it knows.
@@ -55,8 +71,8 @@ impl Dispatch {
 
     /// Makes a call of what the model wrote. Changes nothing.
     pub async fn plan(&self, name: &str, args_json: &str, ctx: &ToolCtx) -> Planned {
-        let Some(known) = repair::repair(name, self.registry.names()) else {
-            let call = Err(self.error(repair::unknown(name, self.registry.names()), ctx));
+        let Some(known) = repair::repair(name, self.names()) else {
+            let call = Err(self.error(repair::unknown(name, self.names()), ctx));
             return Planned { name: name.to_owned(), spec: None, repaired: false, call, target: String::new() };
         };
         let Some(tool) = self.registry.get(known).cloned() else {
@@ -95,8 +111,7 @@ impl Dispatch {
         });
         outer.catch_unwind().await.unwrap_or_else(|panic| {
             let text = format!("Error executing {}: {}", spec.name, words(panic.as_ref()));
-            let content = json!({"error": bound::clean_error(&text)}).to_string();
-            ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() }
+            failure(json!({"error": bound::clean_error(&text)}).to_string())
         })
     }
 
@@ -123,20 +138,11 @@ impl Dispatch {
     /// An error in a tool's own words.
     fn failed(&self, error: ToolError, ctx: &ToolCtx) -> ToolOutput {
         let outcome = if error == ToolError::Interrupted { Outcome::Interrupted } else { Outcome::Failed };
-        let (content, text) = match error {
-            ToolError::Detailed(json) => match serde_json::from_str::<Value>(&json) {
-                Ok(Value::Object(fields)) => {
-                    let text = fields.get("error").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    (Value::Object(fields).to_string(), text)
-                }
-                _ => (self.error(json.clone(), ctx), json),
-            },
-            error => (self.error(error.to_string(), ctx), error.to_string()),
+        let content = match error {
+            ToolError::Detailed(json) if matches!(serde_json::from_str(&json), Ok(Value::Object(_))) => json,
+            error => self.error(error.to_string(), ctx),
         };
-        let mut output = ToolOutput { content, outcome, ..ToolOutput::default() };
-        output.view.summary = text.lines().next().unwrap_or_default().chars().take(120).collect();
-        output.view.output = text;
-        output
+        ToolOutput { outcome, ..failure(content) }
     }
 
     /// A tool that broke.
@@ -152,6 +158,16 @@ impl Dispatch {
     fn redact_for(&self, ctx: &ToolCtx) -> Redact {
         if ctx.config.security.redact_secrets { self.redact } else { |text| Cow::Borrowed(text) }
     }
+}
+
+/// The output for a result that is an `{"error"}`, as a call gets that could not be planned or was denied.
+pub fn failure(content: String) -> ToolOutput {
+    let error = serde_json::from_str::<Value>(&content).ok();
+    let text = error.as_ref().and_then(|error| error.get("error")?.as_str()).unwrap_or(&content).to_owned();
+    let mut output = ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() };
+    output.view.summary = text.lines().next().unwrap_or_default().chars().take(SUMMARY_CHARS).collect();
+    output.view.output = text;
+    output
 }
 
 /// The arguments as an object; nothing at all counts as none.
@@ -204,6 +220,26 @@ mod tests {
         assert_eq!((planned.name.as_str(), planned.repaired, planned.target.as_str()), ("read_file", true, "f 1-1"));
         assert!(planned.call.is_ok());
         assert!(!bench.plan_text("read_file", r#""{\"path\":\"f\"}""#).await.repaired);
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_the_session_does_not_have_is_unknown() {
+        let mut bench = bench(&[]);
+        bench.dispatch = bench.dispatch.only(["todo".to_owned()].into());
+        assert!(bench.plan_text("read_file", "{}").await.call.err().unwrap().contains("there is no tool"));
+        assert!(bench.plan_text("todo", "{}").await.call.is_ok());
+    }
+
+    #[tokio::test]
+    async fn plan_and_run_may_move_between_threads() {
+        fn send<T: Send>(value: T) -> T {
+            value
+        }
+        let bench = bench(&[]);
+        let ctx = bench.ctx();
+        let planned = send(bench.dispatch.plan("todo", "{}", &ctx)).await;
+        let (spec, call) = (planned.spec.unwrap(), planned.call.ok().unwrap());
+        assert_eq!(send(bench.dispatch.run(call, &spec, ctx)).await.outcome, Outcome::Ok);
     }
 
     #[tokio::test]

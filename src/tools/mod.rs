@@ -20,7 +20,7 @@ pub mod similarity;
 pub mod spec;
 pub mod terminal;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 pub mod todo;
 pub mod toolset;
 pub mod write_file;

@@ -85,6 +85,9 @@ fn blocked_name(path: &Path) -> bool {
             ["zero", "random", "urandom", "full", "stdin", "tty", "console", "stdout", "stderr", "ptmx", "kmsg"];
         return DEVICES.contains(&device) || matches!(device, "fd/0" | "fd/1" | "fd/2");
     }
+    if path == "/proc/kmsg" {
+        return true;
+    }
     let Some((_, file)) = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')) else { return false };
     // A thread has the files of its process.
     let file = file.strip_prefix("task/").and_then(|rest| rest.split_once('/')).map_or(file, |(_, file)| file);

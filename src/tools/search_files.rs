@@ -78,6 +78,9 @@ impl Tool for SearchFiles {
             if !place.path.exists() {
                 return Err(super::not_found(&place));
             }
+            if paths::is_blocked_device(&place.path) {
+                return Err(ToolError::Failed(format!("{}: not searched: it is a device", place.shown)));
+            }
             let kind = kind(&args)?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
             let offset = args.offset.unwrap_or(0).max(0) as usize;

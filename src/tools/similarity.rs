@@ -1,19 +1,32 @@
 //! How alike two texts are: the Ratcliff/Obershelp ratio that fuzzy edits and name suggestions share.
 
+use similar::{ChangeTag, TextDiff};
 use std::collections::HashMap;
+use std::time::Duration;
 
-/// Longer texts are compared by their common ends only: the full measure is quadratic.
-const FULL_LIMIT: usize = 4_000;
+/// Longer texts are compared by lines, and a longer line by its ends: the full measure is quadratic.
+const FULL_LIMIT: usize = 2_000;
 
 /// Twice the matching characters over all characters, 0.0 to 1.0; 1.0 for two empty texts.
 pub fn ratio(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;
     }
+    if a.len().max(b.len()) > FULL_LIMIT && a.contains('\n') && b.contains('\n') {
+        return line_ratio(a, b);
+    }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let total = a.len() + b.len();
     let matching = if a.len().max(b.len()) > FULL_LIMIT { common_ends(&a, &b) } else { matching(&a, &b) };
     2.0 * matching as f64 / total as f64
+}
+
+/// The same measure with whole lines as what matches, each weighing its bytes.
+fn line_ratio(a: &str, b: &str) -> f64 {
+    let diff = TextDiff::configure().timeout(Duration::from_millis(200)).diff_lines(a, b);
+    let equal = diff.iter_all_changes().filter(|change| change.tag() == ChangeTag::Equal);
+    let matching: usize = equal.map(|change| change.value().len()).sum();
+    2.0 * matching as f64 / (a.len() + b.len()) as f64
 }
 
 /// Whether [`ratio`] reaches `threshold`, with cheap upper bounds first.
@@ -128,6 +141,16 @@ mod tests {
         ] {
             assert!((ratio(a, b) - want).abs() < 1e-9, "{a:?} {b:?}: {}", ratio(a, b));
         }
+    }
+
+    #[test]
+    fn long_texts_are_measured_by_lines() {
+        let text = |changed: usize| {
+            (0..500).map(|i| format!("line {}\n", if i < changed { i + 1_000 } else { i })).collect::<String>()
+        };
+        assert!(ratio(&text(0), &text(50)) > 0.85);
+        assert!(ratio(&text(0), &text(400)) < 0.30);
+        assert_eq!(ratio(&"x".repeat(9_000), &format!("{}y", "x".repeat(9_000))), 18_000.0 / 18_001.0);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use super::registry::Registry;
 use super::spec::*;
 use crate::config::Config;
 use crate::exec::Exec;
-use crate::llm::message::Outcome;
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -115,7 +114,7 @@ impl Bench {
         let planned = self.plan(name, args).await;
         match planned.call {
             Ok(call) => self.dispatch.run(call, &planned.spec.unwrap(), self.ctx()).await,
-            Err(content) => ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() },
+            Err(content) => super::dispatch::failure(content),
         }
     }
 }

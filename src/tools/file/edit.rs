@@ -333,6 +333,19 @@ mod tests {
     }
 
     #[test]
+    fn the_gate_sees_every_path() {
+        let bench = Bench::new();
+        let to = After::Move { to: bench.path("n"), shown: "n".into(), bytes: None };
+        let changes = vec![change(&bench, "d", Some("x\n"), After::Delete), change(&bench, "m", Some("y\n"), to)];
+        let call = EditCall::new(changes, Map::new());
+        let Intent::Edit(edits) = call.intent() else { panic!() };
+        let seen: Vec<_> = edits.iter().map(|edit| (edit.path.clone(), edit.removes)).collect();
+        assert_eq!(seen, [(bench.path("d"), true), (bench.path("m"), true), (bench.path("n"), false)]);
+        assert!(edits[0].diff.contains("-x") && edits[1].diff.contains("rename m => n"));
+        assert_eq!(call.target(), "d + 1 more");
+    }
+
+    #[test]
     fn diffs_count_and_show() {
         let diff = file_diff("f", Some(b"a\nb\n"), Some(b"a\nc\nd\n"));
         assert_eq!((diff.added, diff.removed), (2, 1));

@@ -51,11 +51,11 @@ impl Text {
     /// The bytes of `new` stored as this file is: byte order mark and line endings kept, mixed ones line by line.
     pub fn encode(&self, new: &str) -> Vec<u8> {
         let new = new.strip_prefix('\u{feff}').unwrap_or(new);
-        let new = to_lf(new);
         let stored = match &self.endings {
-            Endings::Lf => new,
-            Endings::CrLf => Cow::Owned(new.replace('\n', "\r\n")),
-            Endings::Mixed(crlf) => Cow::Owned(mixed(&self.text, crlf, &new)),
+            // Whoever writes `\r\n` over `\n` means it.
+            Endings::Lf => Cow::Borrowed(new),
+            Endings::CrLf => Cow::Owned(to_lf(new).replace('\n', "\r\n")),
+            Endings::Mixed(crlf) => Cow::Owned(mixed(&self.text, crlf, &to_lf(new))),
         };
         let mut bytes = if self.bom { BOM.to_vec() } else { Vec::new() };
         for c in stored.chars() {
@@ -134,6 +134,15 @@ mod tests {
         assert_eq!(latin.encode(&latin.text.replace('x', "y")), b"caf\xE9\ny\n");
         let dos = Text::decode(b"\xEF\xBB\xBFa\r\n").unwrap();
         assert_eq!(dos.encode("\u{feff}b\r\nc\n"), b"\xEF\xBB\xBFb\r\nc\r\n");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_round_trips(bytes in proptest::collection::vec(1..=255u8, 0..60)) {
+            if let Ok(text) = Text::decode(&bytes) {
+                proptest::prop_assert_eq!(text.encode(&text.text), bytes);
+            }
+        }
     }
 
     #[test]

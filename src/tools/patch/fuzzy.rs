@@ -10,6 +10,11 @@ use crate::tools::similarity;
 use std::borrow::Cow;
 use std::ops::Range;
 
+/// A block whose first and last line stand in more places is not looked for: they are no anchors.
+const MAX_ANCHORED: usize = 50;
+/// Lines of the file times lines wanted up to which every pair is compared.
+const MAX_PAIRS: usize = 1_000_000;
+
 /// How a place was found, in the order of trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -231,6 +236,9 @@ fn block_anchor(content: &str, old: &str) -> Vec<Range<usize>> {
     let anchored: Vec<usize> = (0..=lines.len() - wanted.len())
         .filter(|at| lines.get(*at).trim() == first && lines.get(at + wanted.len() - 1).trim() == last)
         .collect();
+    if anchored.len() > MAX_ANCHORED {
+        return Vec::new();
+    }
     // A single candidate may differ more than one of several.
     let threshold = if anchored.len() == 1 { 0.50 } else { 0.70 };
     anchored
@@ -247,7 +255,7 @@ fn context_aware(content: &str, old: &str) -> Vec<Range<usize>> {
     const ALIKE: f64 = 0.80;
     let lines = Lines::new(content);
     let wanted: Vec<&str> = old.split('\n').map(str::trim).collect();
-    if lines.len() < wanted.len() {
+    if lines.len() < wanted.len() || lines.len() * wanted.len() > MAX_PAIRS {
         return Vec::new();
     }
     let trimmed: Vec<&str> = lines.iter().map(str::trim).collect();
@@ -369,6 +377,22 @@ mod tests {
             ("x\n", "", "x", Err(FuzzyError::Empty)),
         ] {
             assert_eq!(replace(content, old, new, false).map(|r| r.text), want.map(str::to_owned), "{old:?}");
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever comes, no panic; and an exact single place is replaced exactly.
+        #[test]
+        fn any_input_is_answered(
+            content in "(a|b|é|“|…|—| |\t|\n|\\\\n){0,24}",
+            old in "(a|b|é|\"|\\.\\.\\.|--| |\t|\n|\\\\n){0,6}",
+            new in "(a|”|é| |\t|\n){0,6}",
+            all: bool,
+        ) {
+            let got = replace(&content, &old, &new, all);
+            if !old.is_empty() && old != new && content.matches(&old).count() == 1 {
+                proptest::prop_assert_eq!(got.unwrap().text, content.replacen(&old, &new, 1));
+            }
         }
     }
 

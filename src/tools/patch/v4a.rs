@@ -52,22 +52,24 @@ impl Hunk {
         self.lines.iter().any(|line| matches!(line, Line::Add(_) | Line::Remove(_)))
     }
 
-    fn old(&self, gaps: bool) -> Vec<&str> {
-        let pick = |line| match line {
-            &Line::Context(ref text) | &Line::Remove(ref text) => Some(text.as_str()),
-            Line::Gap => gaps.then_some(""),
-            Line::Add(_) => None,
-        };
-        self.lines.iter().filter_map(pick).collect()
+    /// What must stand in the file.
+    fn old_lines(&self, gaps: bool) -> Vec<&str> {
+        self.pick(gaps, |line| matches!(line, Line::Remove(_)))
     }
 
-    fn new(&self, gaps: bool) -> Vec<&str> {
-        let pick = |line| match line {
-            &Line::Context(ref text) | &Line::Add(ref text) => Some(text.as_str()),
+    /// What will stand there.
+    fn new_lines(&self, gaps: bool) -> Vec<&str> {
+        self.pick(gaps, |line| matches!(line, Line::Add(_)))
+    }
+
+    /// Context, gaps where they count, and what `wanted` takes.
+    fn pick(&self, gaps: bool, wanted: fn(&Line) -> bool) -> Vec<&str> {
+        let texts = self.lines.iter().filter_map(|line| match line {
+            Line::Context(text) => Some(text.as_str()),
             Line::Gap => gaps.then_some(""),
-            Line::Remove(_) => None,
-        };
-        self.lines.iter().filter_map(pick).collect()
+            Line::Remove(text) | Line::Add(text) => wanted(line).then_some(text.as_str()),
+        });
+        texts.collect()
     }
 
     fn name(&self) -> String {
@@ -215,7 +217,7 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, String> {
 }
 
 fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
-    if hunk.old(true).is_empty() {
+    if hunk.old_lines(true).is_empty() {
         return insert(text, hunk);
     }
     let gapped = hunk.lines.contains(&Line::Gap);
@@ -226,7 +228,7 @@ fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
         FuzzyError::Ambiguous(n) => format!("matches {n} places; add context lines or an `@@ line above @@`"),
         why => format!("not found: {why}"),
     })?;
-    let (old, new) = (hunk.old(gaps).join("\n"), hunk.new(gaps));
+    let (old, new) = (hunk.old_lines(gaps).join("\n"), hunk.new_lines(gaps));
     if new.is_empty() {
         // Whole lines go, so one of the line breaks around them goes too.
         for place in &mut found.places {
@@ -242,7 +244,7 @@ fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
 
 /// The one place of a hunk: in the whole text, or near its hint.
 fn place(text: &str, hunk: &Hunk, gaps: bool) -> Result<Found, FuzzyError> {
-    let old = hunk.old(gaps).join("\n");
+    let old = hunk.old_lines(gaps).join("\n");
     let whole = |place: &Range<usize>| {
         let bytes = text.as_bytes();
         (place.start == 0 || bytes[place.start - 1] == b'\n') && (place.end == bytes.len() || bytes[place.end] == b'\n')
@@ -290,7 +292,7 @@ fn window(text: &str, at: usize) -> Range<usize> {
 
 /// A hunk that only adds goes below its hint, or to the end.
 fn insert(text: &str, hunk: &Hunk) -> Result<String, String> {
-    let added = hunk.new(false).join("\n");
+    let added = hunk.new_lines(false).join("\n");
     let Some(hint) = hunk.hints.last() else {
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         return Ok(format!("{text}{gap}{added}\n"));
@@ -347,6 +349,17 @@ mod tests {
             ("a\n", "@@ -1,1 +1,2 @@\n a\n+n\n*** End of File", "a\nn\n"),
         ] {
             assert_eq!(update(text, patch).as_deref(), Ok(want), "{patch:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_patch_is_answered(
+            text in "(a|é|“| |\n){0,24}",
+            patch in "(\\+|-| |@@|a|é|\"|\n){0,24}",
+        ) {
+            let _ = update(&text, &patch);
+            let _ = parse(&patch);
         }
     }
 

@@ -60,7 +60,12 @@ pub struct Walked {
 pub fn walk(root: &Path, names: Option<&Names>, bounds: &Bounds) -> Walked {
     let files = Mutex::new(Vec::new());
     let (full, unreadable) = (AtomicBool::new(false), AtomicBool::new(false));
-    WalkBuilder::new(root).threads(threads()).build_parallel().run(|| {
+    let mut walker = WalkBuilder::new(root);
+    // Kernel files are not files of a project: some have no end.
+    walker.threads(threads()).filter_entry(|entry| {
+        entry.depth() == 0 || ![Path::new("/proc"), Path::new("/sys"), Path::new("/dev")].contains(&entry.path())
+    });
+    walker.build_parallel().run(|| {
         let mut mine = Batch { files: Vec::new(), all: &files, full: &full };
         let (unreadable, bounds) = (&unreadable, bounds);
         Box::new(move |entry| {

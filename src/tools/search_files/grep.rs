@@ -2,6 +2,7 @@
 
 use super::Bounds;
 use super::find::threads;
+use crate::tools::paths;
 use crate::tools::spec::ToolError;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
@@ -122,6 +123,9 @@ fn lot_of(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds, all:
         {
             if bounds.over() {
                 break;
+            }
+            if path.starts_with("/proc") && paths::is_blocked_device(path) {
+                continue;
             }
             match one(query, &mut searcher, path, enough) {
                 Ok(hits) if hits.matches > 0 => mine.push((index, hits)),
