@@ -179,12 +179,8 @@ fn blocks<'a>(endpoint: &Endpoint, message: &'a Message) -> (&'static str, Vec<B
             ("user", images.iter().map(picture).chain(words).collect())
         }
         Message::Tool { call_id, content, failed, .. } => {
-            let result = Block::ToolResult {
-                tool_use_id: wire_id(call_id),
-                content,
-                is_error: *failed,
-                cache_control: None,
-            };
+            let result =
+                Block::ToolResult { tool_use_id: wire_id(call_id), content, is_error: *failed, cache_control: None };
             ("user", vec![result])
         }
         Message::Assistant { text, calls, opaque, .. } => {
@@ -200,7 +196,12 @@ fn blocks<'a>(endpoint: &Endpoint, message: &'a Message) -> (&'static str, Vec<B
                     // Arguments that are not an object cannot go back as they came; the model sees what it wrote.
                     let input = serde_json::from_str(&call.args).ok().filter(Value::is_object);
                     let input = input.unwrap_or_else(|| json!({"invalid_arguments": call.args}));
-                    content.push(Block::ToolUse { id: wire_id(&call.id), name: &call.name, input, cache_control: None });
+                    content.push(Block::ToolUse {
+                        id: wire_id(&call.id),
+                        name: &call.name,
+                        input,
+                        cache_control: None,
+                    });
                 }
                 call_at = call_at.max(to.1);
             };

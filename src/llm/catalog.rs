@@ -130,7 +130,9 @@ fn makers_price(endpoint: &Endpoint) -> bool {
 /// What is known now, without asking anybody: the config, the provider's list on disk, the embedded table.
 /// `cache_dir` is `<home>/cache/models`. A local model costs nothing.
 pub fn model_info(endpoint: &Endpoint, config: &Config, cache_dir: Option<&Path>) -> ModelInfo {
-    let cached = cache_dir.and_then(|dir| read_cache(&cache_file(dir, endpoint))).filter(|cached| cached.base_url == endpoint.base_url);
+    let cached = cache_dir
+        .and_then(|dir| read_cache(&cache_file(dir, endpoint)))
+        .filter(|cached| cached.base_url == endpoint.base_url);
     let listed = cached.and_then(|cached| cached.models.into_iter().find(|fact| fact.id == endpoint.model));
     let fact = listed.unwrap_or_default().or(embedded().find(&endpoint.model), makers_price(endpoint));
     let mut info = Fact { id: endpoint.model.clone(), ..fact }.info(&endpoint.provider);
@@ -153,7 +155,11 @@ pub async fn list_models(
     refresh: bool,
 ) -> Result<Vec<ModelInfo>, ProviderError> {
     if endpoint.dialect == Dialect::Scripted {
-        return Ok(vec![ModelInfo { id: endpoint.model.clone(), provider: endpoint.provider.clone(), ..ModelInfo::default() }]);
+        return Ok(vec![ModelInfo {
+            id: endpoint.model.clone(),
+            provider: endpoint.provider.clone(),
+            ..ModelInfo::default()
+        }]);
     }
     let file = cache_file(cache_dir, endpoint);
     let on_disk = read_cache(&file).filter(|cached| cached.base_url == endpoint.base_url);
@@ -184,7 +190,8 @@ pub async fn list_models(
 }
 
 async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {
-    let headers = wire::headers(endpoint).map_err(|detail| errors::told(endpoint, ErrorKind::BadRequest, None, &detail))?;
+    let headers =
+        wire::headers(endpoint).map_err(|detail| errors::told(endpoint, ErrorKind::BadRequest, None, &detail))?;
     let asked = http.get()?.get(endpoint.models_url()).headers(headers).timeout(LIST_TIMEOUT).send().await;
     let response = asked.map_err(|error| errors::network(endpoint, &error))?;
     let (status, head) = (response.status(), response.headers().clone());
@@ -227,8 +234,19 @@ fn parse_entry(entry: &Value) -> Option<Fact> {
     };
     Some(Fact {
         id: id.trim_start_matches("models/").to_owned(),
-        context: number(&["/context_length", "/max_model_len", "/max_context_length", "/context_window", "/max_input_tokens"]),
-        max_output: number(&["/top_provider/max_completion_tokens", "/max_completion_tokens", "/max_output_tokens", "/max_tokens"]),
+        context: number(&[
+            "/context_length",
+            "/max_model_len",
+            "/max_context_length",
+            "/context_window",
+            "/max_input_tokens",
+        ]),
+        max_output: number(&[
+            "/top_provider/max_completion_tokens",
+            "/max_completion_tokens",
+            "/max_output_tokens",
+            "/max_tokens",
+        ]),
         price: priced,
         vision: has("/architecture/input_modalities", "image"),
         reasoning: has("/supported_parameters", "reasoning"),

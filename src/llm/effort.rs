@@ -13,13 +13,19 @@ pub(super) enum Said {
     /// `reasoning: {effort: LEVEL}`.
     Object(&'static str),
     /// `thinking: {type: enabled|disabled}`, with a level where the provider knows one.
-    Thinking { on: bool, level: Option<&'static str> },
+    Thinking {
+        on: bool,
+        level: Option<&'static str>,
+    },
     /// `enable_thinking: BOOL`.
     Enable(bool),
     /// Anthropic: tokens to think with.
     Budget(u32),
     /// Anthropic: the model decides, guided by a level. `summarized`: its thoughts must be asked for.
-    Adaptive { level: &'static str, summarized: bool },
+    Adaptive {
+        level: &'static str,
+        summarized: bool,
+    },
 }
 
 /// What to say to this model at this endpoint.
@@ -31,7 +37,8 @@ pub(super) fn say(endpoint: &Endpoint, info: &ModelInfo, effort: Effort) -> Said
         // The default says nothing about what the person wants.
         None => effort != Effort::default(),
     };
-    let limited = !quirks.effort_models.is_empty() && !quirks.effort_models.iter().any(|part| model.contains(part.as_str()));
+    let limited =
+        !quirks.effort_models.is_empty() && !quirks.effort_models.iter().any(|part| model.contains(part.as_str()));
     if !applies || limited {
         return Said::Nothing;
     }
@@ -131,11 +138,8 @@ fn anthropic(model: &str, effort: Effort) -> Said {
 fn claude_version(model: &str) -> Option<(u32, u32)> {
     let rest = model.get(model.find("claude-")? + "claude-".len()..)?;
     // Dates have eight digits, versions one or two.
-    let numbers: Vec<u32> = rest
-        .split(['-', '.', '@', ':'])
-        .filter(|part| part.len() <= 2)
-        .filter_map(|part| part.parse().ok())
-        .collect();
+    let numbers: Vec<u32> =
+        rest.split(['-', '.', '@', ':']).filter(|part| part.len() <= 2).filter_map(|part| part.parse().ok()).collect();
     Some((*numbers.first()?, numbers.get(1).copied().unwrap_or(0)))
 }
 

@@ -120,7 +120,9 @@ pub fn resolve(config: &Config, env: Env<'_>, choice: Option<&str>) -> Result<En
         .unwrap_or_default();
     // A model in the config may carry its provider too.
     let (provider_of_model, model) = match split_choice(config, &model) {
-        (Some(provider), rest) if chosen_provider.is_none() => (Some(provider.to_owned()), rest.unwrap_or("").to_owned()),
+        (Some(provider), rest) if chosen_provider.is_none() => {
+            (Some(provider.to_owned()), rest.unwrap_or("").to_owned())
+        }
         _ => (None, model.clone()),
     };
     let provider = chosen_provider.map(str::to_owned).or(provider_of_model).unwrap_or(configured.clone());
@@ -239,14 +241,15 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     }
     let known = if known.id == "custom" { by_host(&base).unwrap_or(known) } else { known };
     let id = named.map_or(known.id.as_str(), |(name, _)| name.as_str()).to_owned();
-    let label = named.filter(|_| known.id == "custom").map_or(known.name.as_str(), |(name, _)| name.as_str()).to_owned();
+    let label =
+        named.filter(|_| known.id == "custom").map_or(known.name.as_str(), |(name, _)| name.as_str()).to_owned();
     let base = if scripted { String::new() } else { tidy_base(&base, &base_key)? };
     let is_home = known.base_url.is_empty() || host(&base) == host(&known.base_url);
 
     let named_mode = named.map(|(_, named)| named.api_mode.as_str()).unwrap_or_default();
     let dialect = match (entry.api_mode.trim(), named_mode.trim()) {
-        ("", "") if is_home => known.dialect,
         ("", "") if base.ends_with("/anthropic") => Dialect::AnthropicMessages,
+        ("", "") if is_home => known.dialect,
         // A server that only stands in for another is most likely to speak what everybody speaks.
         ("", "") if known.dialect == Dialect::CodexResponses => Dialect::ChatCompletions,
         ("", "") => known.dialect,
@@ -275,9 +278,11 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     if let Some((_, named)) = named {
         headers.extend(named.extra_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
-    let stall = named
-        .and_then(|(_, named)| named.stale_timeout_seconds)
-        .unwrap_or(if local { config.agent.local_stream_stale_timeout } else { config.agent.stream_stale_timeout });
+    let stall = named.and_then(|(_, named)| named.stale_timeout_seconds).unwrap_or(if local {
+        config.agent.local_stream_stale_timeout
+    } else {
+        config.agent.stream_stale_timeout
+    });
     let context = named.and_then(|(_, named)| named.models.get(model)).and_then(|model| model.context_length);
     let auth = match (dialect, known.auth) {
         (Dialect::AnthropicMessages, Auth::Bearer) if known.dialect != dialect => Auth::XApiKey,
@@ -409,7 +414,11 @@ pub fn is_local(base: &str) -> bool {
         Some(url::Host::Ipv4(ip)) => {
             // 100.64.0.0/10 is shared address space: overlay networks such as Tailscale.
             let [a, b, ..] = ip.octets();
-            ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || (a == 100 && b & 0xc0 == 64)
+            ip.is_loopback()
+                || ip.is_private()
+                || ip.is_link_local()
+                || ip.is_unspecified()
+                || (a == 100 && b & 0xc0 == 64)
         }
         Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unspecified(),
         Some(url::Host::Domain(name)) => {

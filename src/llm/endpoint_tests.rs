@@ -159,7 +159,15 @@ fn fallbacks_keep_their_order_and_skip_what_cannot_work() {
 
 #[test]
 fn local_addresses_are_known() {
-    for base in ["http://localhost:1", "http://127.0.0.1", "http://192.168.1.4:1234/v1", "http://box.local", "http://[::1]:8080", "http://100.70.1.1", "http://gpu:8000"] {
+    for base in [
+        "http://localhost:1",
+        "http://127.0.0.1",
+        "http://192.168.1.4:1234/v1",
+        "http://box.local",
+        "http://[::1]:8080",
+        "http://100.70.1.1",
+        "http://gpu:8000",
+    ] {
         assert!(is_local(base), "{base}");
     }
     for base in ["https://api.openai.com/v1", "http://8.8.8.8", "http://100.128.0.1", "nonsense"] {

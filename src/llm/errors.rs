@@ -142,7 +142,14 @@ pub fn classify(status: Option<u16>, text: &str) -> ErrorKind {
         Some(404) => ErrorKind::ModelNotFound,
         Some(408) => ErrorKind::Network,
         Some(413) => ErrorKind::ContextOverflow,
-        Some(429) if says(&["insufficient_quota", "insufficient credit", "insufficient balance", "exceeded your current quota"]) => {
+        Some(429)
+            if says(&[
+                "insufficient_quota",
+                "insufficient credit",
+                "insufficient balance",
+                "exceeded your current quota",
+            ]) =>
+        {
             ErrorKind::Quota
         }
         Some(429) if says(OVERLOADED) => ErrorKind::Overloaded,
@@ -199,14 +206,18 @@ fn seconds_until(date: &str, now: DateTime<Utc>) -> Option<f64> {
 /// `try again in 1m2.5s`, `retry in 20 seconds`, `"retryDelay": "32s"`.
 fn wait_in_words(body: &str) -> Option<f64> {
     static WAIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"(?i)(?:(?:try again|retry)(?: after| in)|"retryDelay":\s*")\s*(?:(\d+)m(?:in\w*)?\s*)?(?:(\d+(?:\.\d+)?)\s*(ms|s|sec)?)?"#).ok()
+        let lead = r#"(?:(?:try again|retry)(?: after| in)|"retryDelay":\s*")\s*"#;
+        let millis = r"(\d+(?:\.\d+)?)\s*ms";
+        let seconds = r"(?:(\d+)m(?:in\w*)?\s*)?(?:(\d+(?:\.\d+)?)\s*s?)?";
+        Regex::new(&format!("(?i){lead}(?:{millis}|{seconds})")).ok()
     });
     let found = WAIT.as_ref()?.captures(body)?;
     let number = |index: usize| found.get(index).and_then(|part| part.as_str().parse::<f64>().ok());
-    let unit = if found.get(3).is_some_and(|unit| unit.as_str().eq_ignore_ascii_case("ms")) { 0.001 } else { 1.0 };
-    let (minutes, seconds) = (number(1), number(2));
-    (minutes.is_some() || seconds.is_some())
-        .then(|| minutes.unwrap_or(0.0) * 60.0 + seconds.unwrap_or(0.0) * unit)
+    match (number(1), number(2), number(3)) {
+        (Some(millis), ..) => Some(millis / 1000.0),
+        (None, None, None) => None,
+        (None, minutes, seconds) => Some(minutes.unwrap_or(0.0) * 60.0 + seconds.unwrap_or(0.0)),
+    }
 }
 
 /// An answer with a status that is not success.
@@ -290,9 +301,10 @@ pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, de
             format!("{name} answered for {model} in a form that is not {}", endpoint.dialect.as_str()),
             format!("check base_url ({address}) and api_mode"),
         ),
-        ErrorKind::ContentFilter => {
-            (format!("{name} refused the content of a request to {model}"), "say it differently, or choose another model".into())
-        }
+        ErrorKind::ContentFilter => (
+            format!("{name} refused the content of a request to {model}"),
+            "say it differently, or choose another model".into(),
+        ),
         ErrorKind::ModelNotFound => (
             format!("{name} does not have {model}"),
             format!("`hermes models --provider {provider}` lists what it has; check base_url ({address}) too"),
@@ -323,13 +335,13 @@ pub(super) fn with_partial(mut error: ProviderError, partial: Reply) -> Provider
     error
 }
 
-
 /// The provider's own message, wherever its dialect puts it.
 fn own_words(body: &str) -> Option<String> {
     let Ok(value) = serde_json::from_str::<Value>(body) else {
         let text = body.trim();
         let is_page = text.starts_with('<');
-        return (!text.is_empty()).then(|| if is_page { "a web page instead of an answer".to_owned() } else { text.to_owned() });
+        return (!text.is_empty())
+            .then(|| if is_page { "a web page instead of an answer".to_owned() } else { text.to_owned() });
     };
     let value = if let Value::Array(list) = &value { list.first()? } else { &value };
     let raw = value.pointer("/error/metadata/raw").and_then(Value::as_str);
@@ -345,8 +357,12 @@ fn own_words(body: &str) -> Option<String> {
 
 /// One bounded line without keys, without a full stop.
 fn clean(endpoint: &Endpoint, detail: &str) -> String {
-    static KEY_SHAPES: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"\b(?:sk|pk|gsk|xai|hf|AIza|key|Bearer)[-_ ][A-Za-z0-9*._-]{8,}|\bAIza[A-Za-z0-9_-]{20,}").ok());
+    static KEY_SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"\b(?:sk|pk|gsk|xai|hf)[-_][A-Za-z0-9*._-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|\bBearer [A-Za-z0-9._-]{12,}",
+        )
+        .ok()
+    });
     let key = endpoint.key.expose();
     let mut text = if key.len() > 3 { detail.replace(key, "***") } else { detail.to_owned() };
     if let Some(shapes) = KEY_SHAPES.as_ref() {

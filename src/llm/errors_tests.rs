@@ -47,12 +47,32 @@ fn the_cases_fall_into_our_kinds() {
 fn real_bodies_are_classified() {
     let table = [
         (401, r#"{"error":{"message":"Incorrect API key provided"}}"#, ErrorKind::Auth),
-        (400, r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#, ErrorKind::Auth),
+        (
+            400,
+            r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+            ErrorKind::Auth,
+        ),
         (403, r#"{"error":{"message":"Key limit exceeded, add more credits"}}"#, ErrorKind::Quota),
-        (429, r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#, ErrorKind::Quota),
-        (429, r#"{"error":{"message":"Rate limit reached for gpt-5 on tokens per min. Please try again in 1.2s."}}"#, ErrorKind::RateLimit),
-        (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#, ErrorKind::ContextOverflow),
-        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}"#, ErrorKind::ContextOverflow),
+        (
+            429,
+            r#"{"error":{"code":"insufficient_quota","message":"You exceeded your current quota"}}"#,
+            ErrorKind::Quota,
+        ),
+        (
+            429,
+            r#"{"error":{"message":"Rate limit reached for gpt-5 on tokens per min. Please try again in 1.2s."}}"#,
+            ErrorKind::RateLimit,
+        ),
+        (
+            400,
+            r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+            ErrorKind::ContextOverflow,
+        ),
+        (
+            400,
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}"#,
+            ErrorKind::ContextOverflow,
+        ),
         (400, r#"{"error":{"code":"context_length_exceeded"}}"#, ErrorKind::ContextOverflow),
         (400, r#"{"error":{"message":"Your credit balance is too low to access the API"}}"#, ErrorKind::Quota),
         (404, r#"{"error":{"message":"model \"x\" not found, try pulling it first"}}"#, ErrorKind::ModelNotFound),
@@ -99,7 +119,8 @@ fn waits_are_read_from_headers_and_words_and_bounded() {
 
 #[test]
 fn messages_name_provider_model_and_remedy_and_no_key() {
-    let body = r#"{"error":{"message":"Incorrect API key provided: topsecretkey1 (sk-proj-abcdefgh12345).\nSee docs."}}"#;
+    let body =
+        r#"{"error":{"message":"Incorrect API key provided: topsecretkey1 (sk-proj-abcdefgh12345).\nSee docs."}}"#;
     let error = refused(&endpoint(), 401, &HeaderMap::new(), body);
     assert_eq!(error.kind, ErrorKind::Auth);
     for part in ["custom endpoint", "some-model", "MY_KEY", "(401)", "Incorrect API key provided: ***"] {
@@ -111,5 +132,7 @@ fn messages_name_provider_model_and_remedy_and_no_key() {
     let long = broke_off(&endpoint(), "server_error", &"x".repeat(5000));
     assert!(long.message.len() < 600 && long.kind == ErrorKind::Overloaded);
     let wrapped = r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"message\":\"slow down\"}}"}}}"#;
-    assert!(refused(&endpoint(), 429, &HeaderMap::new(), wrapped).message.contains("Provider returned error: slow down"));
+    assert!(
+        refused(&endpoint(), 429, &HeaderMap::new(), wrapped).message.contains("Provider returned error: slow down")
+    );
 }

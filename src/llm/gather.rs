@@ -152,7 +152,12 @@ impl Gather {
     /// What there is when the stream failed. Its calls are for showing only.
     pub fn partial(mut self) -> Reply {
         self.flush();
-        let calls = self.calls.into_iter().map(|call| ToolCall { id: call.id, name: call.name, args: call.args, repaired: false });
+        let calls = self.calls.into_iter().map(|call| ToolCall {
+            id: call.id,
+            name: call.name,
+            args: call.args,
+            repaired: false,
+        });
         Reply {
             text: self.text,
             reasoning: self.reasoning,
@@ -177,11 +182,7 @@ impl Gather {
                 continue;
             }
             let args = if call.args.trim().is_empty() { "{}".to_owned() } else { call.args };
-            let id = if call.id.is_empty() {
-                invented_id(finishing, index, &call.name, &args)
-            } else {
-                call.id
-            };
+            let id = if call.id.is_empty() { invented_id(finishing, index, &call.name, &args) } else { call.id };
             calls.push(ToolCall { id, name: call.name, args, repaired: false });
         }
         if calls.is_empty() && cut_call.is_none() && finishing.text_calls && stop != StopReason::Length {
@@ -189,7 +190,12 @@ impl Gather {
                 self.text.truncate(found.head);
                 for (index, (name, args)) in found.calls.into_iter().enumerate() {
                     let args = args.to_string();
-                    calls.push(ToolCall { id: invented_id(finishing, index, &name, &args), name, args, repaired: true });
+                    calls.push(ToolCall {
+                        id: invented_id(finishing, index, &name, &args),
+                        name,
+                        args,
+                        repaired: true,
+                    });
                 }
             }
         }

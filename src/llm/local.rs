@@ -66,12 +66,14 @@ pub async fn probe(http: &Http, base_url: &str) -> Option<LocalServer> {
     // A server that answers every path with something is told apart by the form of the answer.
     let ollama = tags.as_ref().filter(|tags| tags.get("models").is_some_and(Value::is_array)).map(|tags| {
         let loaded = running.as_ref().map(|running| names(running, "models", "name")).unwrap_or_default();
-        let window = running.as_ref().and_then(|running| running.pointer("/models/0/context_length")).and_then(Value::as_u64);
+        let window =
+            running.as_ref().and_then(|running| running.pointer("/models/0/context_length")).and_then(Value::as_u64);
         (LocalKind::Ollama, loaded.into_iter().chain(names(tags, "models", "name")).collect(), window)
     });
     let studio = || {
         let list = studio.as_ref()?.get("data")?.as_array()?;
-        let mut list: Vec<&Value> = list.iter().filter(|model| model.get("type").and_then(Value::as_str) != Some("embeddings")).collect();
+        let mut list: Vec<&Value> =
+            list.iter().filter(|model| model.get("type").and_then(Value::as_str) != Some("embeddings")).collect();
         list.sort_by_key(|model| model.get("state").and_then(Value::as_str) != Some("loaded"));
         list.first().filter(|model| model.get("state").is_some())?;
         let window = list.first().and_then(|model| model.get("loaded_context_length")).and_then(Value::as_u64);

@@ -17,9 +17,11 @@ mod openai_chat;
 mod openai_responses;
 pub mod providers;
 mod python_call;
-pub mod scripted;
 mod script;
+pub mod scripted;
 mod sse;
+#[cfg(test)]
+mod testing;
 mod text_calls;
 mod think;
 mod wire;

@@ -48,9 +48,19 @@ struct Tool<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
-    Message { role: &'static str, content: Vec<Part<'a>> },
-    FunctionCall { call_id: Cow<'a, str>, name: &'a str, arguments: &'a str },
-    FunctionCallOutput { call_id: Cow<'a, str>, output: &'a str },
+    Message {
+        role: &'static str,
+        content: Vec<Part<'a>>,
+    },
+    FunctionCall {
+        call_id: Cow<'a, str>,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: &'a str,
+    },
     #[serde(untagged)]
     Reasoning(Value),
 }
@@ -106,9 +116,9 @@ fn items<'a>(endpoint: &Endpoint, message: &'a Message, input: &mut Vec<Item<'a>
     match message {
         Message::User { text, images } => {
             let words = Some(Part::InputText { text }).filter(|_| !text.is_empty() || images.is_empty());
-            let pictures = images
-                .iter()
-                .map(|image| Part::InputImage { image_url: format!("data:{};base64,{}", image.media_type, image.data) });
+            let pictures = images.iter().map(|image| Part::InputImage {
+                image_url: format!("data:{};base64,{}", image.media_type, image.data),
+            });
             input.push(Item::Message { role: "user", content: words.into_iter().chain(pictures).collect() });
         }
         Message::Tool { call_id, content, .. } => {
@@ -142,7 +152,8 @@ fn items<'a>(endpoint: &Endpoint, message: &'a Message, input: &mut Vec<Item<'a>
 
 /// Where a private block stood: bytes of text and calls before it.
 pub(super) fn position(value: &Value) -> (usize, usize) {
-    let number = |index: usize| value.get("at").and_then(|at| at.get(index)).and_then(Value::as_u64).unwrap_or(0) as usize;
+    let number =
+        |index: usize| value.get("at").and_then(|at| at.get(index)).and_then(Value::as_u64).unwrap_or(0) as usize;
     (number(0), number(1))
 }
 

@@ -113,10 +113,15 @@ impl<'a> Reader<'a> {
                 Some(Value::Object(map))
             }
             '-' | '0'..='9' => {
-                let end = self.rest.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(self.rest.len());
+                let end =
+                    self.rest.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(self.rest.len());
                 let (number, rest) = self.rest.split_at(end);
                 self.rest = rest;
-                number.parse::<i64>().map(Value::from).ok().or_else(|| Number::from_f64(number.parse().ok()?).map(Value::Number))
+                number
+                    .parse::<i64>()
+                    .map(Value::from)
+                    .ok()
+                    .or_else(|| Number::from_f64(number.parse().ok()?).map(Value::Number))
             }
             _ => match self.word()? {
                 "True" | "true" => Some(Value::Bool(true)),
@@ -179,7 +184,9 @@ mod tests {
     #[test]
     fn anything_else_is_not_a_call() {
         let deep = format!("f(a={}1{})", "[".repeat(99), "]".repeat(99));
-        for text in ["", "f", "f (a=1)", "f(1)", "f(a=b)", "f(a=1) and more", "f(a=\"open)", "f(a=1", "x = f(a=1)", &deep] {
+        for text in
+            ["", "f", "f (a=1)", "f(1)", "f(a=b)", "f(a=1) and more", "f(a=\"open)", "f(a=1", "x = f(a=1)", &deep]
+        {
             assert_eq!(parse(text), None, "{text}");
         }
     }

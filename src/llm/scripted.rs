@@ -91,7 +91,12 @@ impl Scripted {
             .scene_step(&mut state, request)
             .or_else(|| self.flat_step(&mut state, prompt))
             .or_else(|| self.script.fallback.clone())
-            .ok_or_else(|| failure(ErrorKind::BadRequest, format!("the script has no step left for {prompt:?}; add one, or a fallback")))?;
+            .ok_or_else(|| {
+                failure(
+                    ErrorKind::BadRequest,
+                    format!("the script has no step left for {prompt:?}; add one, or a fallback"),
+                )
+            })?;
         let step = choose(step, &request.messages);
         if let Some(expected) = step.expect.as_ref().filter(|expected| !expected.matches(prompt)) {
             let message = format!("the script expects a message that matches {:?}, not {prompt:?}", expected.as_str());
@@ -102,7 +107,8 @@ impl Scripted {
 
     fn flat_step(&self, state: &mut State, prompt: &str) -> Option<Step> {
         let fits = |(index, step): &(usize, &Step)| {
-            !state.used.get(*index).copied().unwrap_or(true) && step.when.as_ref().is_none_or(|when| when.matches(prompt))
+            !state.used.get(*index).copied().unwrap_or(true)
+                && step.when.as_ref().is_none_or(|when| when.matches(prompt))
         };
         let (index, step) = self.script.steps.iter().enumerate().find(fits)?;
         if let Some(used) = state.used.get_mut(index) {
@@ -114,7 +120,8 @@ impl Scripted {
     /// The scene is that of the last prompt that has one; the step is counted by the answers since.
     fn scene_step(&self, state: &mut State, request: &Request) -> Option<Step> {
         let (at, scene) = self.scene(&request.messages)?;
-        let answers = request.messages.get(at..)?.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+        let answers =
+            request.messages.get(at..)?.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
         let failed = state.failed.entry(at).or_default();
         let step = scene.steps.get(answers + *failed)?.clone();
         if step.error.is_some() || step.stall.is_some() || step.cut {
@@ -138,7 +145,13 @@ impl Scripted {
         None
     }
 
-    async fn play(&self, step: &Step, number: u64, sink: &mpsc::Sender<Delta>, reply: &mut Reply) -> Result<(), ProviderError> {
+    async fn play(
+        &self,
+        step: &Step,
+        number: u64,
+        sink: &mpsc::Sender<Delta>,
+        reply: &mut Reply,
+    ) -> Result<(), ProviderError> {
         let delay = Duration::from_millis(step.delay_ms.unwrap_or(self.script.delay_ms));
         let chunk = step.chunk.or(self.script.chunk).unwrap_or(CHUNK).max(1);
         for (text, is_reasoning) in [(&step.reasoning, true), (&step.text, false)] {
@@ -157,10 +170,18 @@ impl Scripted {
             }
         }
         for (index, call) in step.calls.iter().enumerate() {
-            let args = call.raw.clone().unwrap_or_else(|| if call.args.is_null() { "{}".into() } else { call.args.to_string() });
+            let args = call
+                .raw
+                .clone()
+                .unwrap_or_else(|| if call.args.is_null() { "{}".into() } else { call.args.to_string() });
             let bytes = args.len();
             let started = Delta::CallStarted { index, name: call.name.clone() };
-            reply.calls.push(ToolCall { id: format!("script_{number}_{index}"), name: call.name.clone(), args, repaired: false });
+            reply.calls.push(ToolCall {
+                id: format!("script_{number}_{index}"),
+                name: call.name.clone(),
+                args,
+                repaired: false,
+            });
             for delta in [started, Delta::CallProgress { index, bytes }] {
                 let _closed = sink.send(delta).await;
             }
@@ -182,7 +203,11 @@ impl Scripted {
         }
         if let Some(told) = &step.error {
             let kind = told.kind();
-            let message = if told.message.is_empty() { format!("the scripted model fails: {kind:?}") } else { told.message.clone() };
+            let message = if told.message.is_empty() {
+                format!("the scripted model fails: {kind:?}")
+            } else {
+                told.message.clone()
+            };
             let mut error = failure(kind, message);
             error.status = told.status;
             error.retry_after = told.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -212,7 +237,8 @@ fn choose(mut step: Step, messages: &[Message]) -> Step {
     });
     let (content, failed) = last.unwrap_or_default();
     let fits = |choice: &super::script::Choice| {
-        choice.failed.is_none_or(|wanted| wanted == failed) && choice.seen.as_ref().is_none_or(|seen| seen.matches(content))
+        choice.failed.is_none_or(|wanted| wanted == failed)
+            && choice.seen.as_ref().is_none_or(|seen| seen.matches(content))
     };
     match step.any.iter().position(fits) {
         Some(at) => step.any.swap_remove(at).step,

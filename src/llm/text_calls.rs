@@ -25,8 +25,20 @@ const FENCES: [&str; 8] = ["", "json", "tool_call", "tool_calls", "tool_code", "
 
 /// Words that introduce an example, not a call.
 const EXAMPLE: &[&str] = &[
-    "example", "e.g.", "for instance", "look like", "looks like", "such as", "format", "syntax", "you can ", "you could ",
-    "if you ", "would be", "schema", "template",
+    "example",
+    "e.g.",
+    "for instance",
+    "look like",
+    "looks like",
+    "such as",
+    "format",
+    "syntax",
+    "you can ",
+    "you could ",
+    "if you ",
+    "would be",
+    "schema",
+    "template",
 ];
 
 /// Starts of lines that are tried as the start of a call, from the last one up.
@@ -48,7 +60,8 @@ pub(super) fn find(text: &str, tools: &[ToolSchema]) -> Option<Found> {
     // From the top, so that the first of several calls is the start of all.
     for start in starts.into_iter().rev() {
         let part = body.get(start..)?;
-        let looks_right = part.trim_start().starts_with(['<', '[', '{', '`', '_']) || part.starts_with(char::is_alphabetic);
+        let looks_right =
+            part.trim_start().starts_with(['<', '[', '{', '`', '_']) || part.starts_with(char::is_alphabetic);
         if !looks_right {
             continue;
         }
@@ -165,7 +178,8 @@ fn typed(tool: &str, key: &str, value: &str, tools: &[ToolSchema]) -> Value {
     let value = value.strip_prefix('\n').unwrap_or(value);
     let value = value.strip_suffix('\n').unwrap_or(value);
     let schema = tools.iter().find(|known| known.name == tool);
-    let kind = schema.and_then(|tool| tool.parameters.pointer(&format!("/properties/{key}/type"))).and_then(Value::as_str);
+    let kind =
+        schema.and_then(|tool| tool.parameters.pointer(&format!("/properties/{key}/type"))).and_then(Value::as_str);
     match kind {
         Some("integer" | "number" | "boolean" | "array" | "object") => {
             let trimmed = value.trim();
@@ -243,7 +257,8 @@ mod tests {
             r#"{"name": "read_file", "parameters": {"path": "a"}}"#.to_owned(),
             r#"{"type": "function", "function": {"name": "read_file", "arguments": "{\"path\": \"a\"}"}}"#.to_owned(),
             "<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>".to_owned(),
-            "<tool_call>\n<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>".to_owned(),
+            "<tool_call>\n<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>"
+                .to_owned(),
             "<function=read_file><parameter=path>a</parameter></function></tool_call>".to_owned(),
             "<invoke name=\"read_file\"><parameter name=\"path\">a</parameter></invoke>".to_owned(),
             "<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a</arg_value>\n</tool_call>".to_owned(),

@@ -33,7 +33,10 @@ pub(super) enum Fault {
     /// Not JSON, or not of this dialect.
     Form(String),
     /// The provider reports an error inside the stream.
-    Provider { code: String, message: String },
+    Provider {
+        code: String,
+        message: String,
+    },
 }
 
 impl From<TooLarge> for Fault {
@@ -281,8 +284,9 @@ pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, String> {
     if !key.is_empty() {
         let source = &endpoint.key_source;
         let secret = |text: &str| {
-            let mut value = HeaderValue::from_str(text)
-                .map_err(|_| format!("the key from {source} has characters that no header may carry; paste it again"))?;
+            let mut value = HeaderValue::from_str(text).map_err(|_| {
+                format!("the key from {source} has characters that no header may carry; paste it again")
+            })?;
             value.set_sensitive(true);
             Ok::<_, String>(value)
         };

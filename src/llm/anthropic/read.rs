@@ -102,9 +102,15 @@ impl Counts {
 
 enum Open {
     Text,
-    Call { place: usize, whole: Option<String> },
+    Call {
+        place: usize,
+        whole: Option<String>,
+    },
     /// Where it began, and the block as it grows.
-    Thinking { at: (usize, usize), block: Value },
+    Thinking {
+        at: (usize, usize),
+        block: Value,
+    },
 }
 
 /// Knows which event belongs to which block.

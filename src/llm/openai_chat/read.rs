@@ -185,7 +185,10 @@ impl Reader {
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 if &*reason == "error" {
-                    return Err(Fault::Provider { code: String::new(), message: "the provider broke off with an error".into() });
+                    return Err(Fault::Provider {
+                        code: String::new(),
+                        message: "the provider broke off with an error".into(),
+                    });
                 }
                 into.stop = Some(stop(&reason));
                 into.end = into.end.max(End::Stopped);

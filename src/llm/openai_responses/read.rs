@@ -268,7 +268,8 @@ impl Parser for Reader {
             Err(error) => {
                 // Events that are not read may have any form.
                 let kind = serde_json::from_str::<Kind>(data).map_err(|_| form(&error, data))?.kind;
-                let is_read = ["response.output_item", "response.completed", "response.failed", "response.incomplete", "error"];
+                let is_read =
+                    ["response.output_item", "response.completed", "response.failed", "response.incomplete", "error"];
                 if is_read.iter().any(|start| kind.starts_with(start)) { Err(form(&error, data)) } else { Ok(()) }
             }
         }
