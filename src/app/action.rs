@@ -131,7 +131,7 @@ actions! {
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";
-    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "statusbar" ["sidebar", "sb"], "";
+    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" ["statusbar", "sb"], "";
     FocusNext "focus-next" Panes "Focus the next pane";
     FocusLeft "focus-left" Panes "Focus the pane to the left";
     FocusRight "focus-right" Panes "Focus the pane to the right";

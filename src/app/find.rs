@@ -1,6 +1,5 @@
 //! Find in the conversation.
 
-use super::effect::Effect;
 use super::focus;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::transcript::{CellId, Find, Position};

@@ -61,6 +61,7 @@ impl Model {
             recent_models: Vec::new(),
             looks: Default::default(),
             tool_words: Default::default(),
+            switching: false,
             next_session: false,
             wake: None,
             window_title: String::new(),

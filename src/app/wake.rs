@@ -25,7 +25,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         chord,
         modal,
         model.notices.next_wake(),
-        model.composer.save_at,
+        model.composer.save_at.filter(|_| !model.switching),
         model.quit_armed,
         processes::opens_at(model),
     ];
