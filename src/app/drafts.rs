@@ -114,7 +114,7 @@ pub fn previous(model: &mut Model, out: &mut Vec<Effect>) {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::testing::{key, model, opened, script};
+    use crate::app::tests::{key, model, opened, script};
     use crate::app::update;
 
     fn saved(effects: &[Effect]) -> Vec<&str> {

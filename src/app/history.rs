@@ -133,7 +133,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
 
     fn with_history() -> Model {
         let mut model = model();

@@ -259,5 +259,4 @@ fn older_than(first: Option<ItemId>, more: bool) -> Older {
 }
 
 #[cfg(test)]
-#[path = "items_tests.rs"]
 mod tests;

@@ -148,7 +148,7 @@ pub fn following(model: &Model) -> Vec<(Key, String)> {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
     use crate::app::update;
 
     #[test]

@@ -139,7 +139,7 @@ pub fn set_effort(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
 mod tests {
     use super::*;
     use crate::app::msg::{LoadReply, Msg};
-    use crate::app::testing::{ready, script};
+    use crate::app::tests::{ready, script};
     use crate::app::update;
     use crate::llm::Effort;
 

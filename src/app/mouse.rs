@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::app::model::layout::{Area, Layout};
     use crate::app::msg::Msg;
-    use crate::app::testing::{ready, user};
+    use crate::app::tests::{ready, user};
     use crate::app::update;
 
     fn at(column: u16, row: u16, kind: MouseKind) -> Msg {

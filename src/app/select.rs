@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::app::model::layout::Layout;
     use crate::app::msg::Msg;
-    use crate::app::testing::{ready, script, user};
+    use crate::app::tests::{ready, script, user};
     use crate::app::update;
 
     fn shown() -> Model {

@@ -405,5 +405,4 @@ pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 #[cfg(test)]
-#[path = "sessions_tests.rs"]
 mod tests;

@@ -91,7 +91,7 @@ pub fn report(action: Action) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::app::effect::LoadRequest;
-    use crate::app::testing::{ready, script};
+    use crate::app::tests::{ready, script};
 
     #[test]
     fn a_path_is_not_a_command() {

@@ -299,5 +299,4 @@ pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
 mod tests;

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::agent::event::{AgentEvent, Level, TurnEnd, TurnOutcome};
     use crate::app::msg::Msg;
-    use crate::app::testing::{key, model, ready, script};
+    use crate::app::tests::{key, model, ready, script};
     use crate::app::update;
 
     fn wakes(effects: &[Effect]) -> usize {

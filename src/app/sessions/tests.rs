@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::msg::Msg;
-use crate::app::testing::{opened, ready, script, script_at, user};
+use crate::app::tests::{opened, ready, script, script_at, user};
 use crate::app::update;
 use crate::store::StoreReply;
 
@@ -158,7 +158,7 @@ fn a_session_that_cannot_be_opened_leaves_this_one_as_it_was() {
 
 #[test]
 fn a_resumed_session_shows_its_own_draft() {
-    let mut model = crate::app::testing::model();
+    let mut model = crate::app::tests::model();
     update(&mut model, 0, Msg::Store(StoreReply::Draft { session: None, text: "of the folder".into() }));
     let effects = opened(&mut model, "s", &["prompt"]);
     assert!(effects.contains(&drafts::load(&model)));
