@@ -120,6 +120,7 @@ actions! {
     Plan "plan" Session "The plan" => "plan" ["todo"], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     ModelCycle "model-cycle" Model "Next of the models used lately";
+    ProviderKey "provider-key" Model "Store a key for a provider" => "login" ["key"], "[provider]";
     EffortDown "effort-down" Model "Think less";
     EffortUp "effort-up" Model "Think more";
     Effort "effort" Model "Set how hard the model thinks" => "effort" ["reasoning"], "none|minimal|low|medium|high|xhigh";
