@@ -244,7 +244,7 @@ mod tests {
     fn fact(number: usize) -> Msg {
         let process = |state| {
             let id = ProcessId("p".into());
-            let info = ProcessInfo {
+            ProcessInfo {
                 id,
                 command: "run".into(),
                 cwd: "/".into(),
@@ -254,8 +254,7 @@ mod tests {
                 state,
                 port: None,
                 output_bytes: 0,
-            };
-            info
+            }
         };
         let exit = Exit { code: 0, reason: ExitReason::Exited, duration: std::time::Duration::ZERO };
         let question = Question {
