@@ -120,6 +120,7 @@ actions! {
     Plan "plan" Session "The plan" => "plan" ["todo"], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     ModelCycle "model-cycle" Model "Next of the models used lately";
+    ProviderKey "provider-key" Model "Store a key for a provider" => "login" ["key"], "[provider]";
     EffortDown "effort-down" Model "Think less";
     EffortUp "effort-up" Model "Think more";
     Effort "effort" Model "Set how hard the model thinks" => "effort" ["reasoning"], "none|minimal|low|medium|high|xhigh";
@@ -131,7 +132,7 @@ actions! {
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";
-    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "statusbar" ["sidebar", "sb"], "";
+    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" ["statusbar", "sb"], "";
     FocusNext "focus-next" Panes "Focus the next pane";
     FocusLeft "focus-left" Panes "Focus the pane to the left";
     FocusRight "focus-right" Panes "Focus the pane to the right";

@@ -279,5 +279,4 @@ pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 #[cfg(test)]
-#[path = "approvals_tests.rs"]
 mod tests;

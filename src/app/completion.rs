@@ -183,7 +183,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
 mod tests {
     use super::*;
     use crate::app::msg::{LoadReply, Msg};
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
     use crate::app::update;
 
     fn shown(model: &Model) -> Vec<&str> {

@@ -231,7 +231,7 @@ pub fn edited(model: &mut Model, out: &mut Vec<Effect>, text: Option<String>) {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
     use crate::app::update;
 
     fn pasted(model: &mut Model, text: &str) -> Vec<Effect> {

@@ -87,7 +87,7 @@ fn row(left: &str, right: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::keymap;
+    use crate::app::tests::keymap;
 
     #[test]
     fn help_names_bound_keys_and_every_command() {

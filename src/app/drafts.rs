@@ -22,11 +22,12 @@ pub fn touch(model: &mut Model) {
     let size: usize = model.composer.pastes.iter().map(|paste| paste.text.len()).sum();
     let after = if size > LARGE { SAVE_LARGE_AFTER } else { SAVE_AFTER };
     model.composer.save_at.get_or_insert(model.now + after);
+    model.composer.pristine = false;
 }
 
-/// Writes the draft now if it changed.
+/// Writes the draft now if it changed. While another session opens it waits: it belongs to that one.
 pub fn save(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.composer.save_at.take().is_some() {
+    if !model.switching && model.composer.save_at.take().is_some() {
         out.push(job(model));
     }
 }
@@ -63,8 +64,9 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, text: String) {
     if text.is_empty() || session != key(model) {
         return;
     }
-    if composer::is_empty(&model.composer) && model.composer.history.at.is_none() {
+    if model.composer.area.is_empty() && model.composer.history.at.is_none() {
         composer::restore(model, &text);
+        model.composer.pristine = true;
     } else {
         push(model, text);
     }
@@ -112,7 +114,7 @@ pub fn previous(model: &mut Model, out: &mut Vec<Effect>) {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::testing::{key, model, opened, script};
+    use crate::app::tests::{key, model, opened, script};
     use crate::app::update;
 
     fn saved(effects: &[Effect]) -> Vec<&str> {

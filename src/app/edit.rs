@@ -180,7 +180,7 @@ fn word_right(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::keys;
+    use crate::app::tests::keys;
 
     #[test]
     fn one_line_fields_take_the_usual_keys() {

@@ -84,7 +84,7 @@ fn number(number: u8, modifier: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::keys;
+    use crate::app::tests::keys;
 
     #[test]
     fn keys_are_what_xterm_sends() {

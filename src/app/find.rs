@@ -1,6 +1,5 @@
 //! Find in the conversation.
 
-use super::effect::Effect;
 use super::focus;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::transcript::{CellId, Find, Position};
@@ -113,7 +112,7 @@ pub fn key(model: &mut Model, key: Key) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::{ready, script, user};
+    use crate::app::tests::{ready, script, user};
 
     #[test]
     fn hits_are_walked_from_the_newest_and_escape_forgets_them() {

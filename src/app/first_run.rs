@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::app::model::modal::Modal;
     use crate::app::msg::{LoadReply, Msg};
-    use crate::app::testing::{empty_session, script};
+    use crate::app::tests::{empty_session, script};
     use crate::app::update;
 
     fn card() -> Model {

@@ -126,7 +126,7 @@ pub fn settle(model: &mut Model) {
 mod tests {
     use super::*;
     use crate::app::model::layout::Area;
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
 
     #[test]
     fn tab_walks_the_panes_only_from_an_empty_composer() {

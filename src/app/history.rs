@@ -52,6 +52,9 @@ pub fn previous(model: &mut Model) {
         model.composer.history.draft = draft;
     }
     show(model, to);
+    // on the first row, so that Up goes on to the prompt before
+    model.composer.area.move_cursor(CursorMove::Top);
+    model.composer.area.move_cursor(CursorMove::End);
 }
 
 /// Down: moves in the text, then to a later prompt, then to the draft.
@@ -130,7 +133,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
 
     fn with_history() -> Model {
         let mut model = model();
@@ -142,13 +145,14 @@ mod tests {
     fn the_draft_waits_at_the_end_of_the_walk() {
         for (keys, text) in [
             ("draft<up>", "two\nlines"),
-            ("draft<up><down>", "draft"),
+            ("draft<up><down>", "two\nlines"),
+            ("draft<up><down><down>", "draft"),
+            ("draft<up><up>", "one"),
             ("draft<up><up><up>", "one"),
-            ("draft<up><up><up><up>", "one"),
-            ("draft<up><up><up><down><down>", "two\nlines"),
-            ("draft<up><up><up><down><down><down>", "draft"),
+            ("draft<up><up><down>", "two\nlines"),
+            ("draft<up><up><down><down>", "draft"),
             ("a<A-ret>b<up>", "a\nb"),
-            ("a<A-ret>b<up><up><down>", "a\nb"),
+            ("a<A-ret>b<up><up><down><down>", "a\nb"),
         ] {
             let mut model = with_history();
             script(&mut model, keys);
@@ -160,7 +164,7 @@ mod tests {
     fn editing_a_walked_prompt_keeps_the_draft() {
         let mut model = with_history();
         script(&mut model, "draft<up>x");
-        assert_eq!(composer::text(&model.composer), "two\nlinesx");
+        assert_eq!(composer::text(&model.composer), "twox\nlines");
         assert_eq!(model.composer.drafts, ["draft"]);
     }
 

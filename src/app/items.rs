@@ -3,7 +3,7 @@
 use super::model::Model;
 use super::model::transcript::{CellId, CellKind, Older, Streaming, ToolCell, ToolState};
 use super::{events, sidebar};
-use crate::llm::message::{AssistantBody, Body, Item, ItemId, Outcome, SessionId, ToolBody, ToolCall};
+use crate::llm::message::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SessionId, ToolBody, ToolCall};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub fn finished(model: &mut Model, item: Item) {
     let Item { id, body, .. } = item;
     match body {
         Body::User { text, images, origin, .. } => {
-            if model.sent.as_ref().is_some_and(|sent| sent.text == text) {
+            if origin == Origin::Person {
                 model.sent = None;
             }
             model.transcript.push(CellKind::User { text, images: images.len(), origin }, Some(id), true);
@@ -259,5 +259,4 @@ fn older_than(first: Option<ItemId>, more: bool) -> Older {
 }
 
 #[cfg(test)]
-#[path = "items_tests.rs"]
 mod tests;

@@ -38,7 +38,7 @@ pub fn bound(model: &Model, contexts: &[Context], keys: &[Key]) -> Bound {
 
 /// A key was pressed.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let now = model.now;
+    let (now, armed) = (model.now, model.quit_armed);
     model.notices.key(now);
     let layer = focus::layer(model);
     match layer {
@@ -65,7 +65,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Layer::Pane(_) => pane_key(model, out, key),
     }
     // any other key than the one that armed it
-    if model.quit_armed.is_some() && !(key.ctrl && key.code == Code::Char('c')) {
+    if model.quit_armed == armed {
         model.quit_armed = None;
     }
 }
@@ -117,7 +117,9 @@ fn text_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
                 completion::refresh(model, out);
                 return;
             }
-            composer::key(model, out, key);
+            if composer::key(model, out, key) {
+                select::clear(model);
+            }
         }
         Pane::Conversation | Pane::Terminal | Pane::Sidebar | Pane::Queue => {
             if edit::printable(key).is_some_and(|c| c != ' ') {
@@ -146,7 +148,7 @@ pub fn following(model: &Model) -> Vec<(Key, String)> {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::testing::{model, script};
+    use crate::app::tests::{model, script};
     use crate::app::update;
 
     #[test]

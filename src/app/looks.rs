@@ -130,7 +130,7 @@ pub fn loaded(model: &mut Model, name: &str, result: Result<Look, String>) {
 mod tests {
     use super::*;
     use crate::app::msg::{LoadReply, Msg};
-    use crate::app::testing::{look, ready, script};
+    use crate::app::tests::{look, ready, script};
     use crate::app::update;
 
     fn with_skins() -> Model {

@@ -41,7 +41,7 @@ pub mod update;
 pub mod wake;
 
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod tests;
 
 pub use effect::Effect;
 pub use model::Model;

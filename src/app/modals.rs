@@ -13,10 +13,11 @@ use crate::policy::Mode;
 
 /// A key while a modal is open.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    if approvals::inert(model, out, key) {
+    // stopping answers nothing, so it need not wait for quiet
+    let interrupt = key.ctrl && key.code == Code::Char('c');
+    if !interrupt && approvals::inert(model, out, key) {
         return;
     }
-    let interrupt = key.ctrl && key.code == Code::Char('c');
     match model.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
         Some(Modal::Approval(_)) => answers::approval_key(model, out, key),

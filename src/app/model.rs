@@ -67,6 +67,8 @@ pub struct Model {
     pub looks: Looks,
     /// Words of tools for calls of a resumed session, by tool name.
     pub tool_words: Arc<BTreeMap<String, ToolWords>>,
+    /// Another session was asked for: what is typed from now on belongs to it.
+    pub switching: bool,
     /// The next list of sessions is for switching to the one after this one.
     pub next_session: bool,
     /// The time of the earliest wake-up that was asked for and has not come.

@@ -113,6 +113,26 @@ pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// `/login`: asks for the key of a provider, or for the provider first.
+pub fn ask_key(model: &mut Model, provider: &str) {
+    if !provider.is_empty() {
+        return modals::ask_key(model, provider);
+    }
+    let found = model.first_run.as_ref().and_then(|card| card.found.as_ref());
+    let mut names: Vec<String> = found.map(|found| found.providers.clone()).unwrap_or_default();
+    names.extend(model.choices.iter().map(|choice| choice.provider.clone()));
+    names.extend(model.config.providers.keys().cloned());
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        model.notices.add(model.now, Level::Info, "which provider? /login PROVIDER");
+        return;
+    }
+    let item = |name: String| PickItem { label: name.clone(), value: name, ..PickItem::default() };
+    let items = names.into_iter().map(item).collect();
+    pickers::open(model, PickerKind::Provider, "Providers", items);
+}
+
 /// One step less or more.
 pub fn step_effort(model: &mut Model, out: &mut Vec<Effect>, by: isize) {
     let Some(session) = &model.session else { return };
@@ -139,7 +159,7 @@ pub fn set_effort(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
 mod tests {
     use super::*;
     use crate::app::msg::{LoadReply, Msg};
-    use crate::app::testing::{ready, script};
+    use crate::app::tests::{ready, script};
     use crate::app::update;
     use crate::llm::Effort;
 
@@ -167,6 +187,15 @@ mod tests {
         let effects = script(&mut model, "<ret>");
         let wanted = LoadRequest::TryKey { provider: "acme".into(), key: "k3y".into() };
         assert_eq!(effects, [Effect::Load(wanted)]);
+    }
+
+    #[test]
+    fn a_key_is_asked_for_by_provider() {
+        let mut model = ready();
+        model.choices = vec![choice("acme", "a", true), choice("zeta", "b", false), choice("acme", "c", true)];
+        let effects = script(&mut model, "/login <ret>zeta<ret>k<ret>");
+        let wanted = LoadRequest::TryKey { provider: "zeta".into(), key: "k".into() };
+        assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");
     }
 
     #[test]

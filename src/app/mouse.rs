@@ -2,7 +2,7 @@
 
 use super::effect::Effect;
 use super::model::layout::Hit;
-use super::model::transcript::{Selection, Spot};
+use super::model::transcript::{Copying, Selection, Spot};
 use super::model::{Model, Pane};
 use super::msg::{Mouse, MouseKind};
 use super::{first_run, focus, modals, processes, scroll, select};
@@ -28,7 +28,7 @@ pub fn mouse(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
         MouseKind::Release => {
             model.transcript.pressed = None;
             if model.transcript.selection.is_some() && model.transcript.copy_mode.is_none() {
-                model.transcript.copy_when_drawn = true;
+                model.transcript.copying = Some(Copying::Keep);
             }
         }
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::app::model::layout::{Area, Layout};
     use crate::app::msg::Msg;
-    use crate::app::testing::{ready, user};
+    use crate::app::tests::{ready, user};
     use crate::app::update;
 
     fn at(column: u16, row: u16, kind: MouseKind) -> Msg {

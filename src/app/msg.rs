@@ -55,6 +55,7 @@ pub enum MouseKind {
 
 /// Answers to `Effect::Load`, by what was asked.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "rare and short-lived: a look is loaded when a person chooses one")]
 pub enum LoadReply {
     /// Models that can be chosen, with prices and windows; the error names the provider and the remedy.
     Models { choices: Vec<ModelChoice>, problems: Vec<String> },

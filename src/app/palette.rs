@@ -49,7 +49,7 @@ fn write(model: &mut Model, out: &mut Vec<Effect>, command: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::{ready, script};
+    use crate::app::tests::{ready, script};
 
     #[test]
     fn the_palette_runs_actions_and_prepares_commands() {

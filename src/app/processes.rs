@@ -325,5 +325,4 @@ pub fn ask_kill(model: &mut Model) {
 }
 
 #[cfg(test)]
-#[path = "processes_tests.rs"]
 mod tests;

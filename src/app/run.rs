@@ -11,7 +11,6 @@ use super::{
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
-use crate::store::StoreJob;
 
 /// Runs the action of a key in a pane. Some keys mean more than their action alone.
 pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key) {
@@ -53,6 +52,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Plan => sidebar::plan(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
+        Action::ProviderKey => models::ask_key(model, argument),
         Action::EffortDown => models::step_effort(model, out, -1),
         Action::EffortUp => models::step_effort(model, out, 1),
         Action::Effort => models::set_effort(model, out, argument),
@@ -132,7 +132,6 @@ fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Agent(AgentCommand::Reload));
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Looks));
-    out.push(Effect::Store(StoreJob::LoadHistory { limit: super::update::HISTORY }));
     model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");
 }
 

@@ -113,7 +113,7 @@ mod tests {
     use crate::app::model::layout::Area;
     use crate::app::model::transcript::CellId;
     use crate::app::msg::Msg;
-    use crate::app::testing::{opened, ready, script, user};
+    use crate::app::tests::{opened, ready, script, user};
     use crate::app::update;
     use crate::llm::message::ItemId;
     use crate::store::StoreReply;

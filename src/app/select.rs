@@ -2,7 +2,7 @@
 
 use super::effect::Effect;
 use super::focus;
-use super::model::transcript::{CellId, CellKind, CopyMode, Position, Selection, Spot};
+use super::model::transcript::{CellId, CellKind, CopyMode, Copying, Position, Selection, Spot};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
@@ -74,13 +74,8 @@ pub fn clear(model: &mut Model) {
 /// Copies the selection, else the selected entry, else the last answer.
 pub fn copy(model: &mut Model, out: &mut Vec<Effect>) {
     if model.transcript.selection.is_some() {
-        match model.layout.selected_text.clone() {
-            Some(text) => {
-                out.push(Effect::Copy(text));
-                clear(model);
-            }
-            None => model.transcript.copy_when_drawn = true,
-        }
+        // only the next frame knows the text: the selection may have moved since the last one
+        model.transcript.copying = Some(Copying::Clear);
         return;
     }
     let selected = model.transcript.selected;
@@ -110,18 +105,20 @@ pub fn copied(model: &mut Model, result: Result<String, String>) {
 
 /// A frame shows the selection: its text is known now.
 pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
-    let transcript = &mut model.transcript;
-    if transcript.copy_when_drawn
-        && let Some(text) = &model.layout.selected_text
-    {
-        transcript.copy_when_drawn = false;
+    if model.transcript.selection.is_none() {
+        model.transcript.copying = None;
+    }
+    if let (Some(copying), Some(text)) = (model.transcript.copying, &model.layout.selected_text) {
+        model.transcript.copying = None;
         if !text.is_empty() {
             out.push(Effect::Copy(text.clone()));
         }
+        match copying {
+            Copying::Keep => {}
+            Copying::Clear => clear(model),
+        }
     }
-    if transcript.selection.is_none() {
-        transcript.copy_when_drawn = false;
-    }
+    let transcript = &mut model.transcript;
     if let (Some(mode), Some(selection)) = (&mut transcript.copy_mode, &mut transcript.selection) {
         let row = match mode.beyond {
             -1 => model.layout.rows.first(),
@@ -247,7 +244,7 @@ mod tests {
     use super::*;
     use crate::app::model::layout::Layout;
     use crate::app::msg::Msg;
-    use crate::app::testing::{ready, script, user};
+    use crate::app::tests::{ready, script, user};
     use crate::app::update;
 
     fn shown() -> Model {

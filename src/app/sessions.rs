@@ -51,15 +51,14 @@ pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
 /// A session is open.
 pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, page: Vec<Item>) {
     let switched = model.session.as_ref().is_some_and(|before| before.id != session.id);
+    if switched && !model.switching {
+        put_away(model, out);
+    }
+    model.switching = false;
     if switched {
-        leave_session(model, out);
+        give_up_turn(model, out);
     }
-    let first = model.session.is_none();
-    // text typed before the session opened belongs to it from now on
-    let typed = first && !composer::is_empty(&model.composer);
-    if typed && model.composer.save_at.is_none() {
-        drafts::touch(model);
-    }
+    let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
     model.modals.retain(|modal| !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_)));
     model.sidebar.plan.clear();
@@ -69,7 +68,15 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     model.session = Some(session.clone());
     items::opened(model, page);
     changed(model, out, session);
-    if !typed && (switched || drafts::key(model).is_some()) {
+    if switched || drafts::key(model).is_some() {
+        if typed {
+            // what was typed before it opened is its draft from now on
+            drafts::touch(model);
+        } else {
+            let images = std::mem::take(&mut model.composer.images);
+            composer::clear(model);
+            model.composer.images = images;
+        }
         out.push(drafts::load(model));
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
@@ -77,15 +84,22 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     turn::next_queued(model, out);
 }
 
-/// What belongs to the session that is left is put away: its draft is stored, its queue goes on the ring.
-fn leave_session(model: &mut Model, out: &mut Vec<Effect>) {
+/// The draft of the session that is left is stored, and the composer is free for the next one.
+fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
     drafts::save(model, out);
+    // images are not part of a draft: they stay attached
+    let images = std::mem::take(&mut model.composer.images);
+    composer::clear(model);
+    model.composer.images = images;
+    model.composer.save_at = None;
+}
+
+/// Prompts that the session before did not take go on the ring.
+fn give_up_turn(model: &mut Model, out: &mut Vec<Effect>) {
     for prompt in std::mem::take(&mut model.queue) {
         drafts::push(model, super::paste::harmless(&prompt).into_owned());
     }
     turn::give_back(model, out);
-    composer::clear(model);
-    model.composer.save_at = None;
 }
 
 /// Facts of the session changed.
@@ -117,9 +131,10 @@ pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Begins a new session.
 pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
-    drafts::save(model, out);
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::New));
+    put_away(model, out);
+    model.switching = true;
 }
 
 fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
@@ -127,9 +142,10 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
         model.notices.add(model.now, Level::Info, "this session is open");
         return;
     }
-    drafts::save(model, out);
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Resume(id.into())));
+    put_away(model, out);
+    model.switching = true;
 }
 
 /// The browser, with a query.
@@ -372,6 +388,7 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Leaves; the draft, the queue and what is shown are stored first.
 pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
+    model.switching = false;
     if !model.queue.is_empty() {
         // queued prompts have no place of their own in the store: they go on in the draft
         let mut prompts = std::mem::take(&mut model.queue);
@@ -388,5 +405,4 @@ pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 #[cfg(test)]
-#[path = "sessions_tests.rs"]
 mod tests;

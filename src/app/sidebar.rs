@@ -65,7 +65,7 @@ pub fn report(model: &mut Model, title: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::{ready, script};
+    use crate::app::tests::{ready, script};
 
     #[test]
     fn the_key_turns_what_the_width_chose() {

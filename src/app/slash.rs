@@ -6,7 +6,7 @@ use super::model::Model;
 use super::{composer, drafts, history, run, turn};
 use crate::agent::event::Level;
 
-/// Whether a text is meant as a command: a slash, then a word. A path is not.
+/// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
 pub fn is_command(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('/') else { return false };
     let word = rest.split_whitespace().next().unwrap_or_default();
@@ -28,8 +28,12 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         let prompt = format!("Use the skill \"{skill}\". {argument}");
         turn::send(model, out, prompt.trim().to_owned());
     } else {
-        let near = closest(model, word).map(|near| format!(": did you mean /{near}?")).unwrap_or_default();
-        model.notices.add(model.now, Level::Warning, format!("no command /{word}{near}"));
+        let near = closest(model, word).map(|near| format!(": did you mean /{near}?")).unwrap_or_else(|| ":".into());
+        model.notices.add(
+            model.now,
+            Level::Warning,
+            format!("no command /{word}{near} A space before it sends it as text"),
+        );
     }
 }
 
@@ -91,7 +95,7 @@ pub fn report(action: Action) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::app::effect::LoadRequest;
-    use crate::app::testing::{ready, script};
+    use crate::app::tests::{ready, script};
 
     #[test]
     fn a_path_is_not_a_command() {
@@ -101,6 +105,7 @@ mod tests {
             ("/usr/bin/env does what?", false),
             ("/", false),
             ("/ x", false),
+            (" /help", false),
             ("// comment", false),
             ("help", false),
         ] {

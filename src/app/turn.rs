@@ -29,8 +29,8 @@ pub fn enter(model: &mut Model, out: &mut Vec<Effect>) {
         return;
     }
     let text = composer::whole(&model.composer);
-    if slash::is_command(text.trim_start()) {
-        slash::send(model, out, text.trim_start());
+    if slash::is_command(&text) {
+        slash::send(model, out, &text);
     } else {
         send(model, out, text);
     }
@@ -299,5 +299,4 @@ pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
 mod tests;

@@ -61,6 +61,7 @@ impl Model {
             recent_models: Vec::new(),
             looks: Default::default(),
             tool_words: Default::default(),
+            switching: false,
             next_session: false,
             wake: None,
             window_title: String::new(),
@@ -151,4 +152,185 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     approvals::open_waiting(model);
     processes::watch(model, out);
     wake::schedule(model, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::event::{AgentEvent, Question, QuestionId, TurnEnd, TurnOutcome};
+    use crate::app::model::layout::{Area, Layout};
+    use crate::app::msg::{Mouse, MouseKind};
+    use crate::app::tests::{keys, model, opened, script_at, user};
+    use crate::app::wake::next_wake;
+    use crate::exec::{Exit, ExitReason, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_start_asks_for_everything_and_waits_for_nothing() {
+        let mut model = model();
+        let expected = [
+            Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
+            Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+            Effect::Load(LoadRequest::Git),
+            Effect::Load(LoadRequest::Knowledge),
+            Effect::Load(LoadRequest::Looks),
+            Effect::Mouse(true),
+            Effect::Title("app — Hermes".into()),
+        ];
+        assert_eq!(start(&mut model), expected);
+        script_at(&mut model, 0, "typed before anything came");
+        assert_eq!(composer::text(&model.composer), "typed before anything came");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_turn_time_round() {
+        let mut model = model();
+        update(&mut model, 5000, Msg::Woke);
+        update(&mut model, 1000, Msg::Woke);
+        assert_eq!(model.now, 5000);
+    }
+
+    const KEYS: [&str; 48] = [
+        "a",
+        "z",
+        " ",
+        "/",
+        "@",
+        "?",
+        "y",
+        "s",
+        "d",
+        "e",
+        "x",
+        "n",
+        "o",
+        "1",
+        "7",
+        "<ret>",
+        "<esc>",
+        "<tab>",
+        "<S-tab>",
+        "<up>",
+        "<down>",
+        "<left>",
+        "<right>",
+        "<home>",
+        "<end>",
+        "<pgup>",
+        "<pgdn>",
+        "<backspace>",
+        "<del>",
+        "<C-x>",
+        "<C-p>",
+        "<C-r>",
+        "<C-o>",
+        "<C-t>",
+        "<C-f>",
+        "<C-c>",
+        "<C-u>",
+        "<A-v>",
+        "<A-]>",
+        "<f1>",
+        "<f4>",
+        "<f7>",
+        "<f8>",
+        "<f9>",
+        "<C-v>",
+        "<C-w>",
+        "<A-ret>",
+        "<C-end>",
+    ];
+
+    fn fact(number: usize) -> Msg {
+        let process = |state| {
+            let id = ProcessId("p".into());
+            ProcessInfo {
+                id,
+                command: "run".into(),
+                cwd: "/".into(),
+                pid: 1,
+                background: number.is_multiple_of(2),
+                started_at: 0,
+                state,
+                port: None,
+                output_bytes: 0,
+            }
+        };
+        let exit = Exit { code: 0, reason: ExitReason::Exited, duration: std::time::Duration::ZERO };
+        let question = Question {
+            id: QuestionId(number as u64),
+            call_id: "c".into(),
+            text: "?".into(),
+            choices: vec!["a".into(); number % 3],
+            allow_freetext: true,
+        };
+        let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 1 };
+        let mouse = |kind| Msg::Mouse(Mouse { column: number as u16, row: number as u16 % 30, kind, shift: false });
+        match number % 13 {
+            0 => Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 0 }),
+            1 => Msg::Agent(AgentEvent::TextDelta("text".into())),
+            2 => Msg::Agent(AgentEvent::ItemFinished(user(number as i64, "item"))),
+            3 => Msg::Agent(AgentEvent::Asked(question)),
+            4 => Msg::Agent(AgentEvent::TurnFinished(outcome)),
+            5 => Msg::Process(ProcessEvent::Started(process(ProcessState::Running))),
+            6 => Msg::Process(ProcessEvent::Exited(process(ProcessState::Exited(exit)))),
+            7 => Msg::Pasted("pasted\ntext\n".repeat(number)),
+            8 => mouse(MouseKind::Press),
+            9 => mouse(MouseKind::Drag),
+            10 => mouse(MouseKind::Release),
+            11 => mouse(MouseKind::Wheel(-1)),
+            _ => Msg::Woke,
+        }
+    }
+
+    fn frame(model: &Model) -> Msg {
+        let rows = model.transcript.cells.iter().take(10).enumerate();
+        let rows = rows.map(|(row, cell)| (row as u16 + 1, cell.id, 0)).collect();
+        let panes = vec![(Pane::Conversation, Area { x: 0, y: 1, width: 80, height: 10 })];
+        let terminal = model.processes.pane.open.then_some((80, 5));
+        Msg::Drawn(Box::new(Layout { rows, panes, terminal, at_top: true, ..Layout::default() }))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        #[test]
+        fn nothing_panics_and_rest_is_rest(steps in prop::collection::vec((0..KEYS.len() + 20, 0..100usize), 1..80)) {
+            let mut model = model();
+            opened(&mut model, "s", &[]);
+            let mut now = 0;
+            for (step, number) in steps {
+                now += 100;
+                let msg = match KEYS.get(step) {
+                    Some(key) => Msg::Key(keys(key)[0]),
+                    None => fact(number),
+                };
+                update(&mut model, now, msg);
+                let msg = frame(&model);
+                update(&mut model, now, msg);
+            }
+            // everything ends, every question is put aside, all wake-ups come
+            let end = fact(4);
+            model.queue.clear();
+            update(&mut model, now, end);
+            update(&mut model, now, fact(6));
+            update(&mut model, now, fact(19));
+            for _ in 0..30 {
+                now += 1000;
+                for key in if model.processes.pane.taken_over { ["<f9>", "<esc>"] } else { ["<esc>", "<esc>"] } {
+                    update(&mut model, now, Msg::Key(keys(key)[0]));
+                }
+            }
+            // a session that was asked for opens
+            if model.switching {
+                opened(&mut model, "other", &[]);
+            }
+            for _ in 0..10 {
+                now += 10_000;
+                update(&mut model, now, Msg::Woke);
+            }
+            prop_assert!(model.modals.is_empty(), "{:?}", model.modals);
+            prop_assert_eq!(next_wake(&model), None, "turn {:?}", model.turn);
+        }
+    }
 }

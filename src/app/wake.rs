@@ -25,7 +25,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         chord,
         modal,
         model.notices.next_wake(),
-        model.composer.save_at,
+        model.composer.save_at.filter(|_| !model.switching),
         model.quit_armed,
         processes::opens_at(model),
     ];
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::agent::event::{AgentEvent, Level, TurnEnd, TurnOutcome};
     use crate::app::msg::Msg;
-    use crate::app::testing::{key, model, ready, script};
+    use crate::app::tests::{key, model, ready, script};
     use crate::app::update;
 
     fn wakes(effects: &[Effect]) -> usize {

@@ -15,6 +15,8 @@ pub struct Composer {
     pub drafts: Vec<String>,
     /// When the draft is written next (milliseconds since the epoch); `None`: it is.
     pub save_at: Option<i64>,
+    /// The text is a stored draft as it was loaded.
+    pub pristine: bool,
     /// Pastes folded so far, for their numbers.
     pub folded: usize,
 }

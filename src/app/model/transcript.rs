@@ -30,7 +30,7 @@ pub struct Transcript {
     /// The keyboard moves the selection.
     pub copy_mode: Option<CopyMode>,
     /// The text of the selection goes to the clipboard with the next frame.
-    pub copy_when_drawn: bool,
+    pub copying: Option<Copying>,
     next_cell: u64,
 }
 
@@ -39,6 +39,14 @@ pub struct Transcript {
 pub struct Streaming {
     pub text: Option<CellId>,
     pub reasoning: Option<CellId>,
+}
+
+/// What becomes of a selection that is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copying {
+    /// It was dragged with the mouse, and stays.
+    Keep,
+    Clear,
 }
 
 /// Selecting with the keyboard; the caret is the `to` of the selection.

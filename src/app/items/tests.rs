@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent::event::{AgentEvent, ToolStart};
 use crate::app::msg::Msg;
-use crate::app::testing::{item, opened, ready, user};
+use crate::app::tests::{item, opened, ready, user};
 use crate::app::update;
 
 fn agent(model: &mut Model, event: AgentEvent) {

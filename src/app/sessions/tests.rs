@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::msg::Msg;
-use crate::app::testing::{opened, ready, script, script_at, user};
+use crate::app::tests::{opened, ready, script, script_at, user};
 use crate::app::update;
 use crate::store::StoreReply;
 
@@ -122,4 +122,45 @@ fn the_title_is_set_or_asked_for() {
     let set = |title: &str| Effect::Agent(AgentCommand::SetTitle(title.into()));
     assert!(script(&mut model, "/title a name<ret>").contains(&set("a name")));
     assert_eq!(script(&mut model, "/title <ret>other<ret>").last(), Some(&set("other")));
+}
+
+#[test]
+fn what_is_typed_while_another_session_opens_belongs_to_it() {
+    let mut model = ready();
+    opened(&mut model, "s", &["prompt"]);
+    let effects = script(&mut model, "old<C-x>nnew");
+    assert!(effects.contains(&Effect::Agent(AgentCommand::New)));
+    let saved = |effects: &[Effect]| -> Vec<String> {
+        let texts = effects.iter().filter_map(|effect| match effect {
+            Effect::Store(StoreJob::SaveDraft { text, .. }) => Some(text.clone()),
+            _ => None,
+        });
+        texts.collect()
+    };
+    assert_eq!(saved(&effects), ["old"]);
+    assert!(saved(&update(&mut model, 9000, Msg::Woke)).is_empty(), "not into the old one");
+    opened(&mut model, "t", &[]);
+    assert_eq!(composer::text(&model.composer), "new");
+    assert_eq!(saved(&update(&mut model, 9999, Msg::Woke)), ["new"]);
+}
+
+#[test]
+fn a_session_that_cannot_be_opened_leaves_this_one_as_it_was() {
+    let mut model = ready();
+    script(&mut model, "old<C-x>n");
+    let notice = crate::agent::event::AgentEvent::Notice { level: Level::Error, text: "no such session".into() };
+    let effects = update(&mut model, 0, Msg::Agent(notice));
+    assert_eq!(effects, [drafts::load(&model)]);
+    let reply = StoreReply::Draft { session: None, text: "old".into() };
+    update(&mut model, 0, Msg::Store(reply));
+    assert_eq!(composer::text(&model.composer), "old");
+}
+
+#[test]
+fn a_resumed_session_shows_its_own_draft() {
+    let mut model = crate::app::tests::model();
+    update(&mut model, 0, Msg::Store(StoreReply::Draft { session: None, text: "of the folder".into() }));
+    let effects = opened(&mut model, "s", &["prompt"]);
+    assert!(effects.contains(&drafts::load(&model)));
+    assert_eq!(composer::text(&model.composer), "", "the draft of the folder stays in the store");
 }

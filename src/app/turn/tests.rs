@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent::event::AgentEvent;
 use crate::app::msg::Msg;
-use crate::app::testing::{item, key, model, opened, ready, script, script_at, user};
+use crate::app::tests::{item, key, model, opened, ready, script, script_at, user};
 use crate::app::update;
 use crate::llm::message::{AssistantBody, Body};
 

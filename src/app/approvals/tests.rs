@@ -3,7 +3,7 @@
 use super::*;
 use crate::agent::event::{AgentEvent, QuestionId};
 use crate::app::msg::Msg;
-use crate::app::testing::{ready, script_at};
+use crate::app::tests::{ready, script_at};
 use crate::app::update;
 use crate::policy::{ApprovalId, Why};
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
 use crate::app::model::layout::Layout;
 use crate::app::msg::Msg;
-use crate::app::testing::{ready, script, script_at};
+use crate::app::tests::{ready, script, script_at};
 use crate::app::update;
 use crate::exec::{Exit, ExitReason};
 use std::time::Duration;
