@@ -121,7 +121,7 @@ fn ignore_gone(result: rustix::io::Result<()>) {
 
 /// Processes of a session, its groups in the background too.
 #[cfg(target_os = "linux")]
-fn members(session: u32) -> Vec<Pid> {
+pub(super) fn members(session: u32) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries
         .flatten()
@@ -137,6 +137,6 @@ fn members(session: u32) -> Vec<Pid> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn members(_: u32) -> Vec<Pid> {
+pub(super) fn members(_: u32) -> Vec<Pid> {
     Vec::new()
 }

@@ -7,6 +7,7 @@ use super::notice::Notice;
 use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
 use super::reader::{Duty, Reader};
+use super::shell::Outlet;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
 use super::{
@@ -134,15 +135,23 @@ impl Exec {
         self.hub.make_room()?;
         let shell = self.hub.shell().await?;
         let env = self.hub.env_of(&spawn.task).await;
-        let wiring = Wiring { pty: spawn.pty, headless: spawn.headless, size: spawn.size };
+        let wiring = Wiring {
+            pty: spawn.pty,
+            headless: spawn.headless,
+            stderr_on_tty: shell.finds_terminal_on_stderr(),
+            size: spawn.size,
+        };
+        let outlet = match (spawn.pty, spawn.headless) {
+            (true, _) => Outlet::Terminal,
+            (false, false) => Outlet::PipeBesideTerminal,
+            (false, true) => Outlet::Pipe,
+        };
         let cwd = existing(&spawn.cwd);
         let keep = !spawn.background;
         let id = new_id();
-        let mut command = shell.command(&spawn.command, keep, wiring.terminal());
-        let prelude = command.get_envs().find_map(|(name, value)| (name == "BASH_ENV").then(|| value.map(Into::into)));
+        let (mut command, prelude) = shell.command(&spawn.command, keep, outlet);
         command.env_clear().envs(env.iter()).current_dir(&cwd);
-        if let Some(Some(prelude)) = prelude {
-            let prelude: PathBuf = prelude;
+        if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
         let started = Instant::now();

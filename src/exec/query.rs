@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn finds_questions_in_pieces() {
         let mut queries = Queries::default();
-        assert_eq!(queries.scan(b"text \x1b[31mred\x1b[6n"), [(16, Query::Cursor)]);
+        assert_eq!(queries.scan(b"text \x1b[31mred\x1b[6n"), [(17, Query::Cursor)]);
         assert_eq!(queries.scan(b"\x1b["), []);
         assert_eq!(queries.scan(b"c and \x1b]11;?\x1b\\"), [(1, Query::Device), (12, Query::Background)]);
         assert_eq!(queries.scan(b"plain"), []);

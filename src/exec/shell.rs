@@ -25,9 +25,19 @@ pub(crate) struct ShellState {
     pub(crate) exported: Option<Env>,
 }
 
-/// Jobs get process groups of their own, as in an interactive shell: what a command leaves running is not hung up when
-/// the shell, which leads the session, exits. Without a controlling terminal there is nothing to hang up.
-const JOBS: &str = "set -m\n";
+/// Where a shell's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outlet {
+    /// Everything on the terminal.
+    Terminal,
+    /// Output on a pipe, with a controlling terminal.
+    PipeBesideTerminal,
+    /// No terminal at all.
+    Pipe,
+}
+
+/// Joins standard error to the pipe.
+const JOIN: &str = "exec 2>&1\n";
 
 impl Shell {
     /// Finds `bash`, or else `sh`, and writes the preludes into a private folder.
@@ -37,7 +47,11 @@ impl Shell {
             .flat_map(|path| std::env::split_paths(&path).map(|p| p.join("bash")).collect::<Vec<_>>())
             .chain(["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].map(PathBuf::from))
             .find(|path| path.is_file());
-        let folder = tempfile::Builder::new().prefix("hermes-shell-").tempdir()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("hermes-shell-");
+        let plain = |path: &Path| path.to_str().is_some_and(|p| !p.contains(['\'', '"', '$', '`', '\\', '\n']));
+        // The path stands inside the quotes of the trap.
+        let folder = if plain(&std::env::temp_dir()) { builder.tempdir() } else { builder.tempdir_in("/tmp") }?;
         let shell = Self { bash: found.is_some(), program: found.unwrap_or_else(|| "/bin/sh".into()), folder };
         // `set +x` hides the trap from a traced command; `>|` works under noclobber.
         let save = format!(
@@ -45,38 +59,48 @@ impl Shell {
             quote(shell.folder.path())
         );
         for (name, text) in [
-            ("keep-jobs", format!("unset BASH_ENV\n{save}{JOBS}")),
             ("keep", format!("unset BASH_ENV\n{save}")),
-            ("jobs", format!("unset BASH_ENV\n{JOBS}")),
+            ("keep-join", format!("unset BASH_ENV\n{save}{JOIN}")),
+            ("join", format!("unset BASH_ENV\n{JOIN}")),
         ] {
             std::fs::write(shell.folder.path().join(name), text)?;
         }
         Ok(shell)
     }
 
-    /// The command that runs `line`. `keep` writes the state at the end; `terminal` says it has a controlling terminal.
-    pub(crate) fn command(&self, line: &str, keep: bool, terminal: bool) -> std::process::Command {
+    /// The command that runs `line`, and the prelude for its `BASH_ENV`. `keep` writes the state at the end.
+    ///
+    /// With a terminal, jobs get process groups of their own (`-m`), as in an interactive shell: what a command leaves
+    /// running is not hung up when the shell, which leads the session, exits.
+    pub(crate) fn command(&self, line: &str, keep: bool, outlet: Outlet) -> (std::process::Command, Option<PathBuf>) {
         let mut command = std::process::Command::new(&self.program);
-        let prelude = match (keep, terminal) {
-            (true, true) => Some("keep-jobs"),
-            (true, false) => Some("keep"),
-            (false, true) => Some("jobs"),
-            (false, false) => None,
+        if !self.bash {
+            match keep {
+                true => {
+                    command.args(["-c", ". \"$1\"; eval \"$2\"", "sh"]).arg(self.folder.path().join("keep")).arg(line)
+                }
+                false => command.args(["-c", line, "sh"]),
+            };
+            return (command, None);
         }
-        .map(|name| self.folder.path().join(name));
-        if self.bash {
-            command.args(["--noprofile", "--norc", "-c", line, "bash"]);
-            if let Some(prelude) = prelude {
-                command.env("BASH_ENV", prelude);
-            }
-        } else if let Some(prelude) = prelude.filter(|_| keep) {
-            let keep = self.folder.path().join("keep");
-            debug_assert!(prelude.starts_with(self.folder.path()));
-            command.args(["-c", ". \"$1\"; eval \"$2\"", "sh"]).arg(keep).arg(line);
-        } else {
-            command.args(["-c", line, "sh"]);
+        command.args(["--noprofile", "--norc"]);
+        if outlet != Outlet::Pipe {
+            command.arg("-m");
         }
-        command
+        command.args(["-c", line, "bash"]);
+        let prelude = match (keep, outlet) {
+            (true, Outlet::PipeBesideTerminal) => Some("keep-join"),
+            (true, _) => Some("keep"),
+            (false, Outlet::PipeBesideTerminal) => Some("join"),
+            (false, _) => None,
+        };
+        (command, prelude.map(|name| self.folder.path().join(name)))
+    }
+
+    /// Whether standard error must be the terminal at first: `bash -m` takes from there the terminal that it hands to its
+    /// jobs. The prelude then joins it to standard output.
+    pub(crate) fn finds_terminal_on_stderr(&self) -> bool {
+        self.bash
     }
 
     /// Reads and removes what the shell with this process id left.

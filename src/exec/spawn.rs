@@ -31,6 +31,8 @@ pub(crate) struct Wiring {
     pub(crate) pty: bool,
     /// Nothing on standard input; a terminal only when `pty` asks for one.
     pub(crate) headless: bool,
+    /// Standard error starts on the terminal although output goes to the pipe.
+    pub(crate) stderr_on_tty: bool,
     /// Columns and rows.
     pub(crate) size: (u16, u16),
 }
@@ -77,7 +79,10 @@ pub(crate) fn spawn(mut command: Command, wiring: Wiring) -> io::Result<Spawned>
                 // The system bounds what one user may have; a small pipe works as well, only slower.
                 tracing::debug!("pipe stays small: {error}");
             }
-            command.stdout(writer.try_clone()?).stderr(writer);
+            match &slave {
+                Some(slave) if wiring.stderr_on_tty => command.stdout(writer).stderr(slave.try_clone()?),
+                _ => command.stdout(writer.try_clone()?).stderr(writer),
+            };
             pipe = Some(OwnedFd::from(reader));
         }
     }

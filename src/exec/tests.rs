@@ -1,1 +1,486 @@
-//! Real shells and terminals.
+//! Real shells and terminals: what every promise of this room looks like from outside.
+
+use super::*;
+use crate::text::{Cell, Paint, Role};
+use std::future::Future;
+use tokio::sync::mpsc;
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+struct Room {
+    exec: Exec,
+    events: mpsc::Receiver<ProcessEvent>,
+    folder: tempfile::TempDir,
+}
+
+fn room() -> Room {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ExecOptions {
+        spill: folder.path().join("spill"),
+        login_env: false,
+        term_grace: Duration::from_millis(300),
+        ..ExecOptions::default()
+    };
+    let (exec, events) = Exec::new(options);
+    Room { exec, events, folder }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, future).await.expect("it takes too long")
+}
+
+impl Room {
+    fn spawn(&self, command: &str) -> Spawn {
+        Spawn {
+            command: command.into(),
+            cwd: self.folder.path().canonicalize().unwrap(),
+            pty: false,
+            background: false,
+            task: "t".into(),
+            size: (80, 24),
+            headless: false,
+        }
+    }
+
+    async fn start(&self, command: &str) -> Running {
+        self.exec.start(self.spawn(command)).await.unwrap()
+    }
+
+    async fn run(&self, command: &str) -> Finished {
+        finished(&self.start(command).await).await
+    }
+
+    /// Waits for an event that fits.
+    async fn event(&mut self, what: &str, mut fits: impl FnMut(&ProcessEvent) -> bool) -> ProcessEvent {
+        let found = async {
+            loop {
+                let event = self.events.recv().await.expect("events go on");
+                if fits(&event) {
+                    return event;
+                }
+            }
+        };
+        match tokio::time::timeout(DEADLINE, found).await {
+            Ok(event) => event,
+            Err(_) => panic!("no event: {what}"),
+        }
+    }
+
+    /// Waits for a screen that holds `text`.
+    async fn screen(&mut self, text: &str) -> std::sync::Arc<Snapshot> {
+        let event = self
+            .event(text, |event| match event {
+                ProcessEvent::Screen(_, snapshot) => shown(snapshot).contains(text),
+                _ => false,
+            })
+            .await;
+        match event {
+            ProcessEvent::Screen(_, snapshot) => snapshot,
+            _ => unreachable!(),
+        }
+    }
+}
+
+async fn finished(running: &Running) -> Finished {
+    match soon(running.wait()).await {
+        Waited::Finished(finished) => finished,
+        Waited::Moved(output) => panic!("moved: {output:?}"),
+    }
+}
+
+fn text(finished: &Finished) -> String {
+    String::from_utf8_lossy(&finished.output.head).into_owned()
+}
+
+fn shown(snapshot: &Snapshot) -> String {
+    let rows = snapshot.rows.iter().map(|l| l.spans.iter().map(|s| s.text.as_str()).collect::<String>());
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+fn alive(pid: &str) -> bool {
+    // A zombie that nobody waits for is dead as well.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
+}
+
+async fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let waiting = async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(DEADLINE, waiting).await.is_ok(), "never: {what}");
+}
+
+#[tokio::test]
+async fn output_keeps_its_order_and_codes_are_true() {
+    let room = room();
+    let end = room.run("echo out; echo err >&2; echo out again; exit 3").await;
+    assert_eq!(text(&end), "out\nerr\nout again\n");
+    assert_eq!((end.exit.code, end.exit.reason), (3, ExitReason::Exited));
+    assert!(!end.survivors);
+    let end = room.run("kill -9 $$").await;
+    assert_eq!((end.exit.code, end.exit.reason), (137, ExitReason::Signalled));
+    let end = room.run("no-such-command-here").await;
+    assert_eq!(end.exit.code, 127);
+    assert!(text(&end).contains("no-such-command-here: command not found"), "{}", text(&end));
+}
+
+#[tokio::test]
+async fn syntax_errors_are_the_shells_own() {
+    let end = room().run("echo )").await;
+    assert_eq!(text(&end), "bash: -c: line 1: syntax error near unexpected token `)'\nbash: -c: line 1: `echo )'\n");
+    assert_eq!(end.exit.code, 2);
+}
+
+#[tokio::test]
+async fn exported_variables_and_the_folder_outlive_a_command() {
+    let room = room();
+    let end =
+        room.run("mkdir -p a/b && cd a/b && export X='it'\"'\"'s \"$HOME\"' Y=$'two\\nlines' && Z=local; exit 3").await;
+    assert_eq!(end.exit.code, 3);
+    assert_eq!(end.cwd_after, Some(room.folder.path().canonicalize().unwrap().join("a/b")));
+    let end = room.run("printf '%s|%s|%s' \"$X\" \"$Y\" \"$Z\"; unset X; export -n Y").await;
+    assert_eq!(text(&end), "it's \"$HOME\"|two\nlines|");
+    let end = room.run("echo \"${X-unset} ${Y-unset} $SHLVL\"").await;
+    let first = text(&end);
+    assert!(first.starts_with("unset unset "), "{first}");
+    assert_eq!(text(&room.run("echo \"${X-unset} ${Y-unset} $SHLVL\"").await), first);
+    // Another task has its own state.
+    let mut other = room.spawn("echo \"${Q-unset}\"");
+    room.run("export Q=1").await;
+    other.task = "other".into();
+    assert_eq!(text(&finished(&room.exec.start(other).await.unwrap()).await), "unset\n");
+}
+
+#[tokio::test]
+async fn state_survives_strict_shells_and_is_not_seen() {
+    let room = room();
+    let end = room.run("set -euxo pipefail; set -C; export KEPT=1; cd /; false").await;
+    assert_eq!(text(&end), "+ set -C\n+ export KEPT=1\n+ KEPT=1\n+ cd /\n+ false\n");
+    assert_eq!((end.exit.code, end.cwd_after), (1, Some("/".into())));
+    assert_eq!(text(&room.run("echo $KEPT ${BASH_ENV-none}").await), "1 none\n");
+    // A command that ends its own shell leaves the state as it was.
+    let end = room.run("export KEPT=2; exec echo replaced").await;
+    assert_eq!((text(&end).as_str(), end.cwd_after), ("replaced\n", None));
+    assert_eq!(text(&room.run("echo $KEPT").await), "1\n");
+}
+
+#[tokio::test]
+async fn a_vanished_folder_becomes_its_nearest_ancestor() {
+    let room = room();
+    let mut spawn = room.spawn("pwd -P");
+    let root = spawn.cwd.clone();
+    spawn.cwd = root.join("gone/deep");
+    assert_eq!(text(&finished(&room.exec.start(spawn).await.unwrap()).await).trim(), root.to_string_lossy());
+}
+
+#[tokio::test]
+async fn a_pipe_is_no_terminal_and_a_terminal_is_one() {
+    let room = room();
+    let ask = "[ -t 0 ] && echo in; [ -t 1 ] && echo out; exec 3</dev/tty && echo tty; echo $PAGER $TERM";
+    assert_eq!(text(&room.run(ask).await), "in\ntty\ncat xterm-256color\n");
+    let mut spawn = room.spawn(ask);
+    spawn.pty = true;
+    let end = finished(&room.exec.start(spawn).await.unwrap()).await;
+    assert_eq!(text(&end), "in\r\nout\r\ntty\r\ncat xterm-256color\r\n");
+    let mut spawn = room.spawn("read x; echo \"got=$x $?\"; exec 3</dev/tty || echo none");
+    spawn.headless = true;
+    let end = finished(&room.exec.start(spawn).await.unwrap()).await;
+    assert!(text(&end).starts_with("got= 1\n"), "{}", text(&end));
+    assert!(text(&end).ends_with("none\n"), "{}", text(&end));
+}
+
+#[tokio::test]
+async fn invalid_utf8_and_nul_arrive_as_they_are() {
+    let end = room().run("printf 'a\\377\\000b\\n'").await;
+    assert_eq!(end.output.head, b"a\xff\x00b\n");
+}
+
+#[tokio::test]
+async fn a_flood_is_bounded_and_complete_at_both_ends() {
+    let room = room();
+    let end = room.run("seq 1 2700000; printf 'the end'").await;
+    let captured = &end.output;
+    assert_eq!(captured.total, 20_488_896 + 7);
+    assert_eq!((captured.head.len(), captured.tail.len()), (log::HEAD, log::TAIL));
+    assert!(captured.head.starts_with(b"1\n2\n3\n"));
+    assert!(captured.tail.ends_with(b"2700000\nthe end"));
+    let spill = captured.spill.clone().unwrap();
+    assert_eq!(captured.spilled, captured.total);
+    assert_eq!(std::fs::metadata(spill).unwrap().len(), captured.total);
+}
+
+#[tokio::test]
+async fn one_endless_line_is_no_problem() {
+    let end = room().run("head -c 5000000 /dev/zero | tr '\\0' x; echo done").await;
+    assert_eq!(end.output.total, 5_000_005);
+    assert!(end.output.tail.ends_with(b"xdone\n"));
+}
+
+#[tokio::test]
+async fn a_flood_through_a_terminal_is_bounded_too() {
+    let room = room();
+    let mut spawn = room.spawn("seq 1 400000");
+    spawn.pty = true;
+    let end = finished(&room.exec.start(spawn).await.unwrap()).await;
+    assert_eq!(end.output.total, 2_688_895 + 400_000);
+    assert!(end.output.tail.ends_with(b"399999\r\n400000\r\n"));
+}
+
+#[tokio::test]
+async fn stop_reaches_the_whole_session() {
+    let room = room();
+    let running =
+        room.start("trap '' INT TERM; (trap '' INT TERM; sleep 600 & echo $! $$ ; wait; sleep 600) ; sleep 600").await;
+    let exec = room.exec.clone();
+    let mut line = String::new();
+    until("its process ids", || {
+        line = String::from_utf8_lossy(&running.captured().head).into_owned();
+        line.contains('\n')
+    })
+    .await;
+    let pids: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    assert!(pids.iter().all(|pid| alive(pid)), "{pids:?}");
+    let began = std::time::Instant::now();
+    running.stop(ExitReason::Stopped);
+    let end = finished(&running).await;
+    assert_eq!((end.exit.code, end.exit.reason), (130, ExitReason::Stopped));
+    assert!(began.elapsed() < Duration::from_secs(5));
+    until("all are dead", || !pids.iter().any(|pid| alive(pid))).await;
+    until("nothing runs", || exec.running().is_empty()).await;
+}
+
+#[tokio::test]
+async fn an_ordinary_command_stops_at_once_with_its_output() {
+    let room = room();
+    let running = room.start("echo before; sleep 600; echo after").await;
+    until("it printed", || running.captured().total > 0).await;
+    running.stop(ExitReason::TimedOut);
+    let end = finished(&running).await;
+    assert_eq!((end.exit.code, end.exit.reason), (124, ExitReason::TimedOut));
+    assert_eq!(text(&end), "before\n");
+}
+
+#[tokio::test]
+async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_call() {
+    let mut room = room();
+    let running = room.start("(sleep 600 & echo $!); echo done").await;
+    let end = finished(&running).await;
+    assert!(text(&end).ends_with("done\n"));
+    assert!(end.survivors);
+    let pid = text(&end).lines().next().unwrap().to_owned();
+    assert!(alive(&pid));
+    let listed = room.exec.list();
+    assert_eq!((listed.len(), listed[0].survivors, &listed[0].info.state), (1, true, &ProcessState::Running));
+    room.exec.kill(&running.id).unwrap();
+    let id = running.id.clone();
+    room.event("it is over", |e| matches!(e, ProcessEvent::Exited(info) if info.id == id)).await;
+    until("it is dead", || !alive(&pid)).await;
+}
+
+#[tokio::test]
+async fn a_person_types_into_a_command() {
+    let mut room = room();
+    let running = room.start("read -p 'Name? ' x; echo \"hello $x\"").await;
+    let id = running.id.clone();
+    room.event(
+        "it waits for keys",
+        |e| matches!(e, ProcessEvent::Changed(info) if info.id == id && info.state == ProcessState::NeedsInput),
+    )
+    .await;
+    room.exec.command(ProcessCommand::Write(running.id.clone(), b"World\r".to_vec()));
+    let end = finished(&running).await;
+    assert!(text(&end).ends_with("hello World\n"), "{}", text(&end));
+}
+
+#[tokio::test]
+async fn a_password_prompt_is_seen_in_the_pane_and_not_by_the_model() {
+    let mut room = room();
+    let command = "stty -echo </dev/tty; printf 'Password: ' >/dev/tty; read -r p </dev/tty; stty echo </dev/tty; \
+                   echo \"length ${#p}\"";
+    let running = room.start(command).await;
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (40, 5)));
+    room.screen("Password:").await;
+    room.exec.command(ProcessCommand::Write(running.id.clone(), b"secret\r".to_vec()));
+    let end = finished(&running).await;
+    assert_eq!(text(&end), "length 6\n");
+    let snapshot = room.screen("length 6").await;
+    assert!(!shown(&snapshot).contains("secret"), "{}", shown(&snapshot));
+}
+
+#[tokio::test]
+async fn screens_have_colours_and_follow_sizes() {
+    let mut room = room();
+    let mut spawn = room.spawn("printf '\\033[31mred\\033[0m\\n'; trap 'stty size' WINCH; stty size; read x; read x");
+    spawn.pty = true;
+    let running = room.exec.start(spawn).await.unwrap();
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (80, 24)));
+    let snapshot = room.screen("24 80").await;
+    let red = Role::Screen(Cell { fg: Paint::Index(1), ..Cell::default() });
+    assert_eq!((snapshot.rows[0].spans[0].text.as_str(), snapshot.rows[0].spans[0].role), ("red", red));
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (50, 10)));
+    room.exec.command(ProcessCommand::Write(running.id.clone(), b"\r".to_vec()));
+    let snapshot = room.screen("10 50").await;
+    assert_eq!((snapshot.columns, snapshot.rows.len()), (50, 10));
+    room.exec.command(ProcessCommand::Kill(running.id.clone()));
+    assert_eq!(finished(&running).await.exit.reason, ExitReason::Killed);
+}
+
+#[tokio::test]
+async fn scrolling_back_reads_memory_and_the_spill_file() {
+    let mut room = room();
+    let running = room.start("seq 1 500000").await;
+    finished(&running).await;
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (20, 5)));
+    assert_eq!(shown(&*room.screen("500000").await), "499997\n499998\n499999\n500000\n");
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), 10));
+    assert_eq!(shown(&*room.screen("499990").await), "499987\n499988\n499989\n499990\n499991");
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), 300_000));
+    assert_eq!(shown(&*room.screen("200001").await), "199997\n199998\n199999\n200000\n200001");
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), 10_000_000));
+    assert_eq!(shown(&*room.screen("1\n2\n").await), "1\n2\n3\n4\n5");
+}
+
+#[tokio::test]
+async fn questions_to_the_terminal_are_answered() {
+    let room = room();
+    let ask = "stty raw -echo; printf 'abc\\033[6n'; IFS= read -r -d R -t 10 a; printf '\\033]11;?\\033\\\\'; \
+               IFS= read -r -d '\\' -t 10 b; stty sane; printf '%q %q' \"$a\" \"$b\"";
+    let mut spawn = room.spawn(ask);
+    spawn.pty = true;
+    let end = finished(&room.exec.start(spawn).await.unwrap()).await;
+    let said = text(&end);
+    assert!(said.contains("$'\\E[1;4'"), "{said:?}");
+    assert!(said.contains("11\\;rgb:") || said.contains("11;rgb:"), "{said:?}");
+}
+
+#[tokio::test]
+async fn a_background_process_tells_its_end_once() {
+    let room = room();
+    let mut notices = room.exec.completions().unwrap();
+    assert!(room.exec.completions().is_none());
+    let mut spawn = room.spawn("echo working; exit 4");
+    spawn.background = true;
+    let launch = Launch { notify_on_complete: true, ..Launch::from(spawn) };
+    let running = room.exec.launch(launch).await.unwrap();
+    let Some(Notice::Completed { id, exit, tail, command, .. }) = soon(notices.recv()).await else { panic!() };
+    assert_eq!((id, exit.code, tail.as_str()), (running.id.clone(), 4, "working"));
+    assert_eq!(command, "echo working; exit 4");
+    assert!(!room.exec.is_consumed(&running.id));
+    assert_eq!(room.exec.poll(&running.id).unwrap().output, "working");
+    assert!(room.exec.is_consumed(&running.id));
+    assert!(notices.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn watched_patterns_and_ports_are_found() {
+    let mut room = room();
+    let mut notices = room.exec.completions().unwrap();
+    let mut spawn = room.spawn("echo starting; echo 'listening on :5173'; read x; echo 'ERROR: it broke'; read x");
+    spawn.background = true;
+    let launch = Launch { watch_patterns: vec!["ERROR".into()], ..Launch::from(spawn) };
+    let running = room.exec.launch(launch).await.unwrap();
+    let id = running.id.clone();
+    room.event("the port", |e| matches!(e, ProcessEvent::Changed(info) if info.id == id && info.port == Some(5173)))
+        .await;
+    room.exec.write(&running.id, b"\r").unwrap();
+    let Some(Notice::Matched { pattern, lines, .. }) = soon(notices.recv()).await else { panic!() };
+    assert_eq!((pattern.as_str(), lines.as_str()), ("ERROR", "ERROR: it broke"));
+    room.exec.kill(&running.id).unwrap();
+    soon(room.exec.wait(&running.id)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_foreground_command_is_sent_to_the_background() {
+    let room = room();
+    let mut notices = room.exec.completions().unwrap();
+    let running = room.start("echo one; read x; echo two").await;
+    until("it printed", || running.captured().total > 0).await;
+    room.exec.command(ProcessCommand::Background(running.id.clone()));
+    let Waited::Moved(output) = soon(running.wait()).await else { panic!("it should be moved") };
+    assert_eq!(output.head, b"one\n");
+    assert_eq!(room.exec.list().len(), 1);
+    room.exec.write(&running.id, b"\r").unwrap();
+    let Some(Notice::Completed { exit, tail, .. }) = soon(notices.recv()).await else { panic!() };
+    assert_eq!((exit.code, tail.as_str()), (0, "one\ntwo"));
+}
+
+#[tokio::test]
+async fn the_table_answers_in_pieces() {
+    let room = room();
+    let mut spawn = room.spawn("seq 1 300; read x; echo more; cat; echo ended");
+    spawn.background = true;
+    let running = room.exec.start(spawn).await.unwrap();
+    let id = &running.id;
+    until("it printed", || running.captured().head.ends_with(b"300\n")).await;
+    let poll = room.exec.poll(id).unwrap();
+    assert!(poll.output.ends_with("299\n300") && poll.output.len() <= 1000, "{}", poll.output);
+    assert_eq!(room.exec.poll(id).unwrap().output, "");
+    let page = room.exec.log(id, Some(10), 3).unwrap();
+    assert_eq!((page.report.output.as_str(), page.total_lines, page.first_line), ("11\n12\n13", 300, 10));
+    let page = room.exec.log(id, None, 2).unwrap();
+    assert_eq!(page.report.output, "299\n300");
+    room.exec.write(id, b"\r").unwrap();
+    until("it read", || running.captured().head.ends_with(b"more\n")).await;
+    assert_eq!(room.exec.poll(id).unwrap().output, "more");
+    room.exec.close_input(id).unwrap();
+    soon(room.exec.wait(id)).await.unwrap();
+    assert_eq!(room.exec.last_output(id, 5).unwrap().output, "ended");
+    assert!(matches!(room.exec.write(id, b"x"), Err(ExecError::Ended(_) | ExecError::NoTerminal(_))));
+    assert!(matches!(room.exec.poll(&ProcessId("proc_x".into())), Err(ExecError::NotFound(_))));
+    room.exec.command(ProcessCommand::Forget(id.clone()));
+    assert!(room.exec.list().is_empty());
+}
+
+#[tokio::test]
+async fn more_than_the_table_holds_is_refused_while_all_run() {
+    let room = room();
+    let mut all = Vec::new();
+    for _ in 0..64 {
+        let mut spawn = room.spawn("read x");
+        spawn.background = true;
+        all.push(room.exec.start(spawn).await.unwrap());
+    }
+    let refused = room.exec.start(room.spawn("true")).await.err().unwrap();
+    assert_eq!(refused.to_string(), "64 processes are running already: end one first");
+    room.exec.write(&all[0].id, b"\r").unwrap();
+    finished(&all[0]).await;
+    until("its row is closed", || room.exec.running().len() < 64).await;
+    assert_eq!(room.run("true").await.exit.code, 0);
+    room.exec.shutdown(true).await;
+    assert!(room.exec.running().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_left_running_at_quit_keeps_running_and_logging() {
+    let room = room();
+    let mut spawn =
+        room.spawn("echo first; while ! [ -e go ]; do sleep 0.01; done; echo second; echo $$ > pid; sleep 600");
+    spawn.background = true;
+    let file = room.folder.path().join("kept.log");
+    let launch = Launch { spill: Some(file.clone()), ..Launch::from(spawn) };
+    let running = room.exec.launch(launch).await.unwrap();
+    until("it printed", || running.captured().total > 0).await;
+    let foreground = room.start("sleep 600").await;
+    room.exec.shutdown(false).await;
+    assert_eq!(finished(&foreground).await.exit.reason, ExitReason::Killed);
+    std::fs::write(room.folder.path().join("go"), "").unwrap();
+    until("the log goes on", || std::fs::read_to_string(&file).is_ok_and(|t| t == "first\nsecond\n")).await;
+    until("its pid", || std::fs::read_to_string(room.folder.path().join("pid")).is_ok_and(|t| t.ends_with('\n'))).await;
+    let pid = std::fs::read_to_string(room.folder.path().join("pid")).unwrap().trim().to_owned();
+    assert!(alive(&pid));
+    let group = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+    for pid in end::members(group.as_raw_nonzero().get() as u32) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn secrets_do_not_reach_children() {
+    // The environment of the test itself must not be changed, so the rule is asked through a passthrough of its own.
+    let env: Vec<_> = std::env::vars_os().filter(|(name, _)| env::is_secret(name, &[])).collect();
+    let end = room().run("export -p").await;
+    for (name, _) in env {
+        assert!(!text(&end).contains(&format!("declare -x {}=", name.to_string_lossy())), "{name:?}");
+    }
+}
