@@ -1,1 +1,3 @@
-//! stub
+//! The command line: one file a group of commands.
+
+pub mod approvals;

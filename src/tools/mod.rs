@@ -2,3 +2,4 @@
 //! is run (`dispatch`: plan, decide, ask, run). One file a tool.
 
 pub mod spec;
+pub mod world;
