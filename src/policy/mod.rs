@@ -3,6 +3,18 @@
 //! Pure: questions about the machine go through [`World`], which a test fakes. `tools::dispatch` is the only caller that
 //! acts on a verdict, so every door goes through one gate.
 
+pub mod decide;
+pub mod files;
+pub mod glob;
+pub mod redact;
+pub mod rule;
+pub mod shell;
+pub mod table;
+pub mod visible;
+
+pub use decide::{decide, decide_in};
+pub use rule::{Rule, Rules};
+
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::PathBuf;

@@ -85,3 +85,4 @@ fn not_found(place: &Place) -> ToolError {
     }
     ToolError::Detailed(result.to_string())
 }
+pub mod world;

@@ -1,0 +1,274 @@
+//! Rules that a person gave: `allow|ask|deny WORDS` with `*`, effects and commands of `command_allowlist`, session grants.
+
+use super::glob;
+use super::shell::{Invocation, UNKNOWN};
+
+/// What a rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// Words of a command, compared one command of a line at a time, after its words were resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub action: Action,
+    pub words: Vec<String>,
+}
+
+/// All rules that hold for a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub allow: Vec<Rule>,
+    pub ask: Vec<Rule>,
+    pub deny: Vec<Rule>,
+    /// `command_allowlist`: names of effects, exact commands, globs.
+    pub allowlist: Vec<String>,
+    /// `approvals.deny`: globs over the whole command.
+    pub deny_globs: Vec<String>,
+    /// Effects granted for this session.
+    pub session: Vec<String>,
+}
+
+/// A rule that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    #[error("rule {0:?} does not start with allow, ask or deny")]
+    Action(String),
+    #[error("rule {0:?} names no command; write for example `deny rm *`")]
+    Empty(String),
+}
+
+impl Rules {
+    /// Adds the rules of a text: `allow git *, grep *` or `deny rm *`; a part without a verb takes the one before it.
+    ///
+    /// # Errors
+    /// When a part has no verb at all or no words.
+    pub fn add(&mut self, text: &str) -> Result<(), RuleError> {
+        let mut action = None;
+        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let (verb, rest) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
+            let (now, rest) = match verb {
+                "allow" => (Action::Allow, rest),
+                "ask" => (Action::Ask, rest),
+                "deny" => (Action::Deny, rest),
+                _ => (action.ok_or_else(|| RuleError::Action(part.into()))?, part),
+            };
+            action = Some(now);
+            let words = split(rest);
+            if words.is_empty() {
+                return Err(RuleError::Empty(part.into()));
+            }
+            let rule = Rule { action: now, words };
+            match now {
+                Action::Allow => self.allow.push(rule),
+                Action::Ask => self.ask.push(rule),
+                Action::Deny => self.deny.push(rule),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a class of effect was granted, by any of its names.
+    pub fn grants(&self, effect: &str, aka: &[String]) -> bool {
+        self.session.iter().chain(&self.allowlist).any(|g| g == effect || aka.contains(g))
+    }
+}
+
+/// Words of a rule; double quotes hold a word with blanks together.
+fn split(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            c => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = match self.action {
+            Action::Allow => "allow",
+            Action::Ask => "ask",
+            Action::Deny => "deny",
+        };
+        write!(f, "{verb} {}", self.words.join(" "))
+    }
+}
+
+impl Rule {
+    /// Whether an allow rule covers this command: the whole of it, as written, by its name or in a system folder.
+    pub fn covers(&self, invocation: &Invocation) -> bool {
+        let Some(first) = invocation.words.first() else { return false };
+        let dirs = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/"];
+        let base = dirs.iter().find_map(|dir| first.strip_prefix(dir)).unwrap_or(first);
+        let mut words = invocation.words.clone();
+        if words.iter().take(self.literal_words().max(1)).any(|w| w.contains(UNKNOWN)) {
+            return false;
+        }
+        if matches(&self.words, &words) {
+            return true;
+        }
+        words[0] = base.to_owned();
+        matches(&self.words, &words)
+    }
+
+    /// Whether a deny or ask rule means this command: by base name, options in any place, longer commands too.
+    pub fn catches(&self, invocation: &Invocation) -> bool {
+        let lower = |word: &String| word.rsplit('/').next().unwrap_or(word).to_lowercase();
+        [&invocation.words, &invocation.plain].into_iter().any(|given| {
+            let Some(first) = given.first() else { return false };
+            let mut words = given.clone();
+            words[0] = lower(first);
+            if matches(&self.words, given) || matches(&self.words, &words) || matches_joined(&self.words, &words) {
+                return true;
+            }
+            let (flags, plain): (Vec<&String>, Vec<&String>) = self.words.iter().partition(|w| w.starts_with('-'));
+            let rest: Vec<&String> = words.iter().filter(|w| !w.starts_with('-')).collect();
+            let plain: Vec<&String> = plain.into_iter().filter(|w| *w != "*").collect();
+            plain.len() <= rest.len()
+                && plain.iter().zip(&rest).all(|(p, w)| glob::matches(p, w))
+                && flags.iter().all(|f| words.iter().any(|w| glob::matches(f, w)))
+        })
+    }
+
+    /// Words before the first `*`.
+    pub fn literal_words(&self) -> usize {
+        self.words.iter().take_while(|w| !w.contains('*')).count()
+    }
+}
+
+/// Word by word; a last `*` takes all that follows, and nothing too.
+fn matches(pattern: &[String], words: &[String]) -> bool {
+    for (i, p) in pattern.iter().enumerate() {
+        if p == "*" && i + 1 == pattern.len() {
+            return true;
+        }
+        let Some(word) = words.get(i) else { return false };
+        // A `*` at the end of the last word takes the following words too.
+        if i + 1 == pattern.len() && p.ends_with('*') {
+            return glob::matches(p, word);
+        }
+        if !glob::matches(p, word) {
+            return false;
+        }
+    }
+    pattern.len() == words.len()
+}
+
+fn matches_joined(pattern: &[String], words: &[String]) -> bool {
+    pattern.iter().any(|p| p.contains('*')) && words.len() < 64 && glob::matches(&pattern.join(" "), &words.join(" "))
+}
+
+/// Whether the whole command is in an allowlist, literally or by a glob. A line with operators never is by a glob.
+pub fn listed(allowlist: &[String], command: &str) -> Option<Listed> {
+    if allowlist.iter().any(|entry| entry == command) {
+        return Some(Listed::Exactly);
+    }
+    let operators = ["\n", "&", "|", ";", "<", ">", "`", "$("];
+    if operators.iter().any(|op| command.contains(op)) {
+        return None;
+    }
+    allowlist.iter().any(|entry| glob::is_pattern(entry) && glob::matches(entry, command)).then_some(Listed::ByGlob)
+}
+
+/// How an allowlist names a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    Exactly,
+    ByGlob,
+}
+
+/// The first glob that matches the whole command, without regard to case.
+pub fn denied_by_glob<'a>(globs: &'a [String], command: &str) -> Option<&'a str> {
+    let command = command.to_lowercase();
+    globs.iter().find(|g| glob::matches(&g.to_lowercase(), &command)).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    fn rules(text: &str) -> Rules {
+        let mut rules = Rules::default();
+        rules.add(text).unwrap();
+        rules
+    }
+
+    fn invocation(text: &str) -> Invocation {
+        let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        Invocation { plain: words.clone(), words, span: 0..0, within: None, quiet: false }
+    }
+
+    #[test]
+    fn reads_rules() {
+        let rules = rules("allow .venv/bin/pylint *, grep *, deny rm *");
+        assert_eq!(rules.allow.len(), 2);
+        assert_eq!(rules.deny[0].to_string(), "deny rm *");
+        assert_eq!(Rules::default().add("git *"), Err(RuleError::Action("git *".into())));
+        assert_eq!(Rules::default().add("deny"), Err(RuleError::Empty("deny".into())));
+    }
+
+    #[test]
+    fn allow_covers_only_what_it_says() {
+        for (rule, command, want) in [
+            ("allow ls", "ls", true),
+            ("allow ls", "ls -la", false),
+            ("allow ls", "./bin/ls", false),
+            ("allow ls", "/bin/ls", true),
+            ("allow git *", "git log", true),
+            ("allow git *", "git", true),
+            ("allow git log *", "git push", false),
+            ("allow git add -A*", "git add -A", true),
+        ] {
+            assert_eq!(rules(rule).allow[0].covers(&invocation(command)), want, "{rule}: {command}");
+        }
+    }
+
+    #[test]
+    fn deny_catches_spellings() {
+        for (rule, command, want) in [
+            ("deny rm", "rm -rf x", true),
+            ("deny rm *", "/bin/rm x", true),
+            ("deny git push --force", "git push origin main --force", true),
+            ("deny git add -A*", "git add -A", true),
+            ("deny git clean *", "git clean -fd", true),
+            ("deny git clean *", "git commit", false),
+            ("deny id", "ls", false),
+        ] {
+            assert_eq!(rules(rule).deny[0].catches(&invocation(command)), want, "{rule}: {command}");
+        }
+    }
+
+    #[test]
+    fn allowlist_cases() {
+        for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-allow-globs.jsonl")).lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let list: Vec<String> = serde_json::from_value(case["allow"].clone()).unwrap();
+            let command = case["command"].as_str().unwrap();
+            assert_eq!(listed(&list, command).is_some(), case["allowed_by_glob"].as_bool().unwrap(), "{line}");
+        }
+    }
+
+    #[test]
+    fn deny_glob_cases() {
+        for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-deny-globs.jsonl")).lines() {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let list: Vec<String> = serde_json::from_value(case["deny"].clone()).unwrap();
+            assert_eq!(denied_by_glob(&list, case["command"].as_str().unwrap()), case["matched"].as_str(), "{line}");
+        }
+    }
+}

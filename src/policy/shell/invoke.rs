@@ -1,0 +1,348 @@
+//! One command with its words known: what the table says of it, and what it runs.
+
+use super::args::{self, Args};
+use super::ast::Span;
+use super::decode::Stream;
+use super::resolve::{Field, UNKNOWN};
+use super::sql;
+use super::walk::{Invocation, Walker};
+use crate::policy::glob;
+use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
+
+/// The name that the table knows a program by.
+pub(super) fn program(word: &str) -> String {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
+    name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+}
+
+/// A command as the table sees it.
+pub(super) struct Known<'a> {
+    pub spec: &'a Spec,
+    /// Options and operands of all words.
+    pub args: Args,
+    pub argv: &'a [Field],
+    pub name: String,
+}
+
+impl Known<'_> {
+    pub fn operand(&self, i: usize) -> Option<&Field> {
+        self.args.operands.get(i).map(|at| &self.argv[*at])
+    }
+
+    pub fn operands(&self) -> impl Iterator<Item = &Field> {
+        self.args.operands.iter().map(|at| &self.argv[*at])
+    }
+
+    pub fn has(&self, flags: &[&str]) -> bool {
+        self.args.flags.iter().any(|f| flags.contains(&f.name.as_str()))
+    }
+
+    pub fn value(&self, flags: &[&str]) -> Option<Field> {
+        let (text, at) = self.args.flags.iter().find(|f| flags.contains(&f.name.as_str()))?.value.clone()?;
+        let mut field = self.argv[at].clone();
+        field.text = text;
+        Some(field)
+    }
+
+    pub fn span(&self) -> Span {
+        let first = self.argv[0].span.clone();
+        first.start..self.argv.last().map_or(first.end, |f| f.span.end.max(first.end))
+    }
+}
+
+impl<'w> Walker<'w> {
+    /// Judges a command; gives what it writes. `within`: the command whose last words this one is.
+    pub(super) fn invoke(&mut self, argv: Vec<Field>, input: Option<Stream>, within: Option<(usize, usize)>) -> Option<Stream> {
+        let first = argv.first()?;
+        let span = first.span.clone();
+        if !self.spend(1 + argv.len() / 16, &span) {
+            return None;
+        }
+        let words: Vec<String> = argv.iter().map(|f| f.text.clone()).collect();
+        let all = span.start..argv.last().map_or(span.end, |f| f.span.end.max(span.end));
+        self.invocations.push(Invocation { plain: words.clone(), words, span: all.clone(), within, quiet: false });
+        let me = self.invocations.len() - 1;
+        self.current = Some(me);
+        if !first.is_known() || first.text.is_empty() {
+            if first.stream.as_ref().is_some_and(|s| s.remote) {
+                self.find("execute remote content via command substitution", span.clone());
+            }
+            if !first.text.is_empty() || argv.len() > 1 {
+                self.find("unresolved command", span);
+            }
+            return Some(Stream::unknown(all));
+        }
+        if self.state.aliases.contains(&first.text) {
+            self.find("alias", span.clone());
+        }
+        if self.state.functions.contains_key(&first.text) {
+            let out = self.call(&first.text, &argv, input);
+            self.current = Some(me);
+            return out;
+        }
+        self.run_file(first);
+        let name = program(&first.text);
+        let table = self.table;
+        let Some(spec) = table.command(&name) else {
+            self.unknown_command(&argv, me);
+            return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
+        };
+        let known = Known { spec, args: args::parse(&argv, 1, &spec.takes, spec.posix), argv: &argv, name };
+        self.rules(&known, &spec.rules, 1);
+        let out = match self.subcommand(&known, me, input.clone()) {
+            Some(out) => out,
+            None => {
+                self.paths(&known);
+                self.special(&known, input, me)
+            }
+        };
+        self.current = Some(me);
+        out
+    }
+
+    /// A file that this line downloaded, wrote or made executable runs as a command.
+    fn run_file(&mut self, field: &Field) {
+        if !field.text.contains('/') {
+            return;
+        }
+        for path in self.absolute(&field.text) {
+            if self.state.executable.contains(&path) {
+                self.find("chmod +x followed by immediate execution", field.span.clone());
+            }
+            if let Some(stream) = self.state.files.get(&path).cloned() {
+                if stream.remote {
+                    self.find("runs a downloaded file", field.span.clone());
+                }
+                if let Some(text) = stream.text {
+                    self.subshell(|w| w.text(&text, &field.span, None));
+                }
+            }
+        }
+    }
+
+    /// A command that the table does not know: its paths may be secrets, and it may run its arguments.
+    fn unknown_command(&mut self, argv: &[Field], me: usize) {
+        for field in argv.iter().skip(1).take(256) {
+            if field.text.contains(['/', '.']) && !field.text.starts_with('-') {
+                self.touch(Role::Read, field);
+            }
+        }
+        for i in 1..argv.len().min(8) {
+            let known = !argv[i].text.starts_with('-') && self.table.command(&program(&argv[i].text)).is_some();
+            if !known || !self.spend(4, &argv[i].span) {
+                continue;
+            }
+            let tail = argv[i..].to_vec();
+            let span = tail[0].span.start..tail[tail.len() - 1].span.end.max(tail[0].span.end);
+            let level = self.try_out(|w| {
+                w.deeper(&span, |w| w.invoke(tail, None, None));
+            });
+            self.current = Some(me);
+            if level == Level::Refuse {
+                self.find("may run a dangerous command", span);
+            }
+        }
+    }
+
+    /// The most exact subcommand that the table knows.
+    fn subcommand(&mut self, known: &Known<'_>, me: usize, input: Option<Stream>) -> Option<Option<Stream>> {
+        let words: Vec<(usize, &str)> = known.args.operands.iter().take(3).map(|at| (*at, known.argv[*at].text.as_str())).collect();
+        let mut found: Option<(&Spec, usize, String)> = None;
+        for (key, spec) in &known.spec.sub {
+            for name in key.split(',').map(str::trim) {
+                let len = name.split(' ').count();
+                let given = words.iter().take(len).map(|w| w.1);
+                if words.len() >= len && name.split(' ').eq(given) && found.as_ref().is_none_or(|f| f.1 < len) {
+                    found = Some((spec, len, name.to_owned()));
+                }
+            }
+        }
+        if let Some(operand) = words.first() {
+            // `git -C dir push` is `git push`.
+            let mut plain = vec![known.name.clone()];
+            plain.extend(known.argv[operand.0..].iter().map(|f| f.text.clone()));
+            self.invocations[me].plain = plain;
+        }
+        let (spec, len, name) = found?;
+        let from = words[len - 1].0 + 1;
+        let inner = Known {
+            spec,
+            args: args::parse(known.argv, from, &spec.takes, spec.posix),
+            argv: known.argv,
+            name: known.name.clone(),
+        };
+        self.rules(&inner, &spec.rules, from);
+        self.paths(&inner);
+        if known.spec.kind == Kind::Git && name == "checkout" {
+            self.git_checkout(&inner, from);
+        }
+        if spec.wrap.is_some() {
+            return Some(self.wrapped(&inner, input, me));
+        }
+        let span = known.span();
+        Some(Some(input.map_or_else(|| Stream::unknown(span.clone()), |s| s.changed(&span))))
+    }
+
+    /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
+    fn git_checkout(&mut self, known: &Known<'_>, from: usize) {
+        let creates = known.has(&["-b", "-B", "--orphan", "-t", "--track"]);
+        let dashes = known.argv[from..].iter().any(|f| f.text == "--");
+        let several = known.args.operands.len() > 1 && !creates;
+        let exists = !creates
+            && known.operand(0).is_some_and(|f| {
+                f.is_known() && self.absolute(&f.text).iter().any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
+            });
+        if (dashes && !known.args.operands.is_empty()) || several || exists {
+            self.find("git discards work", known.span());
+        }
+    }
+
+    /// Notes the effects whose conditions hold.
+    fn rules(&mut self, known: &Known<'_>, rules: &[RuleSpec], from: usize) {
+        let any = |patterns: &[String], text: &str| patterns.iter().any(|p| glob::matches(p, text));
+        for rule in rules {
+            let args = &known.args;
+            if rule.bare && known.argv.len() > 1 {
+                continue;
+            }
+            if args.operands.len() < rule.min || args.has_exactly(&rule.not) {
+                continue;
+            }
+            let mut span = known.argv[0].span.clone();
+            if !rule.flags.is_empty() {
+                let hit = args.matching(&rule.flags).find(|flag| {
+                    let value = flag.value.as_ref().map(|v| v.0.as_str());
+                    rule.value.is_empty()
+                        || value.is_some_and(|v| any(&rule.value, v) || any(&rule.value, &v.to_lowercase()) || v.contains(UNKNOWN))
+                });
+                let Some(flag) = hit else { continue };
+                let end = flag.value.as_ref().map_or(flag.at, |v| v.1);
+                span = known.argv[flag.at.min(end)].span.start..known.argv[end.max(flag.at)].span.end;
+            }
+            if !rule.also.is_empty() && args.matching(&rule.also).next().is_none() {
+                continue;
+            }
+            let mut ok = true;
+            for (patterns, field) in [
+                (&rule.first, args.operands.first()),
+                (&rule.last, args.operands.last()),
+            ] {
+                if !patterns.is_empty() {
+                    match field.filter(|at| any(patterns, &known.argv[**at].text)) {
+                        Some(at) => span = known.argv[*at].span.clone(),
+                        None => ok = false,
+                    }
+                }
+            }
+            if ok && !rule.operand.is_empty() {
+                match known.operands().find(|f| any(&rule.operand, &f.text)) {
+                    Some(field) => span = field.span.clone(),
+                    None => ok = false,
+                }
+            }
+            for patterns in [&rule.arg, &rule.arg2] {
+                if ok && !patterns.is_empty() {
+                    match known.argv[from.min(known.argv.len())..].iter().find(|f| any(patterns, &f.text.to_lowercase()) || any(patterns, &f.text)) {
+                        Some(field) => span = field.span.clone(),
+                        None => ok = false,
+                    }
+                }
+            }
+            if ok {
+                let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
+                self.find(&rule.effect, if span.start >= whole.start { whole } else { span });
+            }
+        }
+    }
+
+    /// Judges the operands and path options.
+    fn paths(&mut self, known: &Known<'_>) {
+        let mut chosen = None;
+        for paths in &known.spec.paths {
+            if paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some() {
+                chosen = Some(paths);
+            }
+        }
+        if let Some(paths) = chosen {
+            // A script or pattern given by an option is no operand.
+            let given = paths.role != Role::Permissions
+                && paths.role != Role::PermissionsTree
+                && known.has(&["-e", "-f", "--expression", "--regexp", "--file"]);
+            let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
+            let skip = if given { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
+            let fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+            let target = known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
+            if target {
+                for field in &fields {
+                    self.touch(paths.role, field);
+                }
+            } else {
+                self.touch_all(paths.role, &fields);
+            }
+            if known.name == "chmod" && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text)) {
+                for field in &fields {
+                    for path in self.absolute(&field.text) {
+                        std::rc::Rc::make_mut(&mut self.state.executable).insert(path);
+                    }
+                }
+            }
+        }
+        for flag in &known.args.flags {
+            if let (Some(role), Some((text, at))) = (known.spec.values.get(&flag.name), &flag.value) {
+                let mut field = known.argv[*at].clone();
+                field.text.clone_from(text);
+                self.touch(*role, &field);
+            }
+        }
+    }
+
+    /// A variable that makes programs run something is set.
+    pub(super) fn check_variable(&mut self, name: &str, value: &str, span: &Span) {
+        let variables = &self.table.commands.variables;
+        if name == "PATH" {
+            let strange = value.split(':').any(|dir| {
+                let outside = !dir.is_empty() && dir != "\0" && !dir.starts_with(['/', UNKNOWN]);
+                outside || dir.starts_with("/tmp") || dir.starts_with("/var/tmp") || dir.starts_with("/dev/shm")
+            });
+            if strange {
+                self.find_as("environment that runs programs", "makes other programs be found under the names of commands".into(), span.clone());
+            }
+            return;
+        }
+        let spec = variables.get(name).or_else(|| variables.iter().find(|(k, _)| k.contains('*') && glob::matches(k, name)).map(|(_, v)| v));
+        if spec.is_some_and(|spec| !spec.safe.iter().any(|safe| glob::matches(safe, value))) {
+            self.find_as("environment that runs programs", format!("{name} makes other programs run something"), span.clone());
+        }
+    }
+
+    /// Code for an interpreter: shell commands in its strings that no mode runs are refused here too.
+    pub(super) fn scan_code(&mut self, code: &str, span: &Span) {
+        const RUNNERS: &[&str] = &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run("];
+        if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
+            return;
+        }
+        if code.contains("fork while") || code.contains("while 1: os.fork") || code.contains("while True: os.fork") {
+            self.find("fork bomb", span.clone());
+        }
+        let mut strings: Vec<&str> = Vec::new();
+        for quote in ['"', '\'', '`'] {
+            strings.extend(code.split(quote).skip(1).step_by(2).take(32));
+        }
+        for text in strings {
+            let level = self.try_out(|w| {
+                w.text(text, span, None);
+            });
+            if level == Level::Refuse {
+                self.find_as("delete of root, home or a system folder", format!("runs `{text}` in a shell"), span.clone());
+                return;
+            }
+        }
+    }
+
+    /// SQL in a text.
+    pub(super) fn sql(&mut self, text: &str, span: &Span) {
+        if let Some(effect) = sql::danger(text) {
+            self.find(effect, span.clone());
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! From text to words: quotes, escapes, expansions and substitutions.
+
+use super::ast::*;
+use super::parse::{Parser, parse_at};
+use super::source::Origin;
+use std::rc::Rc;
+
+/// What ends a run of parts, and what quotes mean in it.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    /// Ends at an operator or a blank.
+    Word,
+    /// Between double quotes.
+    Double,
+    /// The body of a here-document: to the end.
+    Heredoc,
+    /// After the operator of `${…}`.
+    Brace {
+        quoted: bool,
+    },
+    /// Between brackets.
+    Subscript,
+}
+
+impl Parser<'_> {
+    /// The next word, when one starts here.
+    pub(super) fn word(&mut self) -> Option<Word> {
+        let start = self.pos;
+        let mut parts = Vec::new();
+        self.parts(Mode::Word, &mut parts);
+        (self.pos > start).then(|| Word { parts, span: self.origin.span(start..self.pos) })
+    }
+
+    pub(super) fn heredoc_parts(&mut self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        self.parts(Mode::Heredoc, &mut parts);
+        parts
+    }
+
+    /// `name=value` when one starts here.
+    pub(super) fn assign(&mut self) -> Option<Assign> {
+        let start = self.pos;
+        let name_len = self.name_len(0);
+        if name_len == 0 {
+            return None;
+        }
+        if !matches!(self.peek(name_len), b'=' | b'[' | b'+') {
+            return None;
+        }
+        let name = self.text[start..start + name_len].to_owned();
+        self.pos += name_len;
+        let mut index = None;
+        if self.peek(0) == b'[' {
+            self.pos += 1;
+            let from = self.pos;
+            let mut parts = Vec::new();
+            self.parts(Mode::Subscript, &mut parts);
+            index = Some(Word { parts, span: self.origin.span(from..self.pos) });
+            if self.peek(0) != b']' {
+                self.pos = start;
+                return None;
+            }
+            self.pos += 1;
+        }
+        let append = self.peek(0) == b'+';
+        self.pos += usize::from(append);
+        if self.peek(0) != b'=' {
+            self.pos = start;
+            return None;
+        }
+        self.pos += 1;
+        let mut values = Vec::new();
+        let array = self.peek(0) == b'(';
+        if array {
+            self.pos += 1;
+            loop {
+                self.skip_lines();
+                match self.word() {
+                    Some(word) => values.push(word),
+                    None => break,
+                }
+            }
+            if self.peek(0) == b')' {
+                self.pos += 1;
+            } else {
+                self.trouble(start, "this list of values is not closed");
+            }
+        } else {
+            values.extend(self.word());
+        }
+        Some(Assign { name, index, values, append, array, span: self.origin.span(start..self.pos) })
+    }
+
+    fn name_len(&self, ahead: usize) -> usize {
+        let rest = &self.bytes[(self.pos + ahead).min(self.bytes.len())..];
+        match rest.first() {
+            Some(b) if b.is_ascii_alphabetic() || *b == b'_' => {
+                rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()
+            }
+            _ => 0,
+        }
+    }
+
+    fn parts(&mut self, mode: Mode, out: &mut Vec<Part>) {
+        let quoted = matches!(mode, Mode::Double | Mode::Heredoc | Mode::Brace { quoted: true });
+        let mut text = String::new();
+        let flush = |text: &mut String, out: &mut Vec<Part>| {
+            if !text.is_empty() {
+                let taken = std::mem::take(text);
+                out.push(if quoted { Part::Quoted(taken) } else { Part::Plain(taken) });
+            }
+        };
+        while !self.done() {
+            let b = self.peek(0);
+            let ends = match mode {
+                Mode::Word => {
+                    matches!(b, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')')
+                        || (b == b'(')
+                        || (matches!(b, b'<' | b'>') && self.peek(1) != b'(')
+                }
+                Mode::Double => b == b'"',
+                Mode::Heredoc => false,
+                Mode::Brace { .. } => b == b'}',
+                Mode::Subscript => b == b']',
+            };
+            if ends {
+                break;
+            }
+            match b {
+                b'\\' => {
+                    let next = self.peek(1);
+                    if next == b'\n' {
+                        self.pos += 2;
+                    } else if self.pos + 1 >= self.bytes.len() {
+                        text.push('\\');
+                        self.pos += 1;
+                    } else if matches!(mode, Mode::Double | Mode::Heredoc)
+                        && !matches!(next, b'$' | b'`' | b'\\')
+                        && !(next == b'"' && mode == Mode::Double)
+                    {
+                        text.push('\\');
+                        self.pos += 1;
+                    } else {
+                        flush(&mut text, out);
+                        self.pos += 1;
+                        let from = self.pos;
+                        self.advance_char();
+                        out.push(Part::Quoted(self.text[from..self.pos].to_owned()));
+                    }
+                }
+                b'\'' if !quoted => {
+                    flush(&mut text, out);
+                    let from = self.pos + 1;
+                    match self.text[from..].find('\'') {
+                        Some(len) => {
+                            out.push(Part::Quoted(self.text[from..from + len].to_owned()));
+                            self.pos = from + len + 1;
+                        }
+                        None => {
+                            self.trouble(self.pos, "this quote is not closed");
+                            out.push(Part::Quoted(self.text[from..].to_owned()));
+                            self.pos = self.bytes.len();
+                        }
+                    }
+                }
+                b'"' if matches!(mode, Mode::Word | Mode::Subscript | Mode::Brace { .. }) => {
+                    flush(&mut text, out);
+                    self.double(out);
+                }
+                b'`' => {
+                    flush(&mut text, out);
+                    self.backticks(quoted, out);
+                }
+                b'$' => {
+                    flush(&mut text, out);
+                    if !self.dollar(quoted, matches!(mode, Mode::Double | Mode::Heredoc), out) {
+                        text.push('$');
+                        self.pos += 1;
+                    }
+                }
+                b'<' | b'>' if mode == Mode::Word && self.peek(1) == b'(' => {
+                    flush(&mut text, out);
+                    self.pos += 2;
+                    let script = self.substitution();
+                    out.push(Part::Process { script: Rc::new(script), into: b == b'>' });
+                }
+                _ => {
+                    let from = self.pos;
+                    self.advance_char();
+                    text.push_str(&self.text[from..self.pos]);
+                }
+            }
+        }
+        flush(&mut text, out);
+    }
+
+    fn double(&mut self, out: &mut Vec<Part>) {
+        let open = self.pos;
+        self.pos += 1;
+        let before = out.len();
+        self.deeper(|p| p.parts(Mode::Double, out));
+        if out.len() == before {
+            out.push(Part::Quoted(String::new()));
+        }
+        if self.peek(0) == b'"' && !self.done() {
+            self.pos += 1;
+        } else {
+            self.trouble(open, "this quote is not closed");
+        }
+    }
+
+    /// Steps up to the closing parenthesis, which is consumed.
+    fn substitution(&mut self) -> Script {
+        let open = self.pos.saturating_sub(2);
+        let script = self.deeper(|p| {
+            let mut script = Vec::new();
+            loop {
+                script.append(&mut p.inner_list());
+                if p.done() || p.peek(0) == b')' {
+                    return script;
+                }
+                p.trouble(p.pos, "this is not valid shell");
+                p.advance_char();
+            }
+        });
+        if self.peek(0) == b')' && !self.done() {
+            self.pos += 1;
+        } else {
+            self.trouble(open, "this substitution is not closed");
+        }
+        script
+    }
+
+    fn backticks(&mut self, quoted: bool, out: &mut Vec<Part>) {
+        let open = self.pos;
+        let mut inner = String::new();
+        let mut changed = false;
+        self.pos += 1;
+        while !self.done() && self.peek(0) != b'`' {
+            if self.peek(0) == b'\\' && (matches!(self.peek(1), b'`' | b'\\' | b'$') || (quoted && self.peek(1) == b'"')) {
+                changed = true;
+                self.pos += 1;
+            }
+            let from = self.pos;
+            self.advance_char();
+            inner.push_str(&self.text[from..self.pos]);
+        }
+        let end = self.pos.min(self.bytes.len());
+        if self.done() {
+            self.trouble(open, "this backtick is not closed");
+        }
+        self.pos = (end + 1).min(self.bytes.len());
+        let origin = if changed {
+            Origin::Fixed(self.origin.span(open..self.pos))
+        } else {
+            self.origin.slice(open + 1..end)
+        };
+        let depth = self.depth + 1;
+        let mut parsed = self.deeper(|_| parse_at(&inner, origin, depth));
+        self.troubles.append(&mut parsed.troubles);
+        self.names.append(&mut parsed.names);
+        out.push(Part::Output { script: Rc::new(parsed.script), quoted });
+    }
+
+    /// Reads what starts with `$`; false when it is just a dollar sign.
+    fn dollar(&mut self, quoted: bool, inside: bool, out: &mut Vec<Part>) -> bool {
+        match self.peek(1) {
+            b'(' => {
+                if self.peek(2) == b'(' && !self.not_arithmetic.contains(&self.pos) {
+                    let start = self.pos;
+                    let troubles = self.troubles.len();
+                    self.pos += 3;
+                    if let Some(words) = self.arithmetic("))") {
+                        out.push(Part::Number(words));
+                        return true;
+                    }
+                    self.troubles.truncate(troubles);
+                    self.not_arithmetic.insert(start);
+                    self.pos = start;
+                }
+                self.pos += 2;
+                let script = self.substitution();
+                out.push(Part::Output { script: Rc::new(script), quoted });
+            }
+            b'[' => {
+                self.pos += 2;
+                let words = self.arithmetic("]").unwrap_or_default();
+                out.push(Part::Number(words));
+            }
+            b'{' => {
+                self.pos += 2;
+                self.deeper(|p| p.braces(quoted, out));
+            }
+            b'\'' if !inside => {
+                self.pos += 2;
+                let text = self.ansi_c();
+                out.push(Part::Quoted(text));
+            }
+            b'"' if !inside => {
+                self.pos += 1;
+                self.double(out);
+            }
+            b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9' => {
+                let name = char::from(self.peek(1)).to_string();
+                self.pos += 2;
+                out.push(Part::Variable { name, operation: Operation::Plain, quoted });
+            }
+            _ => {
+                let len = self.name_len(1);
+                if len == 0 {
+                    return false;
+                }
+                let name = self.text[self.pos + 1..self.pos + 1 + len].to_owned();
+                self.pos += 1 + len;
+                out.push(Part::Variable { name, operation: Operation::Plain, quoted });
+            }
+        }
+        true
+    }
+
+    /// `${…}` after its opening.
+    fn braces(&mut self, quoted: bool, out: &mut Vec<Part>) {
+        let open = self.pos - 2;
+        let mut operation = Operation::Plain;
+        if self.peek(0) == b'!' && self.peek(1) != b'}' {
+            self.pos += 1;
+            operation = Operation::Indirect;
+        } else if self.peek(0) == b'#' && !matches!(self.peek(1), b'}' | b'#' | b'%') {
+            self.pos += 1;
+            operation = Operation::Other;
+        }
+        let len = match self.name_len(0) {
+            0 if self.peek(0).is_ascii_digit() => self.bytes[self.pos..].iter().take_while(|b| b.is_ascii_digit()).count(),
+            0 => usize::from(matches!(self.peek(0), b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-')),
+            n => n,
+        };
+        let mut name = self.text[self.pos..self.pos + len].to_owned();
+        self.pos += len;
+        if self.peek(0) == b'[' {
+            self.pos += 1;
+            let from = self.pos;
+            let mut parts = Vec::new();
+            self.parts(Mode::Subscript, &mut parts);
+            let index = Word { parts, span: self.origin.span(from..self.pos) };
+            self.pos += usize::from(self.peek(0) == b']');
+            match index.literal() {
+                Some(text) => name = format!("{name}[{text}]"),
+                None => {
+                    name = format!("{name}[*]");
+                    out.push(Part::Number(vec![index]));
+                }
+            }
+        }
+        let rest = self.pos;
+        if self.peek(0) != b'}' && matches!(operation, Operation::Plain) {
+            let colon = usize::from(self.peek(0) == b':');
+            let op = self.peek(colon);
+            if matches!(op, b'-' | b'=' | b'+' | b'?') {
+                self.pos += colon + 1;
+                let word = self.brace_word(quoted);
+                operation = match op {
+                    b'-' | b'=' => Operation::Default(word, op == b'='),
+                    b'+' => Operation::Alternative(word),
+                    _ => Operation::Compute(word),
+                };
+                if op == b'?' {
+                    operation = Operation::Plain;
+                }
+            } else {
+                operation = Operation::Compute(self.brace_word(quoted));
+            }
+        } else if self.peek(0) != b'}' {
+            let _ = self.brace_word(quoted);
+            operation = Operation::Other;
+        }
+        if self.peek(0) == b'}' && !self.done() {
+            self.pos += 1;
+        } else {
+            self.trouble(open.min(rest), "this brace is not closed");
+        }
+        if name.is_empty() {
+            self.trouble(open, "this expansion cannot be read");
+        }
+        out.push(Part::Variable { name, operation, quoted });
+    }
+
+    fn brace_word(&mut self, quoted: bool) -> Word {
+        let start = self.pos;
+        let mut parts = Vec::new();
+        self.parts(Mode::Brace { quoted }, &mut parts);
+        Word { parts, span: self.origin.span(start..self.pos) }
+    }
+
+    /// Arithmetic up to `close`, which is consumed: only its expansions matter. `None` when it does not end so.
+    pub(super) fn arithmetic(&mut self, close: &str) -> Option<Vec<Word>> {
+        let mut words = Vec::new();
+        let mut open = 0usize;
+        while !self.done() {
+            if open == 0 && self.at(close) {
+                self.pos += close.len();
+                return Some(words);
+            }
+            let from = self.pos;
+            let mut parts = Vec::new();
+            match self.peek(0) {
+                b'(' => {
+                    open += 1;
+                    self.pos += 1;
+                }
+                b')' if open == 0 => return None,
+                b')' => {
+                    open -= 1;
+                    self.pos += 1;
+                }
+                b'`' => self.backticks(true, &mut parts),
+                b'$' => {
+                    if !self.deeper(|p| p.dollar(true, true, &mut parts)) {
+                        self.pos += 1;
+                    }
+                }
+                _ => self.advance_char(),
+            }
+            if !parts.is_empty() {
+                words.push(Word { parts, span: self.origin.span(from..self.pos) });
+            }
+        }
+        None
+    }
+
+    /// The text of `$'…'` after its opening quote.
+    fn ansi_c(&mut self) -> String {
+        let open = self.pos - 2;
+        let mut text = String::new();
+        while !self.done() && self.peek(0) != b'\'' {
+            if self.peek(0) != b'\\' {
+                let from = self.pos;
+                self.advance_char();
+                text.push_str(&self.text[from..self.pos]);
+                continue;
+            }
+            self.pos += 1;
+            let b = self.peek(0);
+            let simple = match b {
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                b'a' => '\x07',
+                b'b' => '\x08',
+                b'e' | b'E' => '\x1b',
+                b'f' => '\x0c',
+                b'v' => '\x0b',
+                b'\\' | b'\'' | b'"' | b'?' => char::from(b),
+                _ => '\0',
+            };
+            if simple != '\0' {
+                self.pos += 1;
+                text.push(simple);
+                continue;
+            }
+            let (radix, skip, max) = match b {
+                b'x' => (16, 1, 2),
+                b'u' => (16, 1, 4),
+                b'U' => (16, 1, 8),
+                b'0'..=b'7' => (8, 0, 3),
+                _ => {
+                    text.push('\\');
+                    continue;
+                }
+            };
+            self.pos += skip;
+            let digits = self.bytes[self.pos.min(self.bytes.len())..]
+                .iter()
+                .take(max)
+                .take_while(|b| char::from(**b).is_digit(radix))
+                .count();
+            let code = u32::from_str_radix(&self.text[self.pos..self.pos + digits], radix).unwrap_or(0);
+            self.pos += digits;
+            // A NUL ends the string in bash; everything after it is dropped.
+            text.extend(char::from_u32(code).filter(|c| *c != '\0'));
+        }
+        if self.done() {
+            self.trouble(open, "this quote is not closed");
+        } else {
+            self.pos += 1;
+        }
+        text
+    }
+}

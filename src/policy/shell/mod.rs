@@ -1,0 +1,132 @@
+//! Judges shell lines: read (`normal`, `parse`, `lex`, `crosscheck`), resolve words (`resolve`), walk like a shell would
+//! (`walk`, `wrappers`, `special`), and say what each command does (`invoke`, `touch`) from the tables in `assets/policy`.
+
+mod args;
+mod ast;
+mod crosscheck;
+pub mod decode;
+mod invoke;
+mod lex;
+mod normal;
+mod parse;
+mod resolve;
+mod source;
+mod special;
+mod sql;
+mod touch;
+mod walk;
+mod wrappers;
+
+pub use normal::{is_control, is_invisible};
+pub use resolve::UNKNOWN;
+pub use walk::{Finding, Invocation};
+
+use super::World;
+use super::table::{Level, table};
+use std::path::Path;
+
+/// Bytes of a command that are judged; a longer one is always asked about.
+pub const MAX_COMMAND: usize = 128 * 1024;
+
+/// What a line would do.
+#[derive(Debug, Default)]
+pub struct Judgement {
+    pub findings: Vec<Finding>,
+    /// Every command that it would run, in every position.
+    pub invocations: Vec<Invocation>,
+}
+
+/// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
+pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
+    let mut judgement = Judgement::default();
+    let limit = |text: String, span| Finding {
+        effect: "command parser limit or malformed executable payload".into(),
+        text,
+        span,
+        level: Level::AskAlways,
+        fixed: true,
+        by: None,
+    };
+    let table = match table() {
+        Ok(table) => table,
+        Err(error) => {
+            judgement.findings.push(limit(format!("the tables of the policy cannot be read: {error}"), 0..command.len()));
+            return judgement;
+        }
+    };
+    if command.len() > MAX_COMMAND {
+        judgement.findings.push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
+        return judgement;
+    }
+    for reading in normal::readings(command) {
+        let parsed = parse::parse(&reading.text, reading.origin.clone());
+        let mut walker = walk::Walker::new(command, cwd, table, world);
+        walker.run(&parsed);
+        if !reading.doubtful && parsed.troubles.is_empty() {
+            second_reader(&reading, &parsed, &mut walker);
+        }
+        let offset = judgement.invocations.len();
+        for mut finding in walker.findings {
+            if reading.doubtful {
+                finding.level = finding.level.min(Level::AskAlways);
+            }
+            finding.by = finding.by.map(|by| by + offset);
+            finding.span = finding.span.start.min(command.len())..finding.span.end.min(command.len());
+            judgement.findings.push(finding);
+        }
+        for mut invocation in walker.invocations {
+            invocation.within = invocation.within.map(|(by, at)| (by + offset, at));
+            judgement.invocations.push(invocation);
+        }
+    }
+    hidden(command, table, &mut judgement);
+    judgement
+}
+
+/// Notes what the other reader did not read or saw beside ours.
+fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut walk::Walker<'_>) {
+    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '=' | ',' | ':' | '@' | '+');
+    if reading.text.chars().all(simple) {
+        return;
+    }
+    walker.current = None;
+    match crosscheck::read(&reading.text) {
+        crosscheck::Second::Error(at) => {
+            let say = "is read differently by two readers of shell; it may run otherwise than it looks";
+            walker.find_as("unreadable shell", say.into(), reading.origin.span(at));
+        }
+        crosscheck::Second::Read(names) => {
+            let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.'));
+            let beside = names.iter().filter(plain).find(|n| {
+                !parsed.names.contains(*n) && !matches!(n.as_str(), "time" | "coproc" | "select" | "function")
+            });
+            if let Some(name) = beside {
+                let at = reading.text.find(name.as_str()).unwrap_or(0);
+                let say = format!("`{name}` may be a command here");
+                walker.find_as("unreadable shell", say, reading.origin.span(at..at + name.len()));
+            }
+        }
+    }
+}
+
+/// Control and invisible characters make a question of any line.
+fn hidden(command: &str, table: &super::table::Table, judgement: &mut Judgement) {
+    let effect = table.effect("hidden characters");
+    // A joiner between pictographs is part of an emoji.
+    let chars: Vec<(usize, char)> = command.char_indices().collect();
+    let emoji = |c: Option<&(usize, char)>| c.is_some_and(|c| matches!(c.1 as u32, 0x2190..=0x2bff | 0x1f000..=0x1faff | 0xfe0f));
+    for (i, (at, c)) in chars.iter().enumerate() {
+        let joins = matches!(c, '\u{200d}' | '\u{fe0f}') && i > 0 && emoji(chars.get(i - 1));
+        if (is_control(*c) || is_invisible(*c)) && !joins {
+            judgement.findings.push(Finding {
+                effect: "hidden characters".into(),
+                text: format!("has the invisible character U+{:04X}, which can hide what it does", *c as u32),
+                span: *at..at + c.len_utf8(),
+                level: effect.level,
+                fixed: effect.fixed,
+                by: None,
+            });
+            return;
+        }
+    }
+}

@@ -1,0 +1,505 @@
+//! From words to what the shell would pass on: braces, `~`, variables, substitutions, splitting.
+//!
+//! What is not known becomes [`UNKNOWN`] inside the text, so that `rm -rf "$X/"` is seen as "something, then a slash".
+
+use super::ast::*;
+use super::decode::Stream;
+use super::walk::Walker;
+use crate::policy::glob;
+
+/// Stands for text that is only known when the line runs. Input never holds it: readings are judged without NUL.
+pub const UNKNOWN: char = '\0';
+
+/// Words and values that one word may become; more are not followed.
+const MAX_OPTIONS: usize = 16;
+/// Words of a brace expansion.
+const MAX_BRACES: usize = 64;
+/// Characters of a word whose braces are expanded.
+const MAX_BRACE_WORD: usize = 4096;
+
+/// A word after expansion.
+#[derive(Clone, Debug, Default)]
+pub struct Field {
+    pub text: String,
+    pub span: Span,
+    /// Holds glob characters that the shell would act on.
+    pub glob: bool,
+    /// The output of these commands is part of it.
+    pub via: Vec<String>,
+    /// What a substitution in it gives.
+    pub stream: Option<Stream>,
+    /// It is the name of a pipe: `<(…)`.
+    pub process: bool,
+    /// Began with an unquoted `~` or `$HOME`: no part of the text as written.
+    pub quoted: bool,
+}
+
+impl Field {
+    /// A field of known text.
+    pub fn known(text: impl Into<String>, span: Span) -> Self {
+        Self { text: text.into(), span, ..Self::default() }
+    }
+
+    /// Whether all of it is known.
+    pub fn is_known(&self) -> bool {
+        !self.text.contains(UNKNOWN)
+    }
+}
+
+/// A value of a part of a word.
+struct Value {
+    /// More than one for `"$@"`.
+    texts: Vec<String>,
+    /// Split at blanks, globs active.
+    open: bool,
+    quoted: bool,
+}
+
+impl Value {
+    fn text(text: impl Into<String>, quoted: bool) -> Self {
+        Self { texts: vec![text.into()], open: !quoted, quoted }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Building {
+    done: Vec<Field>,
+    text: String,
+    glob: bool,
+    started: bool,
+}
+
+impl Building {
+    fn finish(&mut self, span: &Span) {
+        if self.started {
+            let text = std::mem::take(&mut self.text);
+            self.done.push(Field { text, span: span.clone(), glob: self.glob, ..Field::default() });
+        }
+        (self.glob, self.started) = (false, false);
+    }
+
+    fn add(&mut self, value: &Value, span: &Span) {
+        for (i, text) in value.texts.iter().enumerate() {
+            if i > 0 {
+                self.finish(span);
+            }
+            if !value.open {
+                self.started = true;
+                self.text.push_str(text);
+                continue;
+            }
+            for c in text.chars() {
+                if matches!(c, ' ' | '\t' | '\n') {
+                    self.finish(span);
+                } else {
+                    self.started = true;
+                    self.glob |= matches!(c, '*' | '?' | '[');
+                    self.text.push(c);
+                }
+            }
+        }
+        self.started |= value.quoted && !value.texts.is_empty();
+    }
+}
+
+impl Walker<'_> {
+    /// All words of a list, expanded.
+    pub(super) fn expand_all(&mut self, words: &[Word]) -> Vec<Field> {
+        words.iter().flat_map(|word| self.expand(word)).collect()
+    }
+
+    /// A word as one text, as in assignments and redirections: no splitting, no braces.
+    pub(super) fn expand_text(&mut self, word: &Word) -> Field {
+        let fields = self.parts(&word.parts, &word.span, false);
+        let mut all = fields.into_iter();
+        let mut first = all.next().unwrap_or_else(|| Field::known("", word.span.clone()));
+        for more in all {
+            first.text.push(' ');
+            first.text.push_str(&more.text);
+            first.via.extend(more.via);
+        }
+        first.span = word.span.clone();
+        first
+    }
+
+    /// The fields that a word becomes; judges the commands inside it.
+    pub(super) fn expand(&mut self, word: &Word) -> Vec<Field> {
+        if let [Part::Plain(text)] = word.parts.as_slice()
+            && !text.contains(['{', '~', '*', '?', '['])
+        {
+            return vec![Field::known(text.clone(), word.span.clone())];
+        }
+        let has_braces = word.parts.iter().any(|p| matches!(p, Part::Plain(t) if t.contains('{')));
+        if !has_braces {
+            return self.parts(&word.parts, &word.span, true);
+        }
+        match braces(&word.parts) {
+            Some(all) => all.iter().flat_map(|parts| self.parts(parts, &word.span, true)).collect(),
+            None => {
+                self.limit(&word.span);
+                self.parts(&word.parts, &word.span, true)
+            }
+        }
+    }
+
+    fn parts(&mut self, parts: &[Part], span: &Span, split: bool) -> Vec<Field> {
+        let mut all = vec![Building::default()];
+        let (mut via, mut stream, mut process) = (Vec::new(), None, false);
+        for (i, part) in parts.iter().enumerate() {
+            let mut options: Vec<Value> = match part {
+                Part::Plain(text) if i == 0 && text.starts_with('~') => {
+                    self.tilde(text).into_iter().map(|t| Value { texts: vec![t], open: false, quoted: true }).collect()
+                }
+                Part::Plain(text) => {
+                    for building in &mut all {
+                        building.started = true;
+                        building.glob |= glob::is_pattern(text);
+                        building.text.push_str(text);
+                    }
+                    continue;
+                }
+                Part::Quoted(text) => vec![Value::text(text.clone(), true)],
+                Part::Variable { name, operation, quoted } => self.variable(name, operation, *quoted, span),
+                Part::Number(words) => {
+                    for word in words {
+                        let _ = self.expand_text(word);
+                    }
+                    vec![Value::text(UNKNOWN, true)]
+                }
+                Part::Output { script, quoted } => {
+                    let (names, out) = self.substitution(script);
+                    via.extend(names);
+                    let text = match out.as_ref().and_then(|s| s.text.as_deref()) {
+                        Some(text) => text.trim_end_matches('\n').to_owned(),
+                        None if script.is_empty() => String::new(),
+                        None => UNKNOWN.to_string(),
+                    };
+                    stream = out.or(stream);
+                    vec![Value::text(text, *quoted)]
+                }
+                Part::Process { script, .. } => {
+                    let (names, out) = self.substitution(script);
+                    via.extend(names);
+                    stream = out.or(stream);
+                    process = true;
+                    vec![Value::text(format!("/dev/fd/{UNKNOWN}"), true)]
+                }
+            };
+            // A `~` at the start may still carry a pattern: `~/*`.
+            if i == 0 && matches!(part, Part::Plain(_)) {
+                let pattern = matches!(part, Part::Plain(t) if glob::is_pattern(t));
+                for building in &mut all {
+                    building.glob |= pattern;
+                }
+            }
+            if !split {
+                options.iter_mut().for_each(|v| v.open = false);
+            }
+            if options.len() * all.len() > MAX_OPTIONS {
+                options = vec![Value::text(UNKNOWN, true)];
+            }
+            all = all
+                .iter()
+                .flat_map(|building| {
+                    options.iter().map(|value| {
+                        let mut next = building.clone();
+                        next.add(value, span);
+                        next
+                    })
+                })
+                .collect();
+        }
+        let mut fields: Vec<Field> = Vec::new();
+        for mut building in all {
+            building.finish(span);
+            fields.append(&mut building.done);
+        }
+        if !via.is_empty() || stream.is_some() || process {
+            for field in &mut fields {
+                field.via = via.clone();
+                field.stream = stream.clone();
+                field.process = process;
+            }
+        }
+        fields
+    }
+
+    fn tilde(&self, text: &str) -> Vec<String> {
+        let (user, rest) = text[1..].split_at(text[1..].find('/').unwrap_or(text.len() - 1));
+        let home = self.world.home().to_string_lossy().into_owned();
+        match user {
+            "" => self.value_of("HOME").into_iter().map(|h| format!("{h}{rest}")).collect(),
+            "root" => vec![format!("/root{rest}")],
+            "+" => self.state.cwds.iter().map(|cwd| format!("{cwd}{rest}")).collect(),
+            "-" => vec![format!("{UNKNOWN}{rest}")],
+            user if home.rsplit('/').next() == Some(user) => vec![format!("{home}{rest}")],
+            user if user.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) => vec![format!("/home/{user}{rest}")],
+            _ => vec![text.to_owned()],
+        }
+    }
+
+    /// The values that a name may have; one with [`UNKNOWN`] when it can be anything.
+    pub(super) fn value_of(&self, name: &str) -> Vec<String> {
+        self.lookup(name).unwrap_or_else(|| vec![UNKNOWN.to_string()])
+    }
+
+    /// `None`: not set anywhere that we know of.
+    fn lookup(&self, name: &str) -> Option<Vec<String>> {
+        let unknown = || Some(vec![UNKNOWN.to_string()]);
+        if let Some(values) = self.state.vars.get(name) {
+            return Some(values.clone());
+        }
+        if let Some((array, index)) = name.split_once('[') {
+            let index = index.trim_end_matches(']');
+            let elements = self.state.arrays.get(array)?;
+            return match index.parse::<usize>() {
+                Ok(i) => elements.get(i).map(|v| vec![v.clone()]),
+                Err(_) => Some(vec![elements.join(" ")]),
+            };
+        }
+        if let Some(first) = self.state.arrays.get(name).and_then(|a| a.first()) {
+            return Some(vec![first.clone()]);
+        }
+        match name {
+            "HOME" => Some(vec![self.world.home().to_string_lossy().into_owned()]),
+            "PWD" => Some(self.state.cwds.clone()),
+            "IFS" => Some(vec![" \t\n".into()]),
+            "HERMES_HOME" => Some(vec![self.world.hermes_home().to_string_lossy().into_owned()]),
+            "USER" | "LOGNAME" => Some(vec![self.world.home().file_name()?.to_string_lossy().into_owned()]),
+            "OLDPWD" | "RANDOM" | "SECONDS" | "PPID" | "BASHPID" | "UID" | "EUID" | "LINENO" | "REPLY" | "BASH" | "BASH_VERSION" => unknown(),
+            "@" | "*" => self.state.positional.as_ref().map(|p| vec![p.join(" ")]).or_else(unknown),
+            "0" | "#" | "?" | "$" | "!" | "-" => unknown(),
+            digits if digits.bytes().all(|b| b.is_ascii_digit()) => match &self.state.positional {
+                Some(p) => Some(vec![digits.parse::<usize>().ok().and_then(|i| p.get(i.wrapping_sub(1))).cloned().unwrap_or_default()]),
+                None => unknown(),
+            },
+            name => self.world.variable(name).map(|v| vec![v]),
+        }
+    }
+
+    fn variable(&mut self, name: &str, operation: &Operation, quoted: bool, span: &Span) -> Vec<Value> {
+        // `"$@"` and `"${list[@]}"` are several words.
+        if matches!(operation, Operation::Plain) && quoted {
+            let list = match name.strip_suffix("[@]") {
+                Some(array) => self.state.arrays.get(array).cloned(),
+                None if name == "@" => self.state.positional.clone(),
+                None => None,
+            };
+            if let Some(texts) = list {
+                return vec![Value { texts, open: false, quoted: false }];
+            }
+        }
+        let found = self.lookup(name);
+        let is_empty = |values: &Option<Vec<String>>| values.as_ref().is_none_or(|v| v.iter().all(String::is_empty));
+        let texts: Vec<String> = match operation {
+            Operation::Plain => found.unwrap_or_else(|| vec![UNKNOWN.to_string()]),
+            Operation::Default(word, assigns) => {
+                let fallback = self.expand_text(word).text;
+                if is_empty(&found) {
+                    if *assigns {
+                        self.state.set(name, vec![fallback.clone()]);
+                    }
+                    vec![fallback]
+                } else {
+                    let mut values = found.unwrap_or_default();
+                    if values.iter().any(|v| v.contains(UNKNOWN)) {
+                        values.push(fallback);
+                    }
+                    values
+                }
+            }
+            Operation::Alternative(word) => {
+                let text = self.expand_text(word).text;
+                match &found {
+                    None => vec![String::new()],
+                    Some(v) if v.iter().any(|v| v.contains(UNKNOWN)) => vec![text, String::new()],
+                    Some(v) if v.iter().all(String::is_empty) => vec![String::new()],
+                    Some(_) => vec![text],
+                }
+            }
+            Operation::Compute(word) => {
+                let how = self.expand_text(word).text;
+                match found {
+                    Some(values) => values.iter().map(|v| compute(v, &how)).collect(),
+                    None => vec![UNKNOWN.to_string()],
+                }
+            }
+            Operation::Indirect => {
+                let names = found.unwrap_or_default();
+                match names.as_slice() {
+                    [name] if !name.contains(UNKNOWN) && !name.is_empty() => self.value_of(name),
+                    _ => vec![UNKNOWN.to_string()],
+                }
+            }
+            Operation::Other => vec![UNKNOWN.to_string()],
+        };
+        let _ = span;
+        texts.into_iter().take(MAX_OPTIONS + 1).map(|t| Value::text(t, quoted)).collect()
+    }
+}
+
+/// `${name…}` for the operations that text alone decides.
+fn compute(value: &str, how: &str) -> String {
+    let unknown = || UNKNOWN.to_string();
+    if value.contains(UNKNOWN) || how.contains(UNKNOWN) || value.len() > 4096 {
+        return unknown();
+    }
+    let chars: Vec<char> = value.chars().collect();
+    if let Some(rest) = how.strip_prefix(':') {
+        let mut numbers = rest.split(':').map(|n| n.trim().parse::<i64>());
+        let (Some(Ok(from)), len) = (numbers.next(), numbers.next()) else { return unknown() };
+        let total = chars.len() as i64;
+        let start = if from < 0 { (total + from).max(0) } else { from.min(total) };
+        let end = match len {
+            None => total,
+            Some(Ok(n)) if n < 0 => (total + n).max(start),
+            Some(Ok(n)) => (start + n).min(total),
+            Some(Err(_)) => return unknown(),
+        };
+        return chars[start as usize..end as usize].iter().collect();
+    }
+    let slice = |range: std::ops::Range<usize>| chars[range].iter().collect::<String>();
+    let cut = |pattern: &str, longest: bool, prefix: bool| -> String {
+        let n = chars.len();
+        let mut sizes: Vec<usize> = (0..=n).collect();
+        if longest {
+            sizes.reverse();
+        }
+        for size in sizes {
+            let (gone, kept) = if prefix { (0..size, size..n) } else { (n - size..n, 0..n - size) };
+            if glob::matches(pattern, &slice(gone)) {
+                return slice(kept);
+            }
+        }
+        value.to_owned()
+    };
+    if value.len() > 256 && how.starts_with(['#', '%']) && glob::is_pattern(how) {
+        return unknown();
+    }
+    for (prefix, longest, front) in [("##", true, true), ("#", false, true), ("%%", true, false), ("%", false, false)] {
+        if let Some(pattern) = how.strip_prefix(prefix) {
+            return cut(pattern, longest, front);
+        }
+    }
+    if let Some(rest) = how.strip_prefix('/') {
+        let (all, rest) = rest.strip_prefix('/').map_or((false, rest), |r| (true, r));
+        let (from, to) = rest.split_once('/').unwrap_or((rest, ""));
+        if glob::is_pattern(from) || from.is_empty() {
+            return unknown();
+        }
+        return if all { value.replace(from, to) } else { value.replacen(from, to, 1) };
+    }
+    match how {
+        "^^" => value.to_uppercase(),
+        ",," => value.to_lowercase(),
+        "^" => chars.first().map(|c| c.to_uppercase().chain(chars[1..].iter().copied()).collect()).unwrap_or_default(),
+        "," => chars.first().map(|c| c.to_lowercase().chain(chars[1..].iter().copied()).collect()).unwrap_or_default(),
+        _ => unknown(),
+    }
+}
+
+#[derive(Clone)]
+enum Atom {
+    Char(char),
+    Part(Part),
+}
+
+/// The words that braces make of a word; `None` past the bounds.
+fn braces(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
+    let mut atoms = Vec::new();
+    for part in parts {
+        match part {
+            Part::Plain(text) => atoms.extend(text.chars().map(Atom::Char)),
+            other => atoms.push(Atom::Part(other.clone())),
+        }
+    }
+    if atoms.len() > MAX_BRACE_WORD {
+        return None;
+    }
+    let mut all = Vec::new();
+    expand_atoms(&atoms, 0, &mut all)?;
+    Some(all.into_iter().map(join).collect())
+}
+
+fn join(atoms: Vec<Atom>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for atom in atoms {
+        match (atom, parts.last_mut()) {
+            (Atom::Char(c), Some(Part::Plain(text))) => text.push(c),
+            (Atom::Char(c), _) => parts.push(Part::Plain(c.to_string())),
+            (Atom::Part(part), _) => parts.push(part),
+        }
+    }
+    parts
+}
+
+fn expand_atoms(atoms: &[Atom], from: usize, out: &mut Vec<Vec<Atom>>) -> Option<()> {
+    let is = |i: usize, c: char| matches!(atoms.get(i), Some(Atom::Char(x)) if *x == c);
+    let mut tries = 0;
+    for open in (from..atoms.len()).filter(|i| is(*i, '{')) {
+        tries += 1;
+        if tries > 32 {
+            return None;
+        }
+        let (mut depth, mut commas, mut close) = (0usize, vec![open], None);
+        for i in open..atoms.len() {
+            if is(i, '{') {
+                depth += 1;
+            } else if is(i, '}') {
+                depth -= 1;
+                if depth == 0 {
+                    close = Some(i);
+                    break;
+                }
+            } else if is(i, ',') && depth == 1 {
+                commas.push(i);
+            }
+        }
+        let Some(close) = close else { continue };
+        let inner: Option<String> =
+            atoms[open + 1..close].iter().map(|a| if let Atom::Char(c) = a { Some(*c) } else { None }).collect();
+        let alternatives: Vec<Vec<Atom>> = if commas.len() > 1 {
+            commas.push(close);
+            commas.windows(2).map(|w| atoms[w[0] + 1..w[1]].to_vec()).collect()
+        } else if let Some(values) = inner.as_deref().and_then(sequence) {
+            values.iter().map(|v| v.chars().map(Atom::Char).collect()).collect()
+        } else {
+            continue;
+        };
+        for alternative in alternatives {
+            if out.len() >= MAX_BRACES {
+                return None;
+            }
+            let mut next = atoms[..open].to_vec();
+            next.extend(alternative);
+            next.extend_from_slice(&atoms[close + 1..]);
+            expand_atoms(&next, open, out)?;
+        }
+        return Some(());
+    }
+    if out.len() >= MAX_BRACES {
+        return None;
+    }
+    out.push(atoms.to_vec());
+    Some(())
+}
+
+/// The values of `1..3` or `a..c`; a long one is one unknown.
+fn sequence(text: &str) -> Option<Vec<String>> {
+    let (from, to) = text.split_once("..")?;
+    let to = to.split("..").next()?;
+    if let (Ok(a), Ok(b)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        if a.abs_diff(b) >= MAX_OPTIONS as u64 {
+            return Some(vec![UNKNOWN.to_string()]);
+        }
+        return Some((a.min(b)..=a.max(b)).map(|n| n.to_string()).collect());
+    }
+    let (mut a, mut b) = (from.chars(), to.chars());
+    match (a.next(), a.next(), b.next(), b.next()) {
+        (Some(a), None, Some(b), None) if a.is_ascii_alphabetic() && b.is_ascii_alphabetic() => {
+            let (a, b) = (a.min(b), a.max(b));
+            Some((a..=b).map(String::from).collect())
+        }
+        _ => None,
+    }
+}

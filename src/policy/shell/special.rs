@@ -1,0 +1,363 @@
+//! Commands that need code of their own: builtins that change the state of the line, decoders, and small languages.
+
+use super::decode::{self, Stream};
+use super::invoke::Known;
+use super::resolve::{Field, UNKNOWN};
+use super::walk::Walker;
+use crate::policy::table::{Kind, Level, Role};
+use std::rc::Rc;
+
+impl<'w> Walker<'w> {
+    /// What is left of a command after rules and paths; gives what it writes.
+    pub(super) fn special(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
+        let span = known.span();
+        let texts: Vec<&str> = known.argv[1..].iter().map(|f| f.text.as_str()).collect();
+        let unknown = || Stream::unknown(span.clone());
+        let onward = |input: Option<Stream>| Some(input.map_or_else(unknown, |s| s.changed(&span)));
+        if known.spec.wrap.is_some() {
+            return self.wrapped(known, input, me);
+        }
+        match known.spec.kind {
+            Kind::Plain | Kind::Git | Kind::Make => {
+                if known.name == "pwd" {
+                    return Some(Stream::text(format!("{}\n", self.state.cwds.first()?), span));
+                }
+                onward(input)
+            }
+            Kind::Shell => self.shell(known, input, me),
+            Kind::Interpreter => self.interpreter(known, input, me),
+            Kind::Eval => self.eval(known, input),
+            Kind::Source => {
+                self.source(known);
+                None
+            }
+            Kind::Cd => {
+                let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-");
+                self.state.cwds = match target.map(|f| f.text.as_str()) {
+                    None => self.value_of("HOME"),
+                    Some("-") => vec![format!("/{UNKNOWN}")],
+                    Some(path) => self.absolute(path),
+                };
+                None
+            }
+            Kind::Declare => {
+                for field in &known.argv[1..] {
+                    if let Some((name, value)) = field.text.split_once('=') {
+                        self.check_variable(name, value, &field.span);
+                        self.state.set(name, vec![value.to_owned()]);
+                    }
+                }
+                if known.argv.len() == 1 && matches!(known.name.as_str(), "export" | "declare" | "typeset") {
+                    self.find("prints the environment", span);
+                }
+                None
+            }
+            Kind::Alias => {
+                for field in &known.argv[1..] {
+                    let Some((name, body)) = field.text.split_once('=') else { continue };
+                    let (body, at) = (body.to_owned(), field.span.clone());
+                    let level = self.try_out(|w| {
+                        w.text(&body, &at, None);
+                    });
+                    if level > Level::Allow {
+                        self.find("alias definition", field.span.clone());
+                    }
+                    Rc::make_mut(&mut self.state.aliases).insert(name.to_owned());
+                }
+                None
+            }
+            Kind::Read => {
+                let values = match input.and_then(|s| s.text) {
+                    Some(text) => text.lines().take(9).map(str::to_owned).collect(),
+                    None => vec![UNKNOWN.to_string()],
+                };
+                let names: Vec<String> = known.operands().map(|f| f.text.clone()).collect();
+                for name in &names {
+                    let values = if names.len() == 1 { values.clone() } else { vec![UNKNOWN.to_string()] };
+                    self.state.set(name, values);
+                }
+                None
+            }
+            Kind::Set => {
+                if let Some(at) = texts.iter().position(|t| *t == "--") {
+                    self.state.positional = Some(texts[at + 1..].iter().map(|t| (*t).to_owned()).collect());
+                }
+                None
+            }
+            Kind::Unset => {
+                for name in texts.iter().filter(|t| !t.starts_with('-')) {
+                    self.state.set(name, vec![String::new()]);
+                }
+                None
+            }
+            Kind::Trap => {
+                if let Some(field) = known.argv.get(1).filter(|f| !f.text.starts_with('-') && known.argv.len() > 2) {
+                    self.subshell(|w| w.text(&field.text, &field.span, None));
+                }
+                None
+            }
+            Kind::Find => {
+                self.find_command(known, me);
+                Some(unknown())
+            }
+            Kind::Xargs => self.xargs(known, input, me),
+            Kind::Parallel => self.parallel(known, input, me),
+            Kind::Echo => {
+                let flags = texts.iter().take_while(|t| t.len() > 1 && t.starts_with('-') && t[1..].chars().all(|c| matches!(c, 'n' | 'e' | 'E'))).count();
+                let escapes = texts[..flags].iter().any(|t| t.contains('e'));
+                let mut text = texts[flags..].join(" ");
+                if escapes {
+                    text = decode::unescape(&text);
+                }
+                text.push('\n');
+                Some(Stream { decoded: escapes && text.contains("\\x"), ..self.derived(known, Some(text)) })
+            }
+            Kind::Printf => {
+                for field in known.argv.iter().skip(2) {
+                    let (text, at) = (field.text.clone(), field.span.clone());
+                    let level = self.try_out(|w| {
+                        w.text(&text, &at, None);
+                    });
+                    if level == Level::Refuse {
+                        self.find("text of a dangerous command", at);
+                    }
+                }
+                let text = texts.split_first().and_then(|(format, values)| decode::printf(format, values));
+                Some(self.derived(known, text))
+            }
+            Kind::Pass => match known.operand(0) {
+                Some(file) if file.text != "-" => Some(self.file(file).unwrap_or_else(unknown)),
+                _ => input,
+            },
+            Kind::Fetch => Some(self.fetch(known, input)),
+            Kind::Base64 | Kind::Base32 => {
+                let decodes = known.has(&["-d", "-D", "--decode"]) || known.args.flags.iter().any(|f| "--decode".starts_with(&f.name) && f.name.len() > 3);
+                if !decodes {
+                    return onward(input);
+                }
+                let source = self.source_of(known, input).unwrap_or_else(unknown);
+                let decoder = if known.spec.kind == Kind::Base64 { decode::base64 } else { decode::base32 };
+                Some(source.through(source.text.as_deref().and_then(decoder), &span))
+            }
+            Kind::Xxd => {
+                let source = self.source_of(known, input).unwrap_or_else(unknown);
+                if !known.has(&["-r", "-revert"]) {
+                    return Some(source.changed(&span));
+                }
+                Some(source.through(source.text.as_deref().and_then(decode::hex), &span))
+            }
+            Kind::Tr => {
+                let source = input.unwrap_or_else(unknown);
+                let sets: Vec<&Field> = known.operands().collect();
+                let delete = known.has(&["-d", "--delete"]);
+                let text = source.text.as_deref().and_then(|text| match sets.as_slice() {
+                    [from] if delete => decode::tr(text, &from.text, "", true),
+                    [from, to] if !delete && !known.has(&["-c", "-C", "-s"]) => decode::tr(text, &from.text, &to.text, false),
+                    _ => None,
+                });
+                Some(source.through(text, &span))
+            }
+            Kind::Rev => {
+                let source = self.source_of(known, input).unwrap_or_else(unknown);
+                let text = source.text.as_ref().map(|t| t.lines().map(|l| l.chars().rev().collect::<String>() + "\n").collect());
+                Some(source.through(text, &span))
+            }
+            Kind::Decode => {
+                let source = self.source_of(known, input).unwrap_or_else(unknown);
+                if texts.contains(&"s_client") {
+                    return Some(Stream { remote: true, ..unknown() });
+                }
+                let base64 = texts.iter().any(|t| matches!(*t, "base64" | "-base64" | "-a")) && texts.contains(&"-d");
+                let ciphered = texts.iter().any(|t| t.starts_with("-aes") || t.starts_with("-des"));
+                let text = source.text.as_deref().filter(|_| base64 && !ciphered).and_then(decode::base64);
+                Some(source.through(text, &span))
+            }
+            Kind::Tee => {
+                let stream = input.unwrap_or_else(unknown);
+                for field in known.operands() {
+                    for path in self.absolute(&field.text) {
+                        Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+                    }
+                }
+                Some(stream)
+            }
+            Kind::Kill => {
+                self.kill(known);
+                None
+            }
+            Kind::Sql => {
+                let whole = format!("{} {}", known.name, texts.join(" "));
+                let typed = matches!(known.name.as_str(), "delete" | "update" | "drop");
+                if typed {
+                    self.sql(&whole, &span);
+                } else {
+                    for field in &known.argv[1..] {
+                        self.sql(&field.text, &field.span);
+                    }
+                    if let Some(stream) = &input {
+                        self.sql(stream.text.as_deref().unwrap_or(""), &stream.span);
+                    }
+                    if let Some(shell) = texts.iter().position(|t| t.starts_with("\\!") || t.starts_with(".shell") || t.starts_with(".system")) {
+                        self.find("arbitrary program execution via a flag", known.argv[shell + 1].span.clone());
+                    }
+                }
+                onward(input)
+            }
+            Kind::Awk => {
+                let program = known.value(&["-e", "--source"]).or_else(|| known.operand(0).cloned());
+                if let Some(code) = program.filter(|_| !known.has(&["-f", "--file"])) {
+                    let runs = code.text.contains("system(") || code.text.contains("|&") || code.text.contains("\" |") || code.text.contains("| \"");
+                    if runs || code.text.contains("|\"") || code.text.contains("\"|") {
+                        self.find("arbitrary program execution via a flag", code.span.clone());
+                        self.scan_code(&format!("system {}", code.text), &code.span);
+                    }
+                    for target in code.text.split('>').skip(1).filter_map(|t| t.trim_start_matches(['>', ' ']).strip_prefix('"')) {
+                        let path = target.split('"').next().unwrap_or("");
+                        self.touch(Role::Write, &Field::known(path, code.span.clone()));
+                    }
+                }
+                onward(input)
+            }
+            Kind::Sed => {
+                let given: Vec<Field> = known
+                    .args
+                    .flags
+                    .iter()
+                    .filter(|f| matches!(f.name.as_str(), "-e" | "--expression"))
+                    .filter_map(|f| f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() }))
+                    .collect();
+                let scripts = if given.is_empty() { known.operand(0).cloned().into_iter().collect() } else { given };
+                for script in scripts {
+                    self.sed(&script);
+                }
+                onward(input)
+            }
+            Kind::Dd => {
+                self.dd(known);
+                onward(input)
+            }
+        }
+    }
+
+    /// Known text whose parts may come from substitutions.
+    fn derived(&self, known: &Known<'_>, text: Option<String>) -> Stream {
+        let from = |test: fn(&Stream) -> bool| known.argv.iter().any(|f| f.stream.as_ref().is_some_and(test));
+        Stream { text, remote: from(|s| s.remote), decoded: from(|s| s.decoded), span: known.span(), ..Stream::default() }
+    }
+
+    fn source_of(&self, known: &Known<'_>, input: Option<Stream>) -> Option<Stream> {
+        match known.operand(0).filter(|f| f.text != "-") {
+            Some(file) if file.process => file.stream.clone(),
+            Some(file) => self.file(file),
+            None => input,
+        }
+    }
+
+    fn kill(&mut self, known: &Known<'_>) {
+        let mut targets = known.argv[1..].iter().peekable();
+        let span = known.span();
+        if let Some(first) = targets.peek() {
+            let signal = first.text.starts_with('-') && first.text != "--" && known.argv.len() > 2;
+            if matches!(first.text.as_str(), "-s" | "-n" | "--signal") {
+                targets.next();
+                targets.next();
+            } else if signal {
+                targets.next();
+            }
+        }
+        for target in targets {
+            if target.text == "-1" {
+                self.find("kill all processes", span.clone());
+            }
+            if target.via.iter().any(|name| matches!(name.as_str(), "pgrep" | "pidof" | "ps" | "lsof" | "fuser")) {
+                self.find("kill process via pgrep/pidof expansion (self-termination)", span.clone());
+            }
+        }
+    }
+
+    fn dd(&mut self, known: &Known<'_>) {
+        let value = |name: &str| known.argv[1..].iter().rev().find_map(|f| f.text.strip_prefix(name).map(|t| Field { text: t.to_owned(), ..f.clone() }));
+        let (from, to) = (value("if="), value("of="));
+        let made_up = from.as_ref().is_some_and(|f| matches!(f.text.as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/stdin"));
+        if let Some(to) = &to {
+            self.touch(Role::Write, to);
+            let fresh = !to.text.starts_with('/') && to.is_known() && self.absolute(&to.text).iter().all(|p| self.world.glob(p, std::path::Path::new("/"), 1).is_empty());
+            if made_up && !fresh {
+                self.find("disk copy", known.span());
+            }
+        }
+        if let Some(from) = &from {
+            self.touch(Role::Read, from);
+            if !made_up {
+                self.find("disk copy", known.span());
+            }
+        }
+    }
+
+    /// Sed commands that run programs or write files: `e`, `s///e`, `w`.
+    fn sed(&mut self, script: &Field) {
+        for line in script.text.split(['\n', ';', '}', '{']) {
+            let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
+            let line = match line.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
+                Some((_, rest)) => rest.trim_start_matches([' ', '!', 'I']),
+                None => line,
+            };
+            let mut chars = line.chars();
+            match chars.next() {
+                Some('e') if !line.contains('=') => self.find("arbitrary program execution via a flag", script.span.clone()),
+                Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
+                Some('s') => {
+                    let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };
+                    let mut parts = line[1 + delimiter.len_utf8()..].split(delimiter);
+                    let flags = parts.nth(2).unwrap_or("");
+                    if flags.split(' ').next().is_some_and(|f| f.contains('e')) {
+                        self.find("arbitrary program execution via a flag", script.span.clone());
+                    }
+                    if let Some((_, file)) = flags.split_once("w ") {
+                        self.touch(Role::Write, &Field::known(file.trim(), script.span.clone()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Downloads and uploads.
+    fn fetch(&mut self, known: &Known<'_>, input: Option<Stream>) -> Stream {
+        let stream = Stream { remote: true, ..Stream::unknown(known.span()) };
+        for flag in &known.args.flags {
+            let Some((text, at)) = &flag.value else { continue };
+            let file = match flag.name.as_str() {
+                "-d" | "--data" | "--data-binary" | "--data-urlencode" | "--json" => text.strip_prefix('@'),
+                "-F" | "--form" => text.split_once("=@").or_else(|| text.split_once("=<")).map(|(_, file)| file.split(';').next().unwrap_or(file)),
+                _ => None,
+            };
+            if let Some(file) = file {
+                let path = match file.strip_prefix("~/") {
+                    Some(rest) => format!("{}/{rest}", self.home),
+                    None => file.to_owned(),
+                };
+                self.touch(Role::Read, &Field::known(path, known.argv[*at].span.clone()));
+            }
+        }
+        let _ = input;
+        let url_file = |url: &Field| url.text.split(['?', '#']).next().and_then(|u| u.rsplit('/').next()).filter(|n| !n.is_empty()).map(str::to_owned);
+        let mut files: Vec<String> = Vec::new();
+        let wget = known.name != "curl" && known.name != "xh" && !known.name.starts_with("http");
+        let named = if wget { known.value(&["-O", "--output-document", "-o"]) } else { known.value(&["-o", "--output"]) };
+        match named {
+            Some(file) if file.text == "-" => {}
+            Some(file) => files.push(file.text),
+            None if wget && matches!(known.name.as_str(), "wget" | "aria2c" | "axel") || known.has(&["-O", "--remote-name", "-J"]) => {
+                files.extend(known.operands().filter_map(url_file));
+            }
+            None => {}
+        }
+        for file in files {
+            for path in self.absolute(&file) {
+                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+            }
+        }
+        stream
+    }
+}

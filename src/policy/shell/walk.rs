@@ -1,0 +1,515 @@
+//! Walks a line the way a shell would run it: state moves from step to step, substitutions are judged where they stand.
+
+use super::ast::*;
+use super::decode::Stream;
+use super::parse::{Parsed, parse_at};
+use super::resolve::{Field, UNKNOWN};
+use super::source::Origin;
+use crate::policy::World;
+use crate::policy::files::normal;
+use crate::policy::table::{Level, Table};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Steps of work for one line: commands, looked-up paths, copies of state.
+const BUDGET: usize = 40_000;
+/// Commands inside commands that are followed.
+const MAX_DEPTH: usize = 40;
+/// Values that a variable is followed with.
+const MAX_VALUES: usize = 8;
+
+/// Something that the line would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub effect: String,
+    pub text: String,
+    pub span: Span,
+    pub level: Level,
+    /// No rule for the command covers it.
+    pub fixed: bool,
+    /// The command that does it, an index into [`Walker::invocations`].
+    pub by: Option<usize>,
+}
+
+/// A command as it would run.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    pub words: Vec<String>,
+    /// Without the options between a command and its subcommand.
+    pub plain: Vec<String>,
+    pub span: Span,
+    /// The command that runs this one with its own last words, and where they start.
+    pub within: Option<(usize, usize)>,
+    /// Adds nothing to what the command inside does.
+    pub quiet: bool,
+}
+
+/// What earlier steps of the line changed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    pub vars: Rc<HashMap<String, Vec<String>>>,
+    pub arrays: Rc<HashMap<String, Vec<String>>>,
+    pub functions: Rc<HashMap<String, Rc<Node>>>,
+    pub aliases: Rc<HashSet<String>>,
+    /// Where the line may be by now.
+    pub cwds: Vec<String>,
+    pub positional: Option<Vec<String>>,
+    /// Files that this line wrote, by absolute path.
+    pub files: Rc<HashMap<String, Stream>>,
+    /// Files that it made executable.
+    pub executable: Rc<HashSet<String>>,
+}
+
+impl State {
+    pub fn set(&mut self, name: &str, mut values: Vec<String>) {
+        values.dedup();
+        if values.len() > MAX_VALUES {
+            values = vec![UNKNOWN.to_string()];
+        }
+        Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
+    }
+
+    /// The state after one of several ways.
+    fn merge(&mut self, other: State) {
+        for (name, values) in other.vars.iter() {
+            match self.vars.get(name) {
+                Some(mine) if mine == values => {}
+                mine => {
+                    let mut all = mine.cloned().unwrap_or_default();
+                    all.extend(values.iter().filter(|v| !all.contains(v)).cloned().collect::<Vec<_>>());
+                    self.set(name, all);
+                }
+            }
+        }
+        for cwd in other.cwds {
+            if !self.cwds.contains(&cwd) && self.cwds.len() < MAX_VALUES {
+                self.cwds.push(cwd);
+            }
+        }
+        for (path, stream) in other.files.iter() {
+            if !self.files.contains_key(path) {
+                Rc::make_mut(&mut self.files).insert(path.clone(), stream.clone());
+            }
+        }
+        for (name, body) in other.functions.iter() {
+            if !self.functions.contains_key(name) {
+                Rc::make_mut(&mut self.functions).insert(name.clone(), body.clone());
+            }
+        }
+        if !other.aliases.is_subset(&self.aliases) {
+            Rc::make_mut(&mut self.aliases).extend(other.aliases.iter().cloned());
+        }
+    }
+}
+
+/// One reading of one line.
+pub struct Walker<'w> {
+    pub(super) world: &'w dyn World,
+    pub(super) table: &'w Table,
+    pub(super) original: &'w str,
+    pub(super) home: String,
+    pub(super) own: String,
+    pub(super) state: State,
+    pub findings: Vec<Finding>,
+    pub invocations: Vec<Invocation>,
+    pub(super) current: Option<usize>,
+    budget: usize,
+    pub(super) depth: usize,
+    calls: Vec<String>,
+    called: HashSet<String>,
+}
+
+impl<'w> Walker<'w> {
+    /// A walker that starts in `cwd`. `original` is the command that spans are told in.
+    pub fn new(original: &'w str, cwd: &Path, table: &'w Table, world: &'w dyn World) -> Self {
+        Self {
+            world,
+            table,
+            original,
+            home: world.home().to_string_lossy().into_owned(),
+            own: world.hermes_home().to_string_lossy().into_owned(),
+            state: State { cwds: vec![normal(cwd, "")], ..State::default() },
+            findings: Vec::new(),
+            invocations: Vec::new(),
+            current: None,
+            budget: BUDGET,
+            depth: 0,
+            calls: Vec::new(),
+            called: HashSet::new(),
+        }
+    }
+
+    /// Judges a whole text.
+    pub fn run(&mut self, parsed: &Parsed) {
+        for (span, what) in &parsed.troubles {
+            self.find_as("unreadable shell", format!("{what}; it may run otherwise than it looks"), span.clone());
+        }
+        self.script(&parsed.script, None);
+        // Functions that nothing called may still run, through `trap` or `export -f`.
+        let functions = self.state.functions.clone();
+        let mut idle: Vec<_> = functions.iter().filter(|(name, _)| !self.called.contains(*name)).collect();
+        idle.sort_by_key(|(name, _)| *name);
+        for (_, body) in idle {
+            self.subshell(|w| {
+                w.state.positional = None;
+                w.node(body, None)
+            });
+        }
+    }
+
+    /// Notes an effect with the sentence of the table.
+    pub(super) fn find(&mut self, effect: &str, span: Span) {
+        let text = self.table.effect(effect).say;
+        self.find_as(effect, text, span);
+    }
+
+    /// Notes an effect with a sentence of its own.
+    pub(super) fn find_as(&mut self, effect: &str, text: String, span: Span) {
+        let known = self.table.effect(effect);
+        self.note(Finding { effect: effect.into(), text, span, level: known.level, fixed: known.fixed, by: self.current });
+    }
+
+    pub(super) fn note(&mut self, finding: Finding) {
+        let same = |f: &Finding| f.effect == finding.effect && f.span == finding.span && f.by == finding.by;
+        // Past a few hundred reasons only worse ones are of use.
+        if self.findings.iter().rev().take(64).any(same) {
+            return;
+        }
+        if self.findings.len() < 256 || self.findings.iter().all(|f| f.level < finding.level) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Notes that a bound was reached.
+    pub(super) fn limit(&mut self, span: &Span) {
+        self.find("command parser limit or malformed executable payload", span.clone());
+    }
+
+    /// Takes work from the budget; false when it is used up, which is noted.
+    pub(super) fn spend(&mut self, work: usize, span: &Span) -> bool {
+        if self.budget < work {
+            self.budget = 0;
+            self.current = None;
+            self.limit(span);
+            return false;
+        }
+        self.budget -= work;
+        true
+    }
+
+    /// What the work inside found, without keeping it.
+    pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
+        let kept = (self.findings.len(), self.invocations.len(), self.current);
+        let all = std::mem::take(&mut self.findings);
+        self.subshell(|w| {
+            work(w);
+            None
+        });
+        let level = self.findings.iter().map(|f| f.level).max().unwrap_or(Level::Allow);
+        self.findings = all;
+        self.findings.truncate(kept.0);
+        self.invocations.truncate(kept.1);
+        self.current = kept.2;
+        level
+    }
+
+    pub(super) fn subshell(&mut self, work: impl FnOnce(&mut Self) -> Option<Stream>) -> Option<Stream> {
+        let size = 1 + (self.state.vars.len() + self.state.files.len()) / 8;
+        if !self.spend(size, &(0..0)) {
+            return None;
+        }
+        let saved = self.state.clone();
+        let out = work(self);
+        self.state = saved;
+        out
+    }
+
+    pub(super) fn deeper<T: Default>(&mut self, span: &Span, work: impl FnOnce(&mut Self) -> T) -> T {
+        if self.depth >= MAX_DEPTH {
+            self.limit(span);
+            return T::default();
+        }
+        self.depth += 1;
+        let value = work(self);
+        self.depth -= 1;
+        value
+    }
+
+    /// Runs the steps; gives what the last one writes.
+    pub(super) fn script(&mut self, script: &Script, input: Option<Stream>) -> Option<Stream> {
+        let mut texts: Vec<Option<Stream>> = Vec::new();
+        for step in script {
+            let out = self.node(&step.node, input.clone());
+            if matches!(step.node, Node::Function { .. } | Node::Words(_)) {
+                continue;
+            }
+            texts.push(out);
+        }
+        // Several steps write one after the other.
+        let streams: Vec<Stream> = texts.into_iter().flatten().collect();
+        match streams.len() {
+            0 => None,
+            1 => streams.into_iter().next(),
+            _ => {
+                let text: Option<String> = streams.iter().map(|s| s.text.as_deref()).collect();
+                let (remote, decoded) = (streams.iter().any(|s| s.remote), streams.iter().any(|s| s.decoded));
+                let span = streams[0].span.clone();
+                Some(Stream { text, remote, decoded, span, ..Stream::default() })
+            }
+        }
+    }
+
+    /// The script of `$(…)`: names of its commands and what it writes.
+    pub(super) fn substitution(&mut self, script: &Script) -> (Vec<String>, Option<Stream>) {
+        let span = self.current.and_then(|i| self.invocations.get(i)).map_or(0..0, |i| i.span.clone());
+        let from = self.invocations.len();
+        let outer = self.current.take();
+        let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, None)));
+        self.current = outer;
+        let names = self.invocations[from.min(self.invocations.len())..].iter().filter_map(|i| i.plain.first().cloned()).collect();
+        (names, out)
+    }
+
+    /// Judges shell text that a command was given.
+    pub(super) fn text(&mut self, text: &str, span: &Span, input: Option<Stream>) -> Option<Stream> {
+        if !self.spend(1 + text.len() / 512, span) {
+            return None;
+        }
+        self.deeper(span, |w| {
+            let parsed = parse_at(text, Origin::nested(w.original, span, text), w.depth);
+            for (at, what) in &parsed.troubles {
+                w.find_as("unreadable shell", format!("{what}; it may run otherwise than it looks"), at.clone());
+            }
+            w.script(&parsed.script, input)
+        })
+    }
+
+    pub(super) fn node(&mut self, node: &Node, input: Option<Stream>) -> Option<Stream> {
+        if !self.spend(1, &(0..0)) {
+            return None;
+        }
+        match node {
+            Node::Command(command) => self.command(command, input),
+            Node::Pipe(stages) => {
+                let mut stream = input;
+                for stage in stages {
+                    stream = self.subshell(|w| {
+                        let out = w.node(stage, stream);
+                        // What a stage writes to a file is there afterwards.
+                        Some(out.unwrap_or_default())
+                    });
+                }
+                self.pipe_files(stages);
+                stream
+            }
+            Node::Subshell(script) => self.subshell(|w| w.script(script, input)),
+            Node::Group(script) => self.script(script, input),
+            Node::Branch { always, arms } => {
+                self.script(always, input.clone());
+                let before = self.state.clone();
+                let mut after = before.clone();
+                let mut last = None;
+                for arm in arms {
+                    self.state = before.clone();
+                    last = self.script(arm, input.clone()).or(last);
+                    after.merge(std::mem::take(&mut self.state));
+                }
+                self.state = after;
+                last.map(|s: Stream| s.changed(&s.span))
+            }
+            Node::Loop { name, values, body } => {
+                if let Some(name) = name {
+                    let all = match values {
+                        Some(words) => self.expand_all(words).into_iter().map(|f| self.loop_value(f)).collect(),
+                        None => self.state.positional.clone().unwrap_or_else(|| vec![UNKNOWN.to_string()]),
+                    };
+                    self.state.set(name, if all.is_empty() { vec![String::new()] } else { all });
+                }
+                let before = self.state.clone();
+                let mut out = self.script(body, input.clone());
+                // A later round sees what an earlier one set.
+                if self.state.vars != before.vars || self.state.cwds != before.cwds {
+                    let after = self.state.clone();
+                    self.state.merge(before);
+                    out = self.script(body, input).or(out);
+                    self.state.merge(after);
+                }
+                out.map(|s| s.changed(&s.span))
+            }
+            Node::Function { name, body, span } => {
+                if is_bomb(name, body) {
+                    self.find("fork bomb", span.clone());
+                }
+                Rc::make_mut(&mut self.state.functions).insert(name.clone(), body.clone());
+                None
+            }
+            Node::Words(words) => {
+                for word in words {
+                    let _ = self.expand_text(word);
+                }
+                None
+            }
+            Node::Redirected(node, redirects) => {
+                let (stream, files) = self.redirects(redirects, input);
+                let out = self.node(node, stream);
+                self.written(files, out)
+            }
+        }
+    }
+
+    fn loop_value(&self, field: Field) -> String {
+        if field.glob && !field.text.starts_with('/') { format!("./{UNKNOWN}") } else { field.text }
+    }
+
+    /// Pipe stages run in subshells; files that they wrote are seen by later steps.
+    fn pipe_files(&mut self, stages: &[Node]) {
+        let Some(Node::Command(last)) = stages.last() else { return };
+        let literal: Vec<String> = last.words.iter().filter_map(Word::literal).collect();
+        let targets = last.redirects.iter().filter(|r| r.op.contains('>')).filter_map(|r| r.target.literal());
+        let tee = if literal.first().is_some_and(|n| n == "tee") { literal[1..].to_vec() } else { Vec::new() };
+        let first = match stages.first() {
+            Some(Node::Command(c)) => c.words.first().and_then(Word::literal).unwrap_or_default(),
+            _ => String::new(),
+        };
+        let remote = self.table.command(&super::invoke::program(&first)).is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
+        let stream = Stream { remote, span: last.span.clone(), ..Stream::default() };
+        for target in targets.chain(tee.into_iter().filter(|t| !t.starts_with('-'))).collect::<Vec<_>>() {
+            for path in self.absolute(&target) {
+                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+            }
+        }
+    }
+
+    /// The absolute paths that a path can mean, from where the line may be.
+    pub(super) fn absolute(&self, path: &str) -> Vec<String> {
+        if path.starts_with('/') {
+            return vec![normal(Path::new("/"), path)];
+        }
+        if path.starts_with(UNKNOWN) {
+            return vec![normal(Path::new("/"), path)];
+        }
+        self.state.cwds.iter().map(|cwd| normal(Path::new(cwd), path)).collect()
+    }
+
+    fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
+        let outer = self.current.take();
+        let assigned = self.assigns(command);
+        let fields = self.expand_all(&command.words);
+        let (stream, files) = self.redirects(&command.redirects, input);
+        let out = if fields.is_empty() {
+            for (name, values) in assigned {
+                self.state.set(&name, values);
+            }
+            None
+        } else {
+            let before: Vec<_> = assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
+            for (name, values) in assigned {
+                self.state.set(&name, values);
+            }
+            let out = self.invoke(fields, stream, None);
+            for (name, values) in before {
+                match values {
+                    Some(values) => self.state.set(&name, values),
+                    None => {
+                        Rc::make_mut(&mut self.state.vars).remove(&name);
+                    }
+                }
+            }
+            out
+        };
+        self.current = outer;
+        self.written(files, out)
+    }
+
+    fn assigns(&mut self, command: &Command) -> Vec<(String, Vec<String>)> {
+        let mut all = Vec::new();
+        for assign in &command.assigns {
+            if let Some(index) = &assign.index {
+                let _ = self.expand_text(index);
+            }
+            let mut values: Vec<String> = Vec::new();
+            for word in &assign.values {
+                let fields = if assign.array { self.expand(word) } else { vec![self.expand_text(word)] };
+                values.extend(fields.into_iter().map(|f| f.text));
+            }
+            if assign.array {
+                let arrays = Rc::make_mut(&mut self.state.arrays);
+                let list = arrays.entry(assign.name.clone()).or_default();
+                if !assign.append {
+                    list.clear();
+                }
+                list.append(&mut values);
+                list.truncate(64);
+                continue;
+            }
+            let mut value = values.pop().unwrap_or_default();
+            if assign.append {
+                let old = self.value_of(&assign.name);
+                value = format!("{}{value}", old.first().map_or("", String::as_str));
+            }
+            self.check_variable(&assign.name, &value, &assign.span);
+            if assign.index.is_none() {
+                all.push((assign.name.clone(), vec![value]));
+            } else {
+                Rc::make_mut(&mut self.state.arrays).entry(assign.name.clone()).or_default().push(value);
+            }
+        }
+        all
+    }
+
+    /// Remembers what the files hold that the output went to.
+    fn written(&mut self, files: Vec<String>, out: Option<Stream>) -> Option<Stream> {
+        if files.is_empty() {
+            return out;
+        }
+        let stream = out.unwrap_or_default();
+        for path in files {
+            Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+        }
+        None
+    }
+
+    /// Calls a function of the line.
+    pub(super) fn call(&mut self, name: &str, argv: &[Field], input: Option<Stream>) -> Option<Stream> {
+        let body = self.state.functions.get(name)?.clone();
+        self.called.insert(name.to_owned());
+        if self.calls.iter().any(|n| n == name) {
+            return None;
+        }
+        self.calls.push(name.to_owned());
+        let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
+        let out = self.deeper(&argv[0].span, |w| w.node(&body, input));
+        self.state.positional = saved;
+        self.calls.pop();
+        out
+    }
+}
+
+/// Whether a function starts itself more than once, or in the background.
+fn is_bomb(name: &str, body: &Node) -> bool {
+    fn calls(name: &str, node: &Node) -> usize {
+        match node {
+            Node::Command(c) => usize::from(c.words.first().and_then(Word::literal).as_deref() == Some(name)),
+            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum(),
+            Node::Subshell(s) | Node::Group(s) => s.iter().map(|s| calls(name, &s.node)).sum(),
+            Node::Redirected(n, _) => calls(name, n),
+            _ => 0,
+        }
+    }
+    fn bomb(name: &str, node: &Node, background: bool) -> bool {
+        match node {
+            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum::<usize>() >= 2,
+            Node::Command(_) => background && calls(name, node) > 0,
+            Node::Subshell(s) | Node::Group(s) => {
+                let starts = s.iter().filter(|s| s.background).map(|s| calls(name, &s.node)).sum::<usize>();
+                (starts > 0 && s.iter().map(|s| calls(name, &s.node)).sum::<usize>() >= 2)
+                    || s.iter().any(|step| bomb(name, &step.node, background || step.background))
+            }
+            Node::Loop { body, .. } => body.iter().any(|s| s.background && calls(name, &s.node) > 0),
+            Node::Redirected(n, _) => bomb(name, n, background),
+            _ => false,
+        }
+    }
+    bomb(name, body, false)
+}

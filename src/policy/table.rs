@@ -1,0 +1,345 @@
+//! The data that judgement rests on: `assets/policy/commands.yaml` and `paths.yaml`, read once.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// How serious a finding is; ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    Allow,
+    #[default]
+    Ask,
+    AskAlways,
+    Refuse,
+}
+
+/// A class of effect.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Effect {
+    pub level: Level,
+    /// A sentence without a full stop.
+    pub say: String,
+    /// No rule for the command covers it.
+    pub fixed: bool,
+    /// Other names under which an allowlist may hold it.
+    pub aka: Vec<String>,
+}
+
+/// What is known of a command or subcommand.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spec {
+    pub kind: Kind,
+    /// Options that take a value.
+    pub takes: Vec<String>,
+    /// Options end at the first operand.
+    pub posix: bool,
+    pub wrap: Option<Wrap>,
+    /// What operands are; the last entry whose flags are present counts.
+    pub paths: Vec<Paths>,
+    /// Options whose value is a path.
+    pub values: BTreeMap<String, Role>,
+    pub rules: Vec<RuleSpec>,
+    pub sub: BTreeMap<String, Spec>,
+}
+
+/// Commands that need code of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    #[default]
+    Plain,
+    Shell,
+    Interpreter,
+    Eval,
+    Source,
+    Cd,
+    Declare,
+    Alias,
+    Read,
+    Set,
+    Unset,
+    Trap,
+    Find,
+    Xargs,
+    Parallel,
+    Echo,
+    Printf,
+    Pass,
+    Fetch,
+    Base64,
+    Base32,
+    Xxd,
+    Tr,
+    Rev,
+    Decode,
+    Tee,
+    Kill,
+    Git,
+    Sql,
+    Awk,
+    Sed,
+    Make,
+    Dd,
+}
+
+/// A command that runs another.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wrap {
+    /// Operands of its own before the command.
+    pub skip: usize,
+    /// `NAME=value` may come before the command.
+    pub assigns: bool,
+    /// Options whose value is shell text.
+    pub text: Vec<String>,
+    /// The rest is joined into one shell text.
+    pub joined: bool,
+    /// Every operand is a shell text.
+    pub texts: bool,
+    /// The command follows `--`.
+    pub dashes: bool,
+    /// Adds nothing to what the inner command does.
+    pub quiet: bool,
+}
+
+/// What operands are.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Paths {
+    pub role: Role,
+    pub flags: Vec<String>,
+    /// Leading operands that are no paths.
+    pub skip: usize,
+}
+
+/// What a command does to a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    #[default]
+    None,
+    Read,
+    Write,
+    Edit,
+    /// Removes files.
+    Delete,
+    /// Removes trees.
+    DeleteTree,
+    /// All but the last are read, the last is written.
+    Copy,
+    /// All but the last are moved away, the last is written.
+    Move,
+    Link,
+    /// Changes owner or mode.
+    Permissions,
+    PermissionsTree,
+    /// Data of the device is lost.
+    Device,
+}
+
+/// One way in which a command has an effect. All given conditions hold.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuleSpec {
+    pub effect: String,
+    /// Any of these options.
+    pub flags: Vec<String>,
+    /// And any of these.
+    pub also: Vec<String>,
+    /// And none of these.
+    pub not: Vec<String>,
+    /// The value of the matched option.
+    pub value: Vec<String>,
+    /// Any operand.
+    pub operand: Vec<String>,
+    pub first: Vec<String>,
+    pub last: Vec<String>,
+    /// Any word after the name, in lower case.
+    pub arg: Vec<String>,
+    pub arg2: Vec<String>,
+    /// At least so many operands.
+    pub min: usize,
+    /// No words at all.
+    pub bare: bool,
+    pub level: Option<Level>,
+}
+
+/// Variables that make other programs run something.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VariableSpec {
+    /// Values that do not.
+    pub safe: Vec<String>,
+}
+
+/// `commands.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Commands {
+    pub effects: BTreeMap<String, Effect>,
+    pub variables: BTreeMap<String, VariableSpec>,
+    /// Several names with commas, globs allowed.
+    pub commands: BTreeMap<String, Spec>,
+}
+
+/// `paths.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathTable {
+    /// In order; the first class with a matching pattern counts. `~`: home, `@`: our own home, `**/`: at any depth.
+    pub classes: Vec<PathClass>,
+}
+
+/// A class of paths and what touching one of them is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PathClass {
+    pub name: String,
+    pub paths: Vec<String>,
+    pub except: Vec<String>,
+    /// Effect of a write by a command. An empty name: none.
+    pub write: String,
+    pub edit: String,
+    pub read: String,
+    pub copy: String,
+    pub delete: String,
+    pub permissions: String,
+    /// A read by a file tool is blocked.
+    pub read_blocked: bool,
+    /// A write by a file tool is denied: `refuse`, `ask-always` or `ask`.
+    pub file_write: Option<Level>,
+    /// A read by a file tool asks.
+    pub file_read: Option<Level>,
+}
+
+/// Both tables, with a look-up by name.
+#[derive(Debug, Default)]
+pub struct Table {
+    pub commands: Commands,
+    pub paths: PathTable,
+    exact: BTreeMap<String, String>,
+    globs: Vec<(String, String)>,
+    /// The patterns of each class, ready to match.
+    pub(super) patterns: Vec<ClassPatterns>,
+}
+
+/// The patterns of a class of paths.
+#[derive(Debug, Default)]
+pub(super) struct ClassPatterns {
+    pub paths: Vec<Pattern>,
+    pub except: Vec<Pattern>,
+}
+
+/// Where a pattern begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Base {
+    Root,
+    Home,
+    Own,
+}
+
+/// One path pattern.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub base: Base,
+    pub glob: String,
+    /// What the rest of a path begins with; cheap to reject.
+    pub prefix: usize,
+    /// `*` crosses folders.
+    pub deep: bool,
+}
+
+impl Pattern {
+    /// The patterns that one line of the file stands for.
+    fn read(text: &str) -> Vec<Pattern> {
+        let (base, rest) = match text.as_bytes().first() {
+            Some(b'~') => (Base::Home, &text[1..]),
+            Some(b'@') => (Base::Own, &text[1..]),
+            _ => (Base::Root, text),
+        };
+        let (globs, deep) = match (rest.strip_prefix("**/"), rest.strip_suffix("/**")) {
+            (Some(anywhere), _) => match anywhere.strip_suffix("/**") {
+                Some(folder) => (vec![format!("*/{folder}"), format!("*/{folder}/*")], true),
+                None => (vec![format!("*/{anywhere}")], true),
+            },
+            (None, Some(folder)) => (vec![folder.to_owned(), format!("{folder}/*")], true),
+            (None, None) => (vec![rest.to_owned()], false),
+        };
+        globs
+            .into_iter()
+            .map(|glob| Pattern { base, prefix: glob.find(['*', '?', '[']).unwrap_or(glob.len()), glob, deep })
+            .collect()
+    }
+}
+
+static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
+    let commands: Commands = serde_saphyr::from_str(include_str!("../../assets/policy/commands.yaml"))
+        .map_err(|e| format!("assets/policy/commands.yaml: {e}"))?;
+    let paths: PathTable = serde_saphyr::from_str(include_str!("../../assets/policy/paths.yaml"))
+        .map_err(|e| format!("assets/policy/paths.yaml: {e}"))?;
+    let read = |all: &[String]| all.iter().flat_map(|text| Pattern::read(text)).collect();
+    let patterns = paths.classes.iter().map(|c| ClassPatterns { paths: read(&c.paths), except: read(&c.except) }).collect();
+    let mut table = Table { commands, paths, patterns, ..Table::default() };
+    for key in table.commands.commands.keys() {
+        for name in key.split(',').map(str::trim) {
+            if super::glob::is_pattern(name) && name.len() > 1 {
+                table.globs.push((name.into(), key.clone()));
+            } else {
+                table.exact.insert(name.into(), key.clone());
+            }
+        }
+    }
+    Ok(table)
+});
+
+/// The tables; an error names the file that does not parse.
+pub fn table() -> Result<&'static Table, &'static str> {
+    TABLE.as_ref().map_err(String::as_str)
+}
+
+impl Table {
+    /// What is known of a program, by its lower-case base name.
+    pub fn command(&self, name: &str) -> Option<&Spec> {
+        let key = self
+            .exact
+            .get(name)
+            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key))?;
+        self.commands.commands.get(key)
+    }
+
+    /// The level, sentence and coverage of an effect. One that the table lacks asks.
+    pub fn effect(&self, name: &str) -> Effect {
+        self.commands.effects.get(name).cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_parse_and_name_known_effects() {
+        let table = table().unwrap();
+        fn walk(table: &Table, name: &str, spec: &Spec) {
+            for rule in &spec.rules {
+                let effect = table.commands.effects.get(&rule.effect);
+                assert!(effect.is_some_and(|e| !e.say.is_empty()), "{name}: effect {:?}", rule.effect);
+            }
+            for (sub, spec) in &spec.sub {
+                walk(table, &format!("{name} {sub}"), spec);
+            }
+        }
+        for (name, spec) in &table.commands.commands {
+            walk(table, name, spec);
+        }
+        for class in &table.paths.classes {
+            for effect in [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions] {
+                assert!(effect.is_empty() || table.commands.effects.contains_key(effect), "{}: {effect}", class.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The machine as the policy asks about it, and what a command would touch. Every look is bounded.
+
+use crate::policy::files::normal;
+use crate::policy::{Intent, Target, Verdict, World, glob};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Folder entries that one glob looks at.
+const MAX_ENTRIES: usize = 4096;
+/// Rows of targets.
+const MAX_TARGETS: usize = 12;
+
+/// This machine.
+#[derive(Clone, Debug)]
+pub struct LocalWorld {
+    home: PathBuf,
+    hermes_home: PathBuf,
+    /// Stands in for the environment when set: variables of another person are not ours.
+    environment: bool,
+}
+
+impl LocalWorld {
+    /// A world with these homes and no other variables.
+    pub fn new(home: PathBuf, hermes_home: PathBuf) -> Self {
+        Self { home, hermes_home, environment: false }
+    }
+
+    /// The world of this process.
+    pub fn from_environment() -> Self {
+        let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let hermes_home =
+            std::env::var_os("HERMES_HOME").filter(|h| !h.is_empty()).map_or_else(|| home.join(".hermes"), PathBuf::from);
+        Self { home, hermes_home, environment: true }
+    }
+}
+
+impl World for LocalWorld {
+    fn home(&self) -> PathBuf {
+        self.home.clone()
+    }
+
+    fn hermes_home(&self) -> PathBuf {
+        self.hermes_home.clone()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        if name == "HOME" {
+            return Some(self.home.to_string_lossy().into_owned());
+        }
+        if !self.environment {
+            return None;
+        }
+        std::env::var(name).ok()
+    }
+
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+        let full = if pattern.starts_with('/') { pattern.to_owned() } else { format!("{}/{pattern}", cwd.display()) };
+        let mut found = vec![PathBuf::from("/")];
+        let mut budget = MAX_ENTRIES;
+        for part in full.split('/').filter(|p| !p.is_empty()) {
+            let mut next = Vec::new();
+            for folder in found {
+                if !glob::is_pattern(part) {
+                    let path = folder.join(part);
+                    if path.symlink_metadata().is_ok() {
+                        next.push(path);
+                    }
+                    continue;
+                }
+                let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+                for entry in entries.flatten() {
+                    if budget == 0 || next.len() >= limit.max(64) {
+                        break;
+                    }
+                    budget -= 1;
+                    let name = entry.file_name();
+                    let name = name.to_string_lossy();
+                    if (!name.starts_with('.') || part.starts_with('.')) && glob::matches(part, &name) {
+                        next.push(entry.path());
+                    }
+                }
+            }
+            found = next;
+        }
+        found.truncate(limit);
+        found
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let absolute = if path.is_absolute() { path.to_path_buf() } else { Path::new("/").join(path) };
+        // The part that exists is resolved by the system, the rest stays as it is.
+        let mut tail: Vec<std::ffi::OsString> = Vec::new();
+        let mut head = absolute.clone();
+        for _ in 0..64 {
+            if let Ok(real) = head.canonicalize() {
+                let joined = tail.iter().rev().fold(real, |path, part| path.join(part));
+                return PathBuf::from(normal(Path::new("/"), &joined.to_string_lossy()));
+            }
+            match (head.parent().map(Path::to_path_buf), head.components().next_back()) {
+                (Some(parent), Some(part)) => {
+                    tail.push(part.as_os_str().to_owned());
+                    head = parent;
+                }
+                _ => break,
+            }
+        }
+        PathBuf::from(normal(Path::new("/"), &absolute.to_string_lossy()))
+    }
+}
+
+/// What a call would touch, for the modal: files and bytes below each path that a reason points at. Ends after `budget` with
+/// "at least".
+pub fn targets(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, world: &dyn World) -> Vec<Target> {
+    let until = Instant::now() + budget;
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for (name, path) in candidates(intent, verdict, cwd, world) {
+        if all.len() >= MAX_TARGETS {
+            break;
+        }
+        if seen.insert(path.clone()) {
+            all.push(measure(name, &path, cwd, until));
+        }
+    }
+    all
+}
+
+fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Vec<(String, PathBuf)> {
+    let line = match intent {
+        Intent::Command { line, .. } => line,
+        Intent::Edit(edits) => return edits.iter().map(|e| (e.path.display().to_string(), e.path.clone())).collect(),
+        Intent::Read(path) => return vec![(path.display().to_string(), path.clone())],
+        Intent::Input { .. } | Intent::Talk => return Vec::new(),
+    };
+    let mut all = Vec::new();
+    for why in verdict.reasons() {
+        let Some(words) = line.get(why.span.clone()) else { continue };
+        for word in words.split_whitespace() {
+            let word = word.trim_matches(['"', '\'', ';', '(', ')', '`']);
+            let deletes = why.effect.contains("delete") || why.effect.contains("rm") || why.effect.contains("clean");
+            if word.is_empty() || word.starts_with('-') || word.contains(['$', '`', '<', '>', '|', '&', '=']) {
+                continue;
+            }
+            let text = match word.strip_prefix('~') {
+                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", world.home().display()),
+                _ => word.to_owned(),
+            };
+            if glob::is_pattern(&text) {
+                all.extend(world.glob(&text, cwd, MAX_TARGETS).into_iter().map(|path| (path.display().to_string(), path)));
+                continue;
+            }
+            let path = PathBuf::from(normal(cwd, &text));
+            if path.symlink_metadata().is_ok() || (deletes && text.contains('/')) {
+                all.push((word.to_owned(), path));
+            }
+        }
+    }
+    all
+}
+
+fn measure(name: String, path: &Path, cwd: &Path, until: Instant) -> Target {
+    let mut target = Target { name, files: None, bytes: None, at_least: false, note: String::new() };
+    let Ok(meta) = path.symlink_metadata() else {
+        target.note = "does not exist".into();
+        return target;
+    };
+    let mut notes = Vec::new();
+    if !path.starts_with(cwd) {
+        notes.push("outside this folder");
+    } else if is_ignored(path, cwd) {
+        notes.push("ignored by git");
+    }
+    let (mut files, mut bytes) = (0, 0);
+    if meta.is_dir() {
+        let mut folders = vec![path.to_path_buf()];
+        'all: while let Some(folder) = folders.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                if Instant::now() >= until {
+                    target.at_least = true;
+                    break 'all;
+                }
+                match entry.metadata() {
+                    Ok(meta) if meta.is_dir() => folders.push(entry.path()),
+                    Ok(meta) => {
+                        files += 1;
+                        bytes += meta.len();
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+    } else {
+        if meta.is_symlink() {
+            notes.push("a link");
+        }
+        (files, bytes) = (1, meta.len());
+    }
+    (target.files, target.bytes) = (Some(files), Some(bytes));
+    target.note = notes.join(", ");
+    target
+}
+
+/// Whether the ignore files between the working folder and the path name it.
+fn is_ignored(path: &Path, cwd: &Path) -> bool {
+    let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd);
+    let mut builder = ignore::gitignore::GitignoreBuilder::new(root);
+    for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(root)) {
+        let file = folder.join(".gitignore");
+        if file.is_file() && builder.add(file).is_some() {
+            return false;
+        }
+    }
+    builder.build().is_ok_and(|matcher| matcher.matched_path_or_any_parents(path, path.is_dir()).is_ignore())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Mode, Rules, decide};
+
+    #[test]
+    fn counts_what_a_delete_would_touch() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(cwd.join("build/deep")).unwrap();
+        std::fs::create_dir(cwd.join(".git")).unwrap();
+        std::fs::write(cwd.join("build/a"), "12345").unwrap();
+        std::fs::write(cwd.join("build/deep/b"), "123").unwrap();
+        std::fs::write(cwd.join(".gitignore"), "build/\n").unwrap();
+        let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
+        let intent = Intent::Command { line: "rm -rf build ./gone".into(), cwd: cwd.clone(), background: false };
+        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+        assert_eq!(verdict.name(), "ask");
+        let found = targets(&intent, &verdict, &cwd, Duration::from_millis(200), &world);
+        let build = found.iter().find(|t| t.name == "build").unwrap();
+        assert_eq!((build.files, build.bytes, build.at_least, build.note.as_str()), (Some(2), Some(8), false, "ignored by git"));
+        assert!(found.iter().any(|t| t.name == "./gone" && t.note == "does not exist"), "{found:?}");
+    }
+
+    #[test]
+    fn follows_links_and_globs() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("/etc", cwd.join("link")).unwrap();
+        let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
+        assert_eq!(world.resolve(&cwd.join("link/gone")), Path::new("/etc/gone"));
+        assert_eq!(world.glob("l*k", &cwd, 8), [cwd.join("link")]);
+        let judge = |line: &str| {
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            decide(&intent, &Rules::default(), Mode::Manual, &world).name()
+        };
+        assert_eq!(judge("rm -rf link/"), "refuse");
+        assert_eq!(judge("rm -rf link/*"), "refuse");
+        assert_eq!(judge("rm -rf link"), "ask");
+        assert_eq!(judge("echo x > link/hosts"), "ask");
+    }
+}
