@@ -326,6 +326,29 @@ mod tests {
         assert_eq!(root.get("command_allowlist").unwrap().items().len(), 2);
     }
 
+    /// A large file of another program: every key can be set, and no other line changes.
+    #[test]
+    fn every_key_can_be_set_in_a_large_file() {
+        let old = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/python-config.yaml"));
+        for spec in schema::KEYS.iter().filter(|spec| !spec.path.starts_with("fallback_providers")) {
+            let key = spec.path.replacen('*', "lab", 1).replace('*', "m");
+            let value = match spec.kind {
+                Kind::Text | Kind::Secret => "some text: here",
+                Kind::Bool => "false",
+                Kind::Integer(low, high) => &high.min(low + 77).to_string(),
+                Kind::Number(..) => "0.25",
+                Kind::Choice(words) => words[1],
+                Kind::Mode => "off",
+                Kind::TextList => "[a, b c]",
+                Kind::TextMap => continue,
+            };
+            let text = edited(old, |path| set(path, &key, value)).unwrap_or_else(|error| panic!("{key}: {error}"));
+            let gone: Vec<&str> = old.lines().filter(|line| !text.lines().any(|new| new == *line)).collect();
+            assert!(gone.len() <= 1, "{key}: {gone:#?}");
+            assert!(text.lines().count() <= old.lines().count() + 5, "{key}");
+        }
+    }
+
     #[test]
     fn the_short_model_form_works() {
         let text = edited("model: a/b # mine\n", |path| set(path, "model.default", "c")).unwrap();

@@ -48,7 +48,9 @@ const VOICES: [Role; 22] = [
 fn everything_is_readable() {
     for (skin, _) in embedded::SKINS {
         for (theme, _) in embedded::THEMES.iter().chain(&[("", "")]) {
-            for depth in [ColorDepth::True, ColorDepth::Ansi256] {
+            // The search among 256 colours is slow in a debug build: each skin over its own theme is enough.
+            let depths = [ColorDepth::True, ColorDepth::Ansi256];
+            for depth in depths.into_iter().take(if theme.is_empty() { 2 } else { 1 }) {
                 for light in [false, true] {
                     let look = look(skin, theme, Canvas { depth, light });
                     let minimum = if look.theme.name.starts_with("contrast") { 7.0 } else { 4.5 };
@@ -93,6 +95,10 @@ fn everything_is_readable() {
                         );
                         let keyword = look.theme.text(Role::Syntax(Syntax::Keyword));
                         check("keyword in a diff", keyword, look.theme.ground(ground).bg, minimum);
+                    }
+                    let selected = look.theme.slot(Slot::Selection).bg;
+                    for role in [Role::Dim, Role::Accent, Role::Good, Role::Careful, Role::Bad] {
+                        check(&format!("{role:?} on a selected row"), look.theme.text(role), selected, minimum);
                     }
                     check("added part", look.theme.text(Role::AddedStrong), None, minimum);
                     for slot in [Slot::Border, Slot::BorderFocused, Slot::ScrollThumb, Slot::MeterEmpty, Slot::UserBar]
