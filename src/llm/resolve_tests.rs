@@ -17,7 +17,8 @@ fn config(provider: &str, model: &str, base_url: &str) -> Config {
 
 #[test]
 fn the_first_key_in_table_order_decides_and_the_maker_comes_first() {
-    let table: &[(&[(&str, &str)], &str, &str, &str)] = &[
+    type Row = (&'static [(&'static str, &'static str)], &'static str, &'static str, &'static str);
+    let table: &[Row] = &[
         (&[("OPENAI_API_KEY", "k"), ("OPENROUTER_API_KEY", "k")], "", "openrouter", "anthropic/claude-sonnet-5"),
         (&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")], "", "anthropic", "claude-sonnet-5"),
         (&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")], "gpt-5.4", "openai", "gpt-5.4"),
