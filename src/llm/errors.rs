@@ -170,5 +170,4 @@ fn clean(endpoint: &Endpoint, detail: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "errors_tests.rs"]
 mod tests;

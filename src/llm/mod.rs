@@ -23,7 +23,7 @@ mod script;
 pub mod scripted;
 mod sse;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod text_calls;
 mod think;
 mod wire;

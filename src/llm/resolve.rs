@@ -53,12 +53,14 @@ pub fn resolve(config: &Config, env: Env<'_>, choice: Option<&str>) -> Result<En
     let choice = choice.map(str::trim).filter(|choice| !choice.is_empty());
     let (chosen_provider, chosen_model) = choice.map_or((None, None), |choice| split_choice(config, choice));
 
+    let own_id = own_provider(config);
     let configured = set("HERMES_INFERENCE_PROVIDER").unwrap_or_else(|| config.model.provider.clone());
     let model = chosen_model
         .map(str::to_owned)
         .or_else(|| set("HERMES_INFERENCE_MODEL").or_else(|| set("HERMES_MODEL")).filter(|_| chosen_provider.is_none()))
         .or_else(|| {
-            let is_configured = chosen_provider.is_none_or(|chosen| same_provider(chosen, &configured));
+            let is_configured = chosen_provider
+                .is_none_or(|chosen| same_provider(chosen, &configured) || same_provider(chosen, own_id));
             is_configured.then(|| config.model.default.clone())
         })
         .unwrap_or_default();
@@ -70,17 +72,8 @@ pub fn resolve(config: &Config, env: Env<'_>, choice: Option<&str>) -> Result<En
         _ => (None, model.clone()),
     };
     let provider = chosen_provider.map(str::to_owned).or(provider_of_model).unwrap_or(configured.clone());
-    let is_own = same_provider(&provider, &config.model.provider) || is_auto(&provider);
-
-    let own = Entry {
-        place: "model".into(),
-        base_url: &config.model.base_url,
-        api_key: &config.model.api_key,
-        key_env: "",
-        api_mode: &config.model.api_mode,
-    };
-    let entry = if is_own { own } else { Entry { place: "model".into(), ..Entry::default() } };
-    let mut endpoint = build(config, env, &provider, &model, entry)?;
+    let is_own = is_auto(&provider) || same_provider(&provider, own_id);
+    let mut endpoint = build(config, env, &provider, &model, entry(config, is_own))?;
     if is_own {
         endpoint.headers.extend(config.model.default_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         endpoint.max_output = config.model.max_tokens;
@@ -89,6 +82,52 @@ pub fn resolve(config: &Config, env: Env<'_>, choice: Option<&str>) -> Result<En
         }
     }
     Ok(endpoint)
+}
+
+/// Every provider that could be asked now, for the model picker: the configured one, the entries of `providers`, and those
+/// with a key in `env`. `model` is the one that would be used, or empty. Local servers are found by `local::scan`.
+pub fn available(config: &Config, env: Env<'_>) -> Vec<Endpoint> {
+    let own_id = own_provider(config);
+    let with_keys = providers::with_keys(env).into_iter().map(|(provider, _)| provider.id.as_str());
+    let names = std::iter::once(own_id).chain(config.providers.keys().map(String::as_str)).chain(with_keys);
+    let mut found: Vec<Endpoint> = Vec::new();
+    for name in names {
+        let entry = || entry(config, same_provider(name, own_id));
+        let endpoint = build(config, env, name, "", entry()).or_else(|error| match error {
+            SetupError::NoModel { .. } => build(config, env, name, UNKNOWN, entry()),
+            other => Err(other),
+        });
+        let Ok(mut endpoint) = endpoint else { continue };
+        if endpoint.model == UNKNOWN {
+            endpoint.model.clear();
+        }
+        if !found.iter().any(|known| known.provider == endpoint.provider) {
+            found.push(endpoint);
+        }
+    }
+    found
+}
+
+/// Stands for a model that is still to be chosen.
+const UNKNOWN: &str = "?";
+
+/// The provider that the keys of `model:` speak of; empty when they speak of none.
+fn own_provider(config: &Config) -> &str {
+    let own = &config.model;
+    if is_auto(&own.provider) && !own.base_url.is_empty() {
+        return by_host(&own.base_url).map_or("custom", |provider| &provider.id);
+    }
+    if is_auto(&own.provider) { "" } else { &own.provider }
+}
+
+/// What `model:` says, if it speaks of this provider.
+fn entry(config: &Config, is_own: bool) -> Entry<'_> {
+    let own = &config.model;
+    let place = "model".to_owned();
+    if !is_own {
+        return Entry { place, ..Entry::default() };
+    }
+    Entry { place, base_url: &own.base_url, api_key: &own.api_key, key_env: "", api_mode: &own.api_mode }
 }
 
 /// The models to try when the first fails, in order. Entries that cannot be set up are skipped.
@@ -118,6 +157,9 @@ fn is_auto(provider: &str) -> bool {
 
 fn same_provider(a: &str, b: &str) -> bool {
     let (a, b) = (custom_name(a), custom_name(b));
+    if a.is_empty() || b.is_empty() {
+        return a == b;
+    }
     a.eq_ignore_ascii_case(b) || providers::find(a).is_some_and(|provider| provider.is(b))
 }
 
@@ -349,5 +391,4 @@ fn tidy_base(base: &str, key: &str) -> Result<String, SetupError> {
 }
 
 #[cfg(test)]
-#[path = "resolve_tests.rs"]
 mod tests;
