@@ -192,7 +192,8 @@ pub async fn list_models(
 async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {
     let headers =
         wire::headers(endpoint).map_err(|detail| errors::told(endpoint, ErrorKind::BadRequest, None, &detail))?;
-    let asked = http.get()?.get(endpoint.models_url()).headers(headers).timeout(LIST_TIMEOUT).send().await;
+    let url = endpoint.models_url();
+    let asked = http.to(&url)?.get(&url).headers(headers).timeout(LIST_TIMEOUT).send().await;
     let response = asked.map_err(|error| errors::network(endpoint, &error))?;
     let (status, head) = (response.status(), response.headers().clone());
     let body = response.text().await.map_err(|error| errors::network(endpoint, &error))?;
@@ -278,5 +279,4 @@ fn write_cache(file: &Path, list: &Cached) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
-#[path = "catalog_tests.rs"]
 mod tests;

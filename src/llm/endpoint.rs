@@ -1,7 +1,8 @@
-//! Which model is called, where, with which key: from the config, the environment and the person's choice.
+//! A model at an address: what a request needs to know to get there.
 
-use super::providers::{self, Auth, Dialect, Provider, Quirks};
-use crate::config::{Config, FallbackConfig, ProviderConfig};
+pub use super::resolve::{SetupError, available, fallbacks, resolve};
+
+use super::providers::{Auth, Dialect, Quirks};
 use std::fmt;
 use std::time::Duration;
 
@@ -61,374 +62,6 @@ pub struct Endpoint {
     pub models_path: String,
 }
 
-/// Why no model can be called, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SetupError {
-    #[error(
-        "no model provider is set up; set a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment or in ~/.hermes/.env, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
-    )]
-    NoProvider,
-    #[error("{name} needs a key; set {} in the environment or in ~/.hermes/.env{}", .variables.join(" or "), .key_url)]
-    MissingKey {
-        name: String,
-        variables: Vec<String>,
-        /// ` (get one at …)`, or empty.
-        key_url: String,
-    },
-    #[error("no model is chosen for {name}; run `hermes config set model.default MODEL` (`hermes models` lists them)")]
-    NoModel { name: String },
-    #[error("{name} has no address; run `hermes config set {key} https://…`")]
-    NoBaseUrl { name: String, key: String },
-    #[error("unknown provider {name:?}; known are {known}, and the entries of `providers` in config.yaml")]
-    UnknownProvider { name: String, known: String },
-    #[error("{url:?} is not an address ({why}); run `hermes config set {key} https://…`")]
-    BadUrl { url: String, why: String, key: String },
-    #[error("unknown api_mode {mode:?} in {key}; use chat_completions, codex_responses or anthropic_messages")]
-    BadApiMode { mode: String, key: String },
-    #[error("{key} refers to ${{{variable}}}, which is not set; set it in the environment or in ~/.hermes/.env")]
-    UnsetVariable { variable: String, key: String },
-}
-
-/// What one entry of the config says, whatever its place.
-#[derive(Default)]
-struct Entry<'a> {
-    /// `model`, `providers.lab`, `fallback_providers[0]`: for messages.
-    place: String,
-    base_url: &'a str,
-    api_key: &'a str,
-    key_env: &'a str,
-    api_mode: &'a str,
-}
-
-type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Finds the model to call. `choice` is `MODEL` or `PROVIDER:MODEL` and wins over everything; an empty provider or `auto`
-/// means the config's address, else the first provider with a key in `env`, in table order.
-pub fn resolve(config: &Config, env: Env<'_>, choice: Option<&str>) -> Result<Endpoint, SetupError> {
-    let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-    let choice = choice.map(str::trim).filter(|choice| !choice.is_empty());
-    let (chosen_provider, chosen_model) = choice.map_or((None, None), |choice| split_choice(config, choice));
-
-    let configured = set("HERMES_INFERENCE_PROVIDER").unwrap_or_else(|| config.model.provider.clone());
-    let model = chosen_model
-        .map(str::to_owned)
-        .or_else(|| set("HERMES_INFERENCE_MODEL").or_else(|| set("HERMES_MODEL")).filter(|_| chosen_provider.is_none()))
-        .or_else(|| {
-            let is_configured = chosen_provider.is_none_or(|chosen| same_provider(chosen, &configured));
-            is_configured.then(|| config.model.default.clone())
-        })
-        .unwrap_or_default();
-    // A model in the config may carry its provider too.
-    let (provider_of_model, model) = match split_choice(config, &model) {
-        (Some(provider), rest) if chosen_provider.is_none() => {
-            (Some(provider.to_owned()), rest.unwrap_or("").to_owned())
-        }
-        _ => (None, model.clone()),
-    };
-    let provider = chosen_provider.map(str::to_owned).or(provider_of_model).unwrap_or(configured.clone());
-    let is_own = same_provider(&provider, &config.model.provider) || is_auto(&provider);
-
-    let own = Entry {
-        place: "model".into(),
-        base_url: &config.model.base_url,
-        api_key: &config.model.api_key,
-        key_env: "",
-        api_mode: &config.model.api_mode,
-    };
-    let entry = if is_own { own } else { Entry { place: "model".into(), ..Entry::default() } };
-    let mut endpoint = build(config, env, &provider, &model, entry)?;
-    if is_own {
-        endpoint.headers.extend(config.model.default_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        endpoint.max_output = config.model.max_tokens;
-        if config.model.default.is_empty() || config.model.default.ends_with(&endpoint.model) {
-            endpoint.context = endpoint.context.or(config.model.context_length);
-        }
-    }
-    Ok(endpoint)
-}
-
-/// The models to try when the first fails, in order. Entries that cannot be set up are skipped.
-pub fn fallbacks(config: &Config, env: Env<'_>) -> Vec<Endpoint> {
-    let usable = |(index, fallback): (usize, &FallbackConfig)| {
-        let entry = Entry {
-            place: format!("fallback_providers[{index}]"),
-            base_url: &fallback.base_url,
-            api_key: &fallback.api_key,
-            key_env: &fallback.key_env,
-            api_mode: &fallback.api_mode,
-        };
-        match build(config, env, &fallback.provider, &fallback.model, entry) {
-            Ok(endpoint) => Some(endpoint),
-            Err(error) => {
-                tracing::warn!(index, %error, "fallback provider skipped");
-                None
-            }
-        }
-    };
-    config.fallback_providers.iter().enumerate().filter_map(usable).collect()
-}
-
-fn is_auto(provider: &str) -> bool {
-    provider.is_empty() || provider.eq_ignore_ascii_case("auto")
-}
-
-fn same_provider(a: &str, b: &str) -> bool {
-    let (a, b) = (custom_name(a), custom_name(b));
-    a.eq_ignore_ascii_case(b) || providers::find(a).is_some_and(|provider| provider.is(b))
-}
-
-/// `custom:lab` means the entry `lab`.
-fn custom_name(provider: &str) -> &str {
-    provider.strip_prefix("custom:").unwrap_or(provider)
-}
-
-/// Splits `PROVIDER:MODEL`. A colon belongs to the model (`qwen3:8b`, `x/y:free`) unless a provider stands before it.
-fn split_choice<'a>(config: &Config, choice: &'a str) -> (Option<&'a str>, Option<&'a str>) {
-    let known = |name: &str| config.providers.contains_key(name) || providers::find(name).is_some();
-    let model = |rest: &'a str| Some(rest.trim()).filter(|rest| !rest.is_empty());
-    if let Some(rest) = choice.strip_prefix("custom:") {
-        let name_end = rest.find(':').unwrap_or(rest.len());
-        if rest.get(..name_end).is_some_and(|name| config.providers.contains_key(name)) {
-            let whole = "custom:".len() + name_end;
-            return (choice.get(..whole), choice.get(whole + 1..).and_then(model));
-        }
-    }
-    match choice.split_once(':') {
-        Some((name, rest)) if known(name.trim()) => (Some(name.trim()), model(rest)),
-        _ if config.providers.contains_key(choice) => (Some(choice), None),
-        _ => (None, Some(choice)),
-    }
-}
-
-fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entry<'_>) -> Result<Endpoint, SetupError> {
-    let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-    let name = custom_name(provider);
-    let named: Option<(&String, &ProviderConfig)> = config.providers.get_key_value(name);
-    let base_of = |place: &str, text: &str| expand(text, &format!("{place}.base_url"), &set);
-    let own_base = base_of(&entry.place, entry.base_url)?;
-
-    let known: &Provider = if let Some(known) = providers::find(name) {
-        known
-    } else if let Some((_, named)) = named {
-        by_host(&named.base_url).unwrap_or(custom())
-    } else if is_auto(provider) && !own_base.is_empty() {
-        by_host(&own_base).unwrap_or(custom())
-    } else if is_auto(provider) {
-        automatic(model, env).ok_or(SetupError::NoProvider)?
-    } else {
-        let known: Vec<&str> = providers::all().iter().map(|provider| provider.id.as_str()).collect();
-        return Err(SetupError::UnknownProvider { name: provider.to_owned(), known: known.join(", ") });
-    };
-    let (base, base_key) = [
-        (own_base, format!("{}.base_url", entry.place)),
-        match named {
-            Some((name, named)) => {
-                let place = format!("providers.{name}");
-                (base_of(&place, &named.base_url)?, format!("{place}.base_url"))
-            }
-            None => Default::default(),
-        },
-        (set(&known.base_env).unwrap_or_default(), known.base_env.clone()),
-        (known.base_url.clone(), "model.base_url".to_owned()),
-    ]
-    .into_iter()
-    .find(|(base, _)| !base.is_empty())
-    .unwrap_or_default();
-    let scripted = known.dialect == Dialect::Scripted;
-    if base.is_empty() && !scripted {
-        let key = named.map_or("model.base_url".to_owned(), |(name, _)| format!("providers.{name}.base_url"));
-        return Err(SetupError::NoBaseUrl { name: known.name.clone(), key });
-    }
-    let known = if known.id == "custom" { by_host(&base).unwrap_or(known) } else { known };
-    let id = named.map_or(known.id.as_str(), |(name, _)| name.as_str()).to_owned();
-    let label =
-        named.filter(|_| known.id == "custom").map_or(known.name.as_str(), |(name, _)| name.as_str()).to_owned();
-    let base = if scripted { String::new() } else { tidy_base(&base, &base_key)? };
-    let is_home = known.base_url.is_empty() || host(&base) == host(&known.base_url);
-
-    let named_mode = named.map(|(_, named)| named.api_mode.as_str()).unwrap_or_default();
-    let dialect = match (entry.api_mode.trim(), named_mode.trim()) {
-        ("", "") if base.ends_with("/anthropic") => Dialect::AnthropicMessages,
-        ("", "") if is_home => known.dialect,
-        // A server that only stands in for another is most likely to speak what everybody speaks.
-        ("", "") if known.dialect == Dialect::CodexResponses => Dialect::ChatCompletions,
-        ("", "") => known.dialect,
-        ("", mode) => api_mode(mode, &format!("providers.{id}.api_mode"))?,
-        (mode, _) => api_mode(mode, &format!("{}.api_mode", entry.place))?,
-    };
-    let local = known.local || is_local(&base);
-    let (key, key_source) = find_key(&entry, named, known, is_home, &set)?;
-    if key.is_empty() && !local && known.id != "custom" && is_home {
-        let key_url = if known.key_url.is_empty() { String::new() } else { format!(" (get one at {})", known.key_url) };
-        return Err(SetupError::MissingKey { name: label, variables: known.keys.clone(), key_url });
-    }
-
-    let default_model = named.map(|(_, named)| named.default_model.as_str()).filter(|model| !model.is_empty());
-    let model = match model.trim() {
-        "" | "auto" => default_model.unwrap_or(if is_home { &known.default_model } else { "" }),
-        model => model,
-    };
-    if model.is_empty() {
-        return Err(SetupError::NoModel { name: label });
-    }
-    let mut headers: Vec<(String, String)> = Vec::new();
-    if is_home {
-        headers.extend(known.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-    }
-    if let Some((_, named)) = named {
-        headers.extend(named.extra_headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-    }
-    let stall = named.and_then(|(_, named)| named.stale_timeout_seconds).unwrap_or(if local {
-        config.agent.local_stream_stale_timeout
-    } else {
-        config.agent.stream_stale_timeout
-    });
-    let context = named.and_then(|(_, named)| named.models.get(model)).and_then(|model| model.context_length);
-    let auth = match (dialect, known.auth) {
-        (Dialect::AnthropicMessages, Auth::Bearer) if known.dialect != dialect => Auth::XApiKey,
-        (Dialect::ChatCompletions | Dialect::CodexResponses, Auth::XApiKey) => Auth::Bearer,
-        (_, auth) => auth,
-    };
-    Ok(Endpoint {
-        provider: id,
-        name: label,
-        model: model.to_owned(),
-        base_url: base,
-        dialect,
-        auth,
-        key,
-        key_source,
-        headers,
-        quirks: known.quirks.clone(),
-        local,
-        stall: Duration::from_secs(stall.max(1)),
-        context,
-        max_output: None,
-        models_path: known.models_path.clone(),
-    })
-}
-
-fn custom() -> &'static Provider {
-    static CUSTOM: std::sync::LazyLock<Provider> = std::sync::LazyLock::new(|| Provider {
-        id: "custom".into(),
-        name: "custom endpoint".into(),
-        ..Provider::default()
-    });
-    providers::find("custom").unwrap_or(&CUSTOM)
-}
-
-/// The first provider with a key, the model's own maker before the others.
-fn automatic(model: &str, env: Env<'_>) -> Option<&'static Provider> {
-    let found = providers::with_keys(env);
-    let makes = |provider: &Provider| {
-        let model = model.to_ascii_lowercase();
-        !model.is_empty() && provider.families.iter().any(|family| model.starts_with(family.as_str()))
-    };
-    let maker = found.iter().find(|(provider, _)| makes(provider));
-    maker.or(found.first()).map(|(provider, _)| *provider)
-}
-
-fn by_host(base: &str) -> Option<&'static Provider> {
-    let wanted = host(base)?;
-    let same = |provider: &&Provider| !provider.local && host(&provider.base_url).is_some_and(|host| host == wanted);
-    providers::all().iter().find(same)
-}
-
-fn host(base: &str) -> Option<String> {
-    url::Url::parse(base).ok()?.host_str().map(str::to_owned)
-}
-
-fn find_key(
-    entry: &Entry<'_>,
-    named: Option<(&String, &ProviderConfig)>,
-    known: &Provider,
-    is_home: bool,
-    set: &dyn Fn(&str) -> Option<String>,
-) -> Result<(Secret, String), SetupError> {
-    let mut places = vec![(entry.place.clone(), entry.api_key, entry.key_env)];
-    if let Some((name, named)) = named {
-        places.push((format!("providers.{name}"), &named.api_key, &named.key_env));
-    }
-    for (place, api_key, key_env) in places {
-        if !api_key.trim().is_empty() {
-            let place = format!("{place}.api_key");
-            return Ok((Secret::new(expand(api_key, &place, set)?), place));
-        }
-        if !key_env.is_empty() {
-            let key = set(key_env).ok_or_else(|| SetupError::UnsetVariable {
-                variable: key_env.to_owned(),
-                key: format!("{place}.key_env"),
-            })?;
-            return Ok((Secret::new(key), key_env.to_owned()));
-        }
-    }
-    // A provider's key goes to that provider, not to whatever address the config names.
-    if is_home || known.local {
-        for name in &known.keys {
-            if let Some(key) = set(name) {
-                return Ok((Secret::new(key), name.clone()));
-            }
-        }
-    }
-    let source = known.keys.first().cloned().unwrap_or_else(|| format!("{}.api_key", entry.place));
-    Ok((Secret::default(), source))
-}
-
-/// Replaces every `${NAME}`.
-fn expand(text: &str, key: &str, set: &dyn Fn(&str) -> Option<String>) -> Result<String, SetupError> {
-    let mut out = String::new();
-    let mut rest = text.trim();
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((variable, tail)) = after.split_once('}') else { break };
-        let value = set(variable)
-            .ok_or_else(|| SetupError::UnsetVariable { variable: variable.to_owned(), key: key.to_owned() })?;
-        out.push_str(before);
-        out.push_str(&value);
-        rest = tail;
-    }
-    out.push_str(rest);
-    Ok(out)
-}
-
-fn api_mode(mode: &str, key: &str) -> Result<Dialect, SetupError> {
-    Dialect::parse(mode).ok_or_else(|| SetupError::BadApiMode { mode: mode.to_owned(), key: key.to_owned() })
-}
-
-/// Takes off what people paste along with a base address.
-fn tidy_base(base: &str, key: &str) -> Result<String, SetupError> {
-    let bad = |why: String| SetupError::BadUrl { url: base.to_owned(), why, key: key.to_owned() };
-    let parsed = url::Url::parse(base).map_err(|error| bad(error.to_string()))?;
-    if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(bad("it must begin with http:// or https://".into()));
-    }
-    let mut tidy = base.trim().trim_end_matches('/');
-    for tail in ["/chat/completions", "/responses", "/messages"] {
-        tidy = tidy.strip_suffix(tail).unwrap_or(tidy);
-    }
-    Ok(tidy.trim_end_matches('/').to_owned())
-}
-
-/// Loopback, private networks, and names that only a local network resolves.
-pub fn is_local(base: &str) -> bool {
-    match url::Url::parse(base).ok().as_ref().and_then(url::Url::host) {
-        Some(url::Host::Ipv4(ip)) => {
-            // 100.64.0.0/10 is shared address space: overlay networks such as Tailscale.
-            let [a, b, ..] = ip.octets();
-            ip.is_loopback()
-                || ip.is_private()
-                || ip.is_link_local()
-                || ip.is_unspecified()
-                || (a == 100 && b & 0xc0 == 64)
-        }
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unspecified(),
-        Some(url::Host::Domain(name)) => {
-            let name = name.to_ascii_lowercase();
-            !name.contains('.') || [".local", ".lan", ".internal", ".localhost"].iter().any(|end| name.ends_with(end))
-        }
-        None => false,
-    }
-}
-
 impl Endpoint {
     /// `PROVIDER:MODEL`, as the screen shows it and `resolve` takes it.
     pub fn label(&self) -> String {
@@ -469,6 +102,28 @@ impl Endpoint {
     }
 }
 
-#[cfg(test)]
-#[path = "endpoint_tests.rs"]
-mod tests;
+/// Loopback, private networks, and names that only a local network resolves.
+pub fn is_local(base: &str) -> bool {
+    match url::Url::parse(base).ok().as_ref().and_then(url::Url::host) {
+        Some(url::Host::Ipv4(ip)) => {
+            // 100.64.0.0/10 is shared address space: overlay networks such as Tailscale.
+            let [a, b, ..] = ip.octets();
+            ip.is_loopback()
+                || ip.is_private()
+                || ip.is_link_local()
+                || ip.is_unspecified()
+                || (a == 100 && b & 0xc0 == 64)
+        }
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unspecified(),
+        Some(url::Host::Domain(name)) => {
+            let name = name.to_ascii_lowercase();
+            !name.contains('.') || [".local", ".lan", ".internal", ".localhost"].iter().any(|end| name.ends_with(end))
+        }
+        None => false,
+    }
+}
+
+/// The host of an address.
+pub(super) fn host(base: &str) -> Option<String> {
+    url::Url::parse(base).ok()?.host_str().map(str::to_owned)
+}

@@ -1,224 +1,17 @@
-//! From a refusal to a class: what kind of failure it is, how long to wait, and what a person should do.
+//! From a failure to what the person reads: who failed, how, and what to do about it.
+
+pub use super::classify::{MAX_RETRY_AFTER, classify, retry_after};
 
 use super::endpoint::Endpoint;
 use super::{ErrorKind, ProviderError, Reply};
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use regex::Regex;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use std::sync::LazyLock;
-use std::time::Duration;
-
-/// No provider's wish to wait is followed for longer.
-pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
 /// Characters of a provider's own words in our message.
 const DETAIL: usize = 300;
-
-const OVERFLOW: &[&str] = &[
-    "context length",
-    "context_length",
-    "context window",
-    "context size",
-    "exceed_context_size",
-    "maximum context",
-    "prompt is too long",
-    "input is too long",
-    "too many tokens",
-    "maximum prompt length",
-    "input token count",
-    "input tokens exceed",
-    "reduce the length",
-    "exceeds the maximum number of tokens",
-    "exceeds the model's maximum",
-    "model_context_window_exceeded",
-    "token limit exceeded",
-    "request too large",
-    "request_too_large",
-];
-const QUOTA: &[&str] = &[
-    "insufficient_quota",
-    "insufficient credit",
-    "insufficient balance",
-    "insufficient funds",
-    "credit balance",
-    "out of credits",
-    "more credits",
-    "billing",
-    "payment required",
-    "spending limit",
-    "exceeded your current quota",
-    "arrearage",
-];
-const RATE: &[&str] = &[
-    "rate limit",
-    "rate_limit",
-    "ratelimit",
-    "too many requests",
-    "try again in",
-    "retry in",
-    "resource_exhausted",
-    "throttl",
-    "tokens per minute",
-    "requests per minute",
-    "quota exceeded",
-];
-const OVERLOADED: &[&str] = &[
-    "overloaded",
-    "at capacity",
-    "over capacity",
-    "service unavailable",
-    "temporarily unavailable",
-    "server_error",
-    "internal server error",
-    "internal_error",
-    "loading model",
-    "bad gateway",
-    "no healthy upstream",
-];
-const FILTER: &[&str] = &[
-    "content_filter",
-    "content filter",
-    "content policy",
-    "content_policy",
-    "flagged as potentially violating",
-    "usage policy",
-    "safety system",
-    "responsibleaipolicy",
-    "data_inspection_failed",
-    "moderation",
-];
-const AUTH: &[&str] = &[
-    "invalid api key",
-    "invalid_api_key",
-    "incorrect api key",
-    "api key not valid",
-    "api_key_invalid",
-    "invalid x-api-key",
-    "authentication_error",
-    "unauthorized",
-    "no auth credentials",
-    "permission_error",
-    "permission denied",
-    "user not found",
-];
-const NO_MODEL: &[&str] = &[
-    "model not found",
-    "model_not_found",
-    "no such model",
-    "unknown model",
-    "is not a valid model",
-    "invalid model",
-    "not_found_error",
-    "model does not exist",
-    "no endpoints found",
-    "try pulling it first",
-];
-const NETWORK: &[&str] = &[
-    "connection reset",
-    "connection refused",
-    "connection closed",
-    "broken pipe",
-    "timed out",
-    "timeout",
-    "dns error",
-    "name resolution",
-    "certificate",
-    "unexpected eof",
-];
-
-/// The class of a refusal. `text` is the body, or the message of an error inside a stream.
-pub fn classify(status: Option<u16>, text: &str) -> ErrorKind {
-    let text = text.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let missing_model = says(NO_MODEL) || (text.contains("model") && says(&["does not exist", "not found"]));
-    match status {
-        Some(401) => ErrorKind::Auth,
-        Some(402) if says(RATE) => ErrorKind::RateLimit,
-        Some(402) => ErrorKind::Quota,
-        Some(403) if says(QUOTA) => ErrorKind::Quota,
-        Some(403) if says(FILTER) => ErrorKind::ContentFilter,
-        Some(403) => ErrorKind::Auth,
-        Some(404) => ErrorKind::ModelNotFound,
-        Some(408) => ErrorKind::Network,
-        Some(413) => ErrorKind::ContextOverflow,
-        Some(429)
-            if says(&[
-                "insufficient_quota",
-                "insufficient credit",
-                "insufficient balance",
-                "exceeded your current quota",
-            ]) =>
-        {
-            ErrorKind::Quota
-        }
-        Some(429) if says(OVERLOADED) => ErrorKind::Overloaded,
-        Some(429) => ErrorKind::RateLimit,
-        Some(500..) if says(OVERFLOW) => ErrorKind::ContextOverflow,
-        Some(500..) => ErrorKind::Overloaded,
-        Some(400..500) | None => {
-            // Most telling first: a prompt that is too long is often called an invalid request, too.
-            if says(OVERFLOW) {
-                ErrorKind::ContextOverflow
-            } else if says(FILTER) {
-                ErrorKind::ContentFilter
-            } else if says(AUTH) {
-                ErrorKind::Auth
-            } else if says(RATE) {
-                ErrorKind::RateLimit
-            } else if says(QUOTA) {
-                ErrorKind::Quota
-            } else if missing_model {
-                ErrorKind::ModelNotFound
-            } else if status.is_some() || text.contains("invalid_request") {
-                ErrorKind::BadRequest
-            } else if says(OVERLOADED) {
-                ErrorKind::Overloaded
-            } else if says(NETWORK) {
-                ErrorKind::Network
-            } else {
-                // A stream that breaks off with words that nobody knows: worth another try.
-                ErrorKind::Overloaded
-            }
-        }
-        Some(_) => ErrorKind::Malformed,
-    }
-}
-
-/// How long the provider asks to wait: from its headers, else from its words; at most [`MAX_RETRY_AFTER`].
-pub fn retry_after(headers: &HeaderMap, body: &str, now: DateTime<Utc>) -> Option<Duration> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let seconds = |text: &str| text.parse::<f64>().ok();
-    let asked = header("retry-after-ms")
-        .and_then(seconds)
-        .map(|millis| millis / 1000.0)
-        .or_else(|| header("retry-after").and_then(|text| seconds(text).or_else(|| seconds_until(text, now))))
-        .or_else(|| wait_in_words(body))?;
-    let bounded = asked.clamp(0.0, MAX_RETRY_AFTER.as_secs_f64());
-    (asked.is_finite()).then(|| Duration::from_secs_f64(bounded))
-}
-
-fn seconds_until(date: &str, now: DateTime<Utc>) -> Option<f64> {
-    let at = DateTime::parse_from_rfc2822(date).ok()?;
-    Some((at.with_timezone(&Utc) - now).num_milliseconds() as f64 / 1000.0)
-}
-
-/// `try again in 1m2.5s`, `retry in 20 seconds`, `"retryDelay": "32s"`.
-fn wait_in_words(body: &str) -> Option<f64> {
-    static WAIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let lead = r#"(?:(?:try again|retry)(?: after| in)|"retryDelay":\s*")\s*"#;
-        let millis = r"(\d+(?:\.\d+)?)\s*ms";
-        let seconds = r"(?:(\d+)m(?:in\w*)?\s*)?(?:(\d+(?:\.\d+)?)\s*s?)?";
-        Regex::new(&format!("(?i){lead}(?:{millis}|{seconds})")).ok()
-    });
-    let found = WAIT.as_ref()?.captures(body)?;
-    let number = |index: usize| found.get(index).and_then(|part| part.as_str().parse::<f64>().ok());
-    match (number(1), number(2), number(3)) {
-        (Some(millis), ..) => Some(millis / 1000.0),
-        (None, None, None) => None,
-        (None, minutes, seconds) => Some(minutes.unwrap_or(0.0) * 60.0 + seconds.unwrap_or(0.0)),
-    }
-}
 
 /// An answer with a status that is not success.
 pub(super) fn refused(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ProviderError {
@@ -256,7 +49,7 @@ pub(super) fn network(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderEr
 
 /// A failure with its message: who, what, and what to do.
 pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, detail: &str) -> ProviderError {
-    let Endpoint { name, model, key_source, provider, .. } = endpoint;
+    let Endpoint { name, model, key_source, .. } = endpoint;
     let address = &endpoint.base_url;
     let (what, remedy) = match kind {
         ErrorKind::Auth if endpoint.key.is_empty() => (
@@ -307,7 +100,7 @@ pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, de
         ),
         ErrorKind::ModelNotFound => (
             format!("{name} does not have {model}"),
-            format!("`hermes models --provider {provider}` lists what it has; check base_url ({address}) too"),
+            format!("`hermes models` lists what it has; check base_url ({address}) too"),
         ),
         ErrorKind::BadRequest => {
             (format!("{name} refused a request to {model} as wrong"), "check the model's settings and api_mode".into())
@@ -377,5 +170,4 @@ fn clean(endpoint: &Endpoint, detail: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "errors_tests.rs"]
 mod tests;

@@ -185,18 +185,12 @@ impl Gather {
             let id = if call.id.is_empty() { invented_id(finishing, index, &call.name, &args) } else { call.id };
             calls.push(ToolCall { id, name: call.name, args, repaired: false });
         }
-        if calls.is_empty() && cut_call.is_none() && finishing.text_calls && stop != StopReason::Length {
-            if let Some(found) = text_calls::find(&self.text, finishing.tools) {
-                self.text.truncate(found.head);
-                for (index, (name, args)) in found.calls.into_iter().enumerate() {
-                    let args = args.to_string();
-                    calls.push(ToolCall {
-                        id: invented_id(finishing, index, &name, &args),
-                        name,
-                        args,
-                        repaired: true,
-                    });
-                }
+        let may_be_text = calls.is_empty() && finishing.text_calls && stop != StopReason::Length;
+        if let Some(found) = may_be_text.then(|| text_calls::find(&self.text, finishing.tools)).flatten() {
+            self.text.truncate(found.head);
+            for (index, (name, args)) in found.calls.into_iter().enumerate() {
+                let args = args.to_string();
+                calls.push(ToolCall { id: invented_id(finishing, index, &name, &args), name, args, repaired: true });
             }
         }
         match stop {

@@ -113,7 +113,8 @@ pub async fn refine(http: &Http, endpoint: &Endpoint, mut info: ModelInfo) -> Mo
     let at = |path: &str| get(http, format!("{root}{path}"), ASK);
     let model = endpoint.model.as_str();
     let show = async {
-        let sent = http.get().ok()?.post(format!("{root}/api/show")).timeout(ASK).json(&json!({"model": model})).send();
+        let sent =
+            http.to(root).ok()?.post(format!("{root}/api/show")).timeout(ASK).json(&json!({"model": model})).send();
         read(sent.await).await
     };
     let (running, shown, studio, props, models) =
@@ -163,7 +164,7 @@ fn names(value: &Value, list: &str, key: &str) -> Vec<String> {
 }
 
 async fn get(http: &Http, url: String, limit: Duration) -> Option<Value> {
-    let client = http.get().ok()?;
+    let client = http.to(&url).ok()?;
     read(client.get(url).timeout(limit).send().await).await
 }
 
@@ -173,5 +174,4 @@ async fn read(sent: Result<reqwest::Response, reqwest::Error>) -> Option<Value> 
 }
 
 #[cfg(test)]
-#[path = "local_tests.rs"]
 mod tests;

@@ -5,6 +5,7 @@
 
 mod anthropic;
 pub mod catalog;
+mod classify;
 mod effort;
 pub mod endpoint;
 pub mod errors;
@@ -17,11 +18,12 @@ mod openai_chat;
 mod openai_responses;
 pub mod providers;
 mod python_call;
+mod resolve;
 mod script;
 pub mod scripted;
 mod sse;
 #[cfg(test)]
-mod testing;
+mod tests;
 mod text_calls;
 mod think;
 mod wire;

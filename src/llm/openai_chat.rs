@@ -1,5 +1,6 @@
 //! The Chat Completions dialect: what almost every server speaks, each a little differently.
 
+mod chunk;
 mod read;
 
 use super::effort::{self, Said};

@@ -320,5 +320,4 @@ impl Provider for Unplayable {
 }
 
 #[cfg(test)]
-#[path = "scripted_tests.rs"]
 mod tests;

@@ -147,7 +147,8 @@ impl Wire {
         let stall = self.endpoint.stall;
         let stalled = |_| self.error(ErrorKind::Stalled, "");
         let headers = headers(&self.endpoint).map_err(|detail| self.error(ErrorKind::BadRequest, &detail))?;
-        let sending = self.http.get()?.post(self.endpoint.url()).headers(headers).body(self.body(request)?).send();
+        let url = self.endpoint.url();
+        let sending = self.http.to(&url)?.post(&url).headers(headers).body(self.body(request)?).send();
         let sent = timeout(stall, sending).await.map_err(stalled)?;
         let mut response = sent.map_err(|error| errors::network(&self.endpoint, &error))?;
         let status = response.status().as_u16();
@@ -317,5 +318,4 @@ pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, String> {
 }
 
 #[cfg(test)]
-#[path = "wire_tests.rs"]
 mod tests;

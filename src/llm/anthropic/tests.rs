@@ -4,7 +4,7 @@ use super::*;
 use crate::llm::gather::{End, Finishing, Gather};
 use crate::llm::message::{Image, StopReason, ToolCall};
 use crate::llm::sse::Event;
-use crate::llm::testing::{endpoint, request, user};
+use crate::llm::tests::{endpoint, request, user};
 use crate::llm::wire::Parser;
 use crate::llm::{Effort, Reply};
 

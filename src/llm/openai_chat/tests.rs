@@ -4,7 +4,7 @@ use super::*;
 use crate::llm::gather::{End, Finishing, Gather};
 use crate::llm::message::StopReason;
 use crate::llm::sse::Event;
-use crate::llm::testing::{endpoint, request, user};
+use crate::llm::tests::{endpoint, request, user};
 use crate::llm::wire::Parser;
 use crate::llm::{Delta, Effort, Reply};
 
@@ -30,7 +30,7 @@ fn a_longer_conversation_begins_with_the_bytes_of_the_shorter_one() {
     {
         let base = if provider == "custom" { "http://127.0.0.1:1" } else { "" };
         let endpoint = endpoint(provider, model, base, "");
-        let all = vec![
+        let all = [
             user("u1"),
             assistant("a1", vec![call("1"), call("2")], Vec::new()),
             result("1"),
@@ -354,7 +354,7 @@ fn usage_is_found_wherever_it_is() {
         ),
     ];
     for (event, cached, reasoning, cost) in table {
-        let usage = read(&[event.clone()]).0.usage.unwrap();
+        let usage = read(std::slice::from_ref(&event)).0.usage.unwrap();
         assert_eq!(
             (usage.input, usage.output, usage.cached, usage.reasoning, usage.cost),
             (10, 3, cached, reasoning, cost),

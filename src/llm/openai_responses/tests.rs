@@ -5,7 +5,7 @@ use crate::llm::Reply;
 use crate::llm::gather::{End, Finishing, Gather};
 use crate::llm::message::{StopReason, ToolCall};
 use crate::llm::sse::Event;
-use crate::llm::testing::{endpoint, request, user};
+use crate::llm::tests::{endpoint, request, user};
 use crate::llm::wire::Parser;
 
 fn openai() -> Endpoint {

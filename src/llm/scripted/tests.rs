@@ -1,7 +1,7 @@
 //! Scripts: order, choice, failure, and the demo from end to end.
 
 use super::*;
-use crate::llm::testing::{request, text_of, user};
+use crate::llm::tests::{request, text_of, user};
 
 fn scripted(yaml: &str) -> Scripted {
     Scripted::recording(Script::parse("test", yaml).unwrap())

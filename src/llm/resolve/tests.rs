@@ -17,7 +17,8 @@ fn config(provider: &str, model: &str, base_url: &str) -> Config {
 
 #[test]
 fn the_first_key_in_table_order_decides_and_the_maker_comes_first() {
-    let table: &[(&[(&str, &str)], &str, &str, &str)] = &[
+    type Row = (&'static [(&'static str, &'static str)], &'static str, &'static str, &'static str);
+    let table: &[Row] = &[
         (&[("OPENAI_API_KEY", "k"), ("OPENROUTER_API_KEY", "k")], "", "openrouter", "anthropic/claude-sonnet-5"),
         (&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")], "", "anthropic", "claude-sonnet-5"),
         (&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")], "gpt-5.4", "openai", "gpt-5.4"),
@@ -173,4 +174,30 @@ fn local_addresses_are_known() {
     for base in ["https://api.openai.com/v1", "http://8.8.8.8", "http://100.128.0.1", "nonsense"] {
         assert!(!is_local(base), "{base}");
     }
+}
+
+#[test]
+fn the_label_of_an_endpoint_chooses_it_again() {
+    let vars = [("OPENAI_API_KEY", "k"), ("GROQ_API_KEY", "k")];
+    let mut table = vec![
+        config("", "a/b:free", "http://127.0.0.1:1/v1"),
+        config("", "gpt-5.5", "https://api.openai.com/v1"),
+        config("custom", "m", "http://10.0.0.1"),
+        config("ollama", "qwen3:8b", "http://gpu:11434"),
+        config("", "", ""),
+    ];
+    for config in &mut table {
+        config.model.api_key = if config.model.base_url.is_empty() { String::new() } else { "own".into() };
+        let first = resolve(config, &env(&vars), None).unwrap();
+        assert_eq!(resolve(config, &env(&vars), Some(&first.label())), Ok(first.clone()));
+        let other = resolve(config, &env(&vars), Some(&format!("{}:other", first.provider))).unwrap();
+        assert_eq!((&other.base_url, &other.key), (&first.base_url, &first.key));
+        assert!(available(config, &env(&vars)).iter().any(|found| found.base_url == first.base_url));
+    }
+    let mut lab = config("", "", "");
+    lab.providers.insert("lab".into(), ProviderConfig { base_url: "http://lab".into(), ..ProviderConfig::default() });
+    let found: Vec<(String, String)> =
+        available(&lab, &env(&vars)).into_iter().map(|found| (found.provider, found.model)).collect();
+    let expected = [("openai", "gpt-5.5"), ("lab", ""), ("groq", "openai/gpt-oss-120b")];
+    assert_eq!(found, expected.map(|(provider, model)| (provider.to_owned(), model.to_owned())));
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::llm::http;
-use crate::llm::testing::endpoint;
+use crate::llm::tests::endpoint;
 use axum::Json;
 use axum::routing::{get, post};
 

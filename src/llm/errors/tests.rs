@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::llm::endpoint::Secret;
+use chrono::DateTime;
 use serde::Deserialize;
 
 fn endpoint() -> Endpoint {
@@ -91,7 +92,8 @@ fn real_bodies_are_classified() {
 #[test]
 fn waits_are_read_from_headers_and_words_and_bounded() {
     let now = DateTime::parse_from_rfc3339("2026-11-21T10:00:00Z").unwrap().with_timezone(&Utc);
-    let table: &[(&[(&str, &str)], &str, Option<f64>)] = &[
+    type Row = (&'static [(&'static str, &'static str)], &'static str, Option<f64>);
+    let table: &[Row] = &[
         (&[("retry-after", "7")], "", Some(7.0)),
         (&[("retry-after", "1.5")], "", Some(1.5)),
         (&[("retry-after-ms", "250"), ("retry-after", "9")], "", Some(0.25)),

@@ -3,11 +3,11 @@
 use super::*;
 use crate::llm::http;
 use crate::llm::message::Usage;
-use crate::llm::testing::{Answer, Server, endpoint};
+use crate::llm::tests::{Answer, Server, endpoint};
 
 #[test]
 fn the_embedded_table_is_sound() {
-    let catalog: Catalog = serde_json::from_str(include_str!("../../assets/models.json")).unwrap();
+    let catalog: Catalog = serde_json::from_str(include_str!("../../../assets/models.json")).unwrap();
     assert!(!catalog.source.is_empty() && catalog.date.len() == 10);
     assert!(catalog.models.len() >= 60);
     for (index, fact) in catalog.models.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::llm::message::{StopReason, Usage};
-use crate::llm::testing::{Act, Answer, Server, call, endpoint, request, text_of, user};
+use crate::llm::tests::{Act, Answer, Server, call, endpoint, request, text_of, user};
 use serde_json::json;
 
 const MODES: [&str; 3] = ["chat_completions", "codex_responses", "anthropic_messages"];
