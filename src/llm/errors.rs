@@ -16,7 +16,11 @@ const DETAIL: usize = 300;
 /// An answer with a status that is not success.
 pub(super) fn refused(endpoint: &Endpoint, status: u16, headers: &HeaderMap, body: &str) -> ProviderError {
     let kind = classify(Some(status), body);
-    let detail = own_words(body).unwrap_or_else(|| format!("status {status}"));
+    let moved = headers.get("location").filter(|_| (300..400).contains(&status)).and_then(|to| to.to_str().ok());
+    let detail = match moved {
+        Some(to) => format!("it moved to {to}"),
+        None => own_words(body).unwrap_or_else(|| format!("status {status}")),
+    };
     let mut error = told(endpoint, kind, Some(status), &detail);
     error.retry_after = retry_after(headers, body, Utc::now());
     error

@@ -38,6 +38,8 @@ impl Http {
             .user_agent(concat!("hermes/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(Duration::from_secs(30))
+            // A key goes to the address that was set up and nowhere else.
+            .redirect(reqwest::redirect::Policy::none())
             .tcp_nodelay(true);
         let builder = if is_loopback { builder.no_proxy() } else { builder };
         let built = builder.build().map_err(|error| ProviderError {

@@ -41,7 +41,7 @@ const EXAMPLE: &[&str] = &[
     "template",
 ];
 
-/// Starts of lines that are tried as the start of a call, from the last one up.
+/// Lines that are tried as the start of a call: so many from the top, and as many from the end.
 const MAX_STARTS: usize = 64;
 
 /// Finds calls that make up the whole text or its end. Every name must be one of `tools`.
@@ -53,18 +53,15 @@ pub(super) fn find(text: &str, tools: &[ToolSchema]) -> Option<Found> {
             return None;
         }
     }
-    let mut starts: Vec<usize> = body.rmatch_indices('\n').map(|(at, _)| at + 1).take(MAX_STARTS).collect();
-    if starts.len() < MAX_STARTS {
-        starts.push(0);
+    let lines = std::iter::once(0).chain(body.match_indices('\n').map(|(at, _)| at + 1));
+    let mut starts: Vec<usize> =
+        lines.filter(|start| body.get(*start..).is_some_and(|part| may_start(part, tools))).collect();
+    if starts.len() > 2 * MAX_STARTS {
+        starts.drain(MAX_STARTS..starts.len() - MAX_STARTS);
     }
     // From the top, so that the first of several calls is the start of all.
-    for start in starts.into_iter().rev() {
+    for start in starts {
         let part = body.get(start..)?;
-        let looks_right =
-            part.trim_start().starts_with(['<', '[', '{', '`', '_']) || part.starts_with(char::is_alphabetic);
-        if !looks_right {
-            continue;
-        }
         let Some(calls) = read(part, tools, true) else { continue };
         let known = |name: &str| tools.iter().any(|tool| tool.name == name);
         let head = body.get(..start)?.trim_end();
@@ -73,6 +70,19 @@ pub(super) fn find(text: &str, tools: &[ToolSchema]) -> Option<Found> {
         }
     }
     None
+}
+
+/// Whether a line looks like the beginning of a call in any form.
+fn may_start(part: &str, tools: &[ToolSchema]) -> bool {
+    match part.as_bytes().first() {
+        Some(b'<' | b'[' | b'{' | b'`') => {
+            let fixed = ["<function=", "<invoke name=", "```", "{", "["];
+            fixed.iter().chain(&MARKERS).any(|word| part.starts_with(word))
+                || TAGS.iter().any(|(open, _)| part.starts_with(open))
+        }
+        Some(_) => tools.iter().any(|tool| part.strip_prefix(&*tool.name).is_some_and(|rest| rest.starts_with('('))),
+        None => false,
+    }
 }
 
 fn introduces_example(head: &str) -> bool {
@@ -271,6 +281,14 @@ mod tests {
             let after_prose = format!("I will read the file.\n\n{form}\n");
             assert_eq!(find(&after_prose, &tools()), Some(Found { head: 21, calls: read_a() }), "{after_prose}");
         }
+    }
+
+    #[test]
+    fn long_arguments_do_not_hide_the_call() {
+        let lines = "<div>\n{\n[1]\n".repeat(500);
+        let text = format!("On it.\n<function=terminal>\n<parameter=command>\n{lines}</parameter>\n</function>");
+        let found = find(&text, &tools()).unwrap();
+        assert_eq!((found.head, found.calls[0].1["command"].as_str()), (6, Some(lines.trim_end_matches('\n'))));
     }
 
     #[test]

@@ -201,3 +201,11 @@ fn the_label_of_an_endpoint_chooses_it_again() {
     let expected = [("openai", "gpt-5.5"), ("lab", ""), ("groq", "openai/gpt-oss-120b")];
     assert_eq!(found, expected.map(|(provider, model)| (provider.to_owned(), model.to_owned())));
 }
+
+#[test]
+fn the_scripted_model_needs_nothing() {
+    let demo = resolve(&config("scripted", "", ""), &env(&[]), None).unwrap();
+    assert_eq!((demo.model.as_str(), demo.dialect), ("demo", Dialect::Scripted));
+    let file = resolve(&Config::default(), &env(&[]), Some("scripted:scripts/a.yaml")).unwrap();
+    assert_eq!((file.model.as_str(), file.dialect), ("scripts/a.yaml", Dialect::Scripted));
+}

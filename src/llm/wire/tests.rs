@@ -178,6 +178,17 @@ async fn refusals_carry_class_status_and_wait() {
 }
 
 #[tokio::test]
+async fn a_redirect_is_not_followed_with_a_key() {
+    let other = Server::start(Answer::json(200, "{}")).await;
+    let to: &'static str = other.url.clone().leak();
+    let mut answer = Answer::json(308, "");
+    answer.headers.push(("location", to));
+    let error = ask(answer, "chat_completions").await.0.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Malformed);
+    assert!(error.message.contains(to) && error.message.contains("base_url"), "{}", error.message);
+}
+
+#[tokio::test]
 async fn errors_inside_a_stream_are_classified_too() {
     let table = [
         ("chat_completions", json!({"error": {"code": 429, "message": "upstream rate limit"}}), ErrorKind::RateLimit),
