@@ -91,12 +91,13 @@ fn allow(line: &str, rules: &Rules, invocations: &[Invocation], findings: &mut V
         if f.level != Level::Ask {
             return true;
         }
-        let aka = table.map(|t| t.effect(&f.effect).aka).unwrap_or_default();
-        if rules.grants(&f.effect, &aka) || in_list == Some(Listed::Exactly) {
+        let known = table.map(|t| t.effect(&f.effect)).unwrap_or_default();
+        if rules.grants(&f.effect, &known.aka) || in_list == Some(Listed::Exactly) {
             return false;
         }
         let by_rule = f.by.is_some_and(|by| covered.get(by).copied().unwrap_or(false));
-        f.fixed || !(by_rule || in_list == Some(Listed::ByGlob))
+        let named = !known.flagged || rules.allow.iter().any(|r| r.words.iter().take(r.literal_words()).any(|w| w.starts_with('-')));
+        f.fixed || !named || !(by_rule || in_list == Some(Listed::ByGlob))
     });
     // A line passes a rule only when every part of it does.
     if covered.contains(&true) {

@@ -10,6 +10,8 @@ pub mod redact;
 pub mod rule;
 pub mod shell;
 pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod visible;
 
 pub use decide::{decide, decide_in};

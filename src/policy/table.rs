@@ -24,6 +24,8 @@ pub struct Effect {
     pub say: String,
     /// No rule for the command covers it.
     pub fixed: bool,
+    /// Only a rule that names an option covers it.
+    pub flagged: bool,
     /// Other names under which an allowlist may hold it.
     pub aka: Vec<String>,
 }

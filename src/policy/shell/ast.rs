@@ -103,7 +103,6 @@ pub enum Part {
     /// `<(…)` or `>(…)`.
     Process {
         script: Rc<Script>,
-        into: bool,
     },
     /// `$((…))`: a number, and commands inside that run.
     Number(Vec<Word>),

@@ -182,7 +182,7 @@ impl Parser<'_> {
                     flush(&mut text, out);
                     self.pos += 2;
                     let script = self.substitution();
-                    out.push(Part::Process { script: Rc::new(script), into: b == b'>' });
+                    out.push(Part::Process { script: Rc::new(script) });
                 }
                 _ => {
                     let from = self.pos;

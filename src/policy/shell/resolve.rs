@@ -30,8 +30,6 @@ pub struct Field {
     pub stream: Option<Stream>,
     /// It is the name of a pipe: `<(…)`.
     pub process: bool,
-    /// Began with an unquoted `~` or `$HOME`: no part of the text as written.
-    pub quoted: bool,
 }
 
 impl Field {
@@ -177,7 +175,7 @@ impl Walker<'_> {
                     stream = out.or(stream);
                     vec![Value::text(text, *quoted)]
                 }
-                Part::Process { script, .. } => {
+                Part::Process { script } => {
                     let (names, out) = self.substitution(script);
                     via.extend(names);
                     stream = out.or(stream);
