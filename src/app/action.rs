@@ -11,11 +11,15 @@ pub enum Scope {
     Reading,
     Commands,
     Program,
+    Fields,
+    Lists,
+    Answers,
+    CopyMode,
 }
 
 impl Scope {
     /// All, in the order in which they are shown.
-    pub const ALL: [Scope; 8] = [
+    pub const ALL: [Scope; 12] = [
         Scope::Prompt,
         Scope::Turn,
         Scope::Session,
@@ -24,7 +28,16 @@ impl Scope {
         Scope::Reading,
         Scope::Commands,
         Scope::Program,
+        Scope::Fields,
+        Scope::Lists,
+        Scope::Answers,
+        Scope::CopyMode,
     ];
+
+    /// Whether its actions mean something only where they are: in a field, a list, a question.
+    pub fn is_local(self) -> bool {
+        matches!(self, Scope::Fields | Scope::Lists | Scope::Answers | Scope::CopyMode)
+    }
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -37,6 +50,10 @@ impl Scope {
             Scope::Reading => "Reading",
             Scope::Commands => "Commands that run",
             Scope::Program => "Program",
+            Scope::Fields => "Text fields",
+            Scope::Lists => "Lists and modals",
+            Scope::Answers => "Questions",
+            Scope::CopyMode => "Copy mode",
         }
     }
 }
@@ -101,16 +118,26 @@ actions! {
     Interrupt "interrupt" Turn "Copy a selection, else stop the turn, else put the draft aside, else twice to quit";
     QueuePrompt "queue" Turn "Queue a prompt for the end of the turn" => "queue" ["q"], "<prompt>";
     QueueStrip "queue-strip" Turn "Go to the queued prompts";
-    QueueEdit "queue-edit" Turn "Edit the selected queued prompt";
-    QueueSteer "queue-steer" Turn "Give the selected queued prompt to the running turn";
-    QueueDrop "queue-drop" Turn "Drop the selected queued prompt";
+    QueueEdit "edit-queued" Turn "Edit the selected queued prompt";
+    QueueSteer "steer-queued" Turn "Give the selected queued prompt to the running turn";
+    QueueDrop "drop-queued" Turn "Drop the selected queued prompt";
     Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
     Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "";
     ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
     Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";
-    SessionNew "session-new" Session "New session" => "new" ["reset", "clear"], "";
+    SessionNew "new-session" Session "New session" => "new" ["reset", "clear"], "";
     SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words]";
-    SessionNext "session-next" Session "Resume the next session of this folder";
+    NextTab "next-tab" Session "Next session of this folder";
+    PreviousTab "previous-tab" Session "Session of this folder before this one";
+    Tab1 "tab-1" Session "First session of this folder";
+    Tab2 "tab-2" Session "Second session of this folder";
+    Tab3 "tab-3" Session "Third session of this folder";
+    Tab4 "tab-4" Session "Fourth session of this folder";
+    Tab5 "tab-5" Session "Fifth session of this folder";
+    Tab6 "tab-6" Session "Sixth session of this folder";
+    Tab7 "tab-7" Session "Seventh session of this folder";
+    Tab8 "tab-8" Session "Eighth session of this folder";
+    Tab9 "tab-9" Session "Ninth session of this folder";
     Title "title" Session "Show or set the title of the session" => "title" [], "[title]";
     Rewind "rewind" Session "Take an earlier prompt of this session back to the composer" => "rewind" ["retry"], "";
     Export "export" Session "Write the session to a file" => "export" ["save"], "[path]";
@@ -119,7 +146,7 @@ actions! {
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     Plan "plan" Session "The plan" => "plan" ["todo"], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
-    ModelCycle "model-cycle" Model "Next of the models used lately";
+    ModelCycle "model-next" Model "Next of the models used lately";
     ProviderKey "provider-key" Model "Store a key for a provider" => "login" ["key"], "[provider]";
     EffortDown "effort-down" Model "Think less";
     EffortUp "effort-up" Model "Think more";
@@ -132,6 +159,10 @@ actions! {
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";
+    PreviousTerminal "previous-terminal" Panes "Show the terminal before";
+    GrowPane "grow-pane" Panes "Give the terminal pane more rows";
+    ShrinkPane "shrink-pane" Panes "Give the terminal pane fewer rows";
+    FocusComposer "focus-composer" Panes "Back to the composer";
     ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" ["statusbar", "sb"], "";
     FocusNext "focus-next" Panes "Focus the next pane";
     FocusLeft "focus-left" Panes "Focus the pane to the left";
@@ -147,18 +178,65 @@ actions! {
     SelectPrevious "select-previous" Reading "Select the entry above";
     SelectNext "select-next" Reading "Select the entry below";
     Expand "expand" Reading "Expand or fold the selected entry";
-    ExpandAll "expand-all" Reading "Expand or fold every tool call" => "details" ["detail"], "";
+    ExpandAll "expand-all" Reading "Expand or fold every tool call";
+    Details "details" Reading "Show or hide all details of tool calls" => "details" ["detail"], "";
     Find "find" Reading "Find in the conversation" => "find" [], "[words]";
     FindNext "find-next" Reading "Next hit";
     FindPrevious "find-previous" Reading "Previous hit";
     CopyMode "copy-mode" Reading "Select with the keyboard: h j k l, v, y";
-    CopySelection "copy-selection" Reading "Copy the selection, or the selected entry";
-    Copy "copy" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
+    CopySelection "copy-cell" Reading "Copy the selection, or the selected entry";
+    Copy "copy-answer" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
     ReleaseMouse "release-mouse" Reading "Give the mouse to the terminal, or take it back" => "mouse" ["scroll"], "";
     TakeOver "take-over" Commands "Type into the shown command; again to hand back";
     BackgroundCommand "background-command" Commands "Send the running command to the background" => "bg" ["background"], "";
     KillProcess "kill-process" Commands "End the shown command, after a yes";
+    ForgetProcess "forget-process" Commands "Take an ended command off the list";
     Processes "processes" Commands "Commands that run" => "processes" ["agents", "tasks", "ps"], "";
+    LineStart "line-start" Fields "To the start of the line";
+    LineEnd "line-end" Fields "To the end of the line";
+    CharLeft "char-left" Fields "A character to the left";
+    CharRight "char-right" Fields "A character to the right";
+    WordLeft "word-left" Fields "A word to the left";
+    WordRight "word-right" Fields "A word to the right";
+    DeleteChar "delete-char" Fields "Delete the character after the caret";
+    DeleteCharBack "delete-char-back" Fields "Delete the character before the caret";
+    DeleteWord "delete-word" Fields "Delete the word after the caret";
+    DeleteWordBack "delete-word-back" Fields "Delete the word before the caret";
+    DeleteToEnd "delete-to-end" Fields "Delete to the end of the line";
+    DeleteToStart "delete-to-start" Fields "Delete to the start of the line";
+    Yank "yank" Fields "Put back what was deleted last";
+    Accept "accept" Lists "Take what is selected";
+    Close "close" Lists "Close, and change nothing";
+    Previous "previous" Lists "The entry above";
+    Next "next" Lists "The entry below";
+    Left "left" Lists "To the left";
+    Right "right" Lists "To the right";
+    Up "up" Lists "Up";
+    Down "down" Lists "Down";
+    Switch "switch" Lists "Switch between the choices";
+    Yes "yes" Lists "Yes; Enter confirms";
+    No "no" Lists "No";
+    Refresh "refresh" Lists "Load the list again";
+    Here "here" Lists "Only sessions of this folder, or all";
+    Rename "rename" Lists "Give the open session a title";
+    DeleteSession "delete-session" Lists "Delete the selected session, after a yes";
+    Deny "deny" Answers "Deny, and say why";
+    AllowOnce "allow-once" Answers "Allow once; Enter confirms";
+    AllowSession "allow-session" Answers "Allow these effects for this session; Enter confirms";
+    AllowAlways "allow-always" Answers "Allow always; Enter confirms";
+    EditCommand "edit-command" Answers "Edit the command";
+    Choose1 "choose-1" Answers "First choice";
+    Choose2 "choose-2" Answers "Second choice";
+    Choose3 "choose-3" Answers "Third choice";
+    Choose4 "choose-4" Answers "Fourth choice";
+    Choose5 "choose-5" Answers "Fifth choice";
+    Choose6 "choose-6" Answers "Sixth choice, or an answer of your own";
+    WordEnd "word-end" CopyMode "To the end of the word";
+    HalfPageUp "half-page-up" CopyMode "Half a page up";
+    HalfPageDown "half-page-down" CopyMode "Half a page down";
+    Mark "mark" CopyMode "Begin or end marking";
+    MarkLine "mark-line" CopyMode "Mark whole rows";
+    CopyMarked "copy" CopyMode "Copy what is marked";
     CommandPalette "command-palette" Program "Every action, command and skill";
     Help "help" Program "Keys and commands" => "help" ["commands"], "";
     Keys "keys" Program "Keys" => "keys" [], "";
@@ -205,10 +283,22 @@ mod tests {
         let mut names = BTreeSet::new();
         for entry in ACTIONS {
             assert!(names.insert(entry.name), "{} stands twice", entry.name);
-            assert!(entry.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", entry.name);
+            assert!(
+                entry.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+                "{}",
+                entry.name
+            );
             assert_eq!(Action::from_name(entry.name), Some(entry.action));
             assert_eq!(entry.action.name(), entry.name);
             assert!(!entry.doc.ends_with('.') && !entry.doc.is_empty());
+        }
+    }
+
+    #[test]
+    fn every_bound_name_is_an_action() {
+        let keymap = crate::config::keymap::Keymap::defaults().expect("the default keymap");
+        for name in keymap.actions() {
+            assert!(Action::from_name(name).is_some(), "{name} is bound and means nothing");
         }
     }
 
@@ -229,7 +319,7 @@ mod tests {
             ("help", Some("help")),
             ("/help", Some("help")),
             ("HELP", Some("help")),
-            ("reset", Some("session-new")),
+            ("reset", Some("new-session")),
             ("exit", Some("quit")),
             ("he", None),
         ] {

@@ -59,8 +59,12 @@ fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
         return;
     }
     match key.code {
-        Code::Left | Code::Up | Code::BackTab => modal.selected = offered[at.checked_sub(1).unwrap_or(last)],
-        Code::Right | Code::Down | Code::Tab => modal.selected = offered[if at == last { 0 } else { at + 1 }],
+        Code::Up | Code::BackTab => modal.selected = offered[at.checked_sub(1).unwrap_or(last)],
+        Code::Down | Code::Tab => modal.selected = offered[if at == last { 0 } else { at + 1 }],
+        Code::Left => modal.selected = ApprovalChoice::Deny,
+        Code::Right if matches!(modal.selected, ApprovalChoice::Deny | ApprovalChoice::Edit) => {
+            modal.selected = ApprovalChoice::Once;
+        }
         Code::PageUp => modal.scroll = modal.scroll.saturating_sub(5),
         Code::PageDown => modal.scroll = modal.scroll.saturating_add(5).min(10_000),
         Code::Enter => take(modal, approval),

@@ -172,21 +172,21 @@ pub fn put_aside(model: &mut Model) {
     }
 }
 
-/// The choices of an approval, in the order of the grid.
+/// All choices in the order of the grid: the left column, then the right one. Rows of clicks count in it.
+pub const GRID: [ApprovalChoice; 5] =
+    [ApprovalChoice::Deny, ApprovalChoice::Edit, ApprovalChoice::Once, ApprovalChoice::Session, ApprovalChoice::Always];
+
+/// The choices that an approval offers, in the order of the grid.
 pub fn choices(approval: &Approval) -> Vec<ApprovalChoice> {
-    let mut choices = vec![ApprovalChoice::Deny, ApprovalChoice::Once];
-    let always = matches!(approval.verdict, Verdict::AskAlways(_));
+    let lasting = !matches!(approval.verdict, Verdict::AskAlways(_));
     let classes = !effects(approval).is_empty();
-    if !always && classes {
-        choices.push(ApprovalChoice::Session);
-    }
-    if matches!(approval.intent, Intent::Command { .. }) {
-        choices.push(ApprovalChoice::Edit);
-    }
-    if !always && (classes || exact(approval).is_some()) {
-        choices.push(ApprovalChoice::Always);
-    }
-    choices
+    let offered = |choice: &ApprovalChoice| match choice {
+        ApprovalChoice::Deny | ApprovalChoice::Once => true,
+        ApprovalChoice::Edit => matches!(approval.intent, Intent::Command { .. }),
+        ApprovalChoice::Session => lasting && classes,
+        ApprovalChoice::Always => lasting && (classes || exact(approval).is_some()),
+    };
+    GRID.into_iter().filter(offered).collect()
 }
 
 /// The classes of effect that were asked about, each once.

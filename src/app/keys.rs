@@ -5,7 +5,7 @@ use super::edit;
 use super::effect::Effect;
 use super::focus::{self, Layer};
 use super::model::{Chord, Model, Pane};
-use super::{completion, composer, find, modals, processes, run, select};
+use super::{completion, composer, find, modals, processes, run, select, usual};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Context, Key, Match};
 
@@ -53,7 +53,8 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             }
         }
         Layer::Completion => {
-            if model.chord.is_some() || !completion::key(model, out, key) {
+            let usual = usual::translate(model, &[Context::Completion], key);
+            if model.chord.is_some() || !completion::key(model, out, usual) {
                 pane_key(model, out, key);
             }
         }
@@ -130,14 +131,14 @@ fn text_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     }
 }
 
-/// What can follow the chord so far, for the popup: key and action.
-pub fn following(model: &Model) -> Vec<(Key, String)> {
+/// What can follow the chord so far, for the popup: the keys as shown, and the name of the action.
+pub fn following(model: &Model) -> Vec<(String, &str)> {
     let Some(chord) = &model.chord else { return Vec::new() };
-    let mut rows: Vec<(Key, String)> = Vec::new();
+    let mut rows: Vec<(String, &str)> = Vec::new();
     for context in [focus::context(model.focus), Context::Global] {
-        for (key, action) in model.keymap.following(context, &chord.keys) {
-            if !rows.iter().any(|(known, _)| *known == key) {
-                rows.push((key, action));
+        for (keys, action) in model.keymap.following(context, &chord.keys) {
+            if !rows.iter().any(|(known, _)| *known == keys) {
+                rows.push((keys, action));
             }
         }
     }
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(effects, [Effect::WakeAt(CHORD_POPUP)]);
         update(&mut model, CHORD_POPUP, Msg::Woke);
         assert!(model.chord.as_ref().is_some_and(|chord| chord.shown));
-        assert!(following(&model).iter().any(|(_, action)| action == "history-search"));
+        assert!(following(&model).iter().any(|(_, action)| *action == "history-search"));
         script(&mut model, "<esc>");
         assert_eq!(model.chord, None);
         script(&mut model, "<C-x>z");

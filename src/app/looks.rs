@@ -141,7 +141,7 @@ mod tests {
 
     fn reply(name: &str) -> Msg {
         let mut shown = look();
-        shown.skin.name = name.into();
+        Arc::make_mut(&mut shown.skin).name = name.into();
         Msg::Loaded(LoadReply::Look { name: name.into(), result: Ok(shown) })
     }
 

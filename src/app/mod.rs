@@ -38,6 +38,7 @@ pub mod sidebar;
 pub mod slash;
 pub mod turn;
 pub mod update;
+pub mod usual;
 pub mod wake;
 
 #[cfg(test)]

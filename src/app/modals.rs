@@ -4,8 +4,8 @@ use super::action::Action;
 use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
-use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, encode, find, pickers, processes, scroll, sessions};
+use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
+use super::{answers, approvals, composer, edit, encode, find, pickers, processes, scroll, sessions, usual};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -18,6 +18,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if !interrupt && approvals::inert(model, out, key) {
         return;
     }
+    let key = usual::in_modal(model, key);
     match model.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
         Some(Modal::Approval(_)) => answers::approval_key(model, out, key),
@@ -242,8 +243,10 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
                 }
                 _ => None,
             });
-            if let Some(choice) = choices.and_then(|choices| choices.get(row).copied()) {
+            let choice = approvals::GRID.get(row).copied();
+            if let Some(choice) = choice.filter(|choice| choices.is_some_and(|choices| choices.contains(choice))) {
                 modal.selected = choice;
+                modal.stage = ApprovalStage::Choosing;
             }
         }
         Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_)) | None => {}

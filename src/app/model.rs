@@ -69,12 +69,21 @@ pub struct Model {
     pub tool_words: Arc<BTreeMap<String, ToolWords>>,
     /// Another session was asked for: what is typed from now on belongs to it.
     pub switching: bool,
-    /// The next list of sessions is for switching to the one after this one.
-    pub next_session: bool,
+    /// The next list of sessions is for switching to one of them.
+    pub next_session: Option<Tab>,
     /// The time of the earliest wake-up that was asked for and has not come.
     pub wake: Option<i64>,
     /// The window title that was last set.
     pub window_title: String,
+}
+
+/// Which session of the folder, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tab {
+    Next,
+    Previous,
+    /// Counted from 0.
+    Nth(usize),
 }
 
 /// A prompt on its way.

@@ -10,6 +10,7 @@ use super::{composer, pickers, run};
 pub fn open(model: &mut Model) {
     let mut items: Vec<PickItem> = ACTIONS
         .iter()
+        .filter(|entry| !entry.scope.is_local())
         .map(|entry| PickItem {
             label: entry.doc.to_owned(),
             detail: entry.slash.map(|slash| format!("/{}", slash.name)).unwrap_or_default(),

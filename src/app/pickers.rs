@@ -1,7 +1,7 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
 use super::edit::{self, Edited};
-use super::effect::Effect;
+use super::effect::{Effect, LoadRequest};
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
@@ -82,6 +82,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     }
     match key.code {
         Code::Esc => return cancel(model),
+        Code::Char('r') if key.ctrl => return refresh(model, out),
         Code::Enter | Code::Tab if !key.ctrl && !key.alt => return accept(model, out),
         _ => {}
     }
@@ -89,6 +90,13 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if edit::query(&mut picker.query, key) == Edited::Changed {
         filter(picker);
         preview(model, out);
+    }
+}
+
+fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
+    if let Some(picker) = top(model, PickerKind::Model) {
+        picker.loading = true;
+        out.push(Effect::Load(LoadRequest::Models { refresh: true }));
     }
 }
 

@@ -201,17 +201,45 @@ pub fn toggle(model: &mut Model) {
     pane.taken_over = false;
 }
 
-/// Shows the next tab.
-pub fn next(model: &mut Model) {
+/// Shows the next tab, or the one before.
+pub fn next(model: &mut Model, by: isize) {
     let rows = &model.processes.rows;
     if rows.is_empty() {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     }
     let at = rows.iter().position(|row| Some(&row.id) == model.processes.pane.shown.as_ref());
-    let at = if model.processes.pane.open { at.map_or(0, |at| (at + 1) % rows.len()) } else { at.unwrap_or(0) };
+    let at = if model.processes.pane.open {
+        at.map_or(0, |at| (at + rows.len()).saturating_add_signed(by) % rows.len())
+    } else {
+        at.unwrap_or(0)
+    };
     let id = rows[at].id.clone();
     show_process(model, id);
+}
+
+/// Moves the border of the pane, by percent of the height.
+pub fn grow(model: &mut Model, by: i16) {
+    let pane = &mut model.processes.pane;
+    pane.height = pane.height.saturating_add_signed(by).clamp(10, 80);
+    pane.touched = true;
+}
+
+/// Takes the shown command off the list once it has ended.
+pub fn forget(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(row) = shown(model) else { return };
+    if is_running(row) {
+        model.notices.add(model.now, Level::Info, "it still runs: end it first");
+        return;
+    }
+    let id = row.id.clone();
+    model.processes.rows.retain(|row| row.id != id);
+    out.push(Effect::Process(ProcessCommand::Forget(id)));
+    let newest = model.processes.rows.last().map(|row| row.id.clone());
+    if newest.is_none() {
+        model.processes.pane.open = false;
+    }
+    show_tab(model, newest);
 }
 
 /// Shows a process in the pane, as the person asked.
@@ -260,8 +288,7 @@ pub fn take_over(model: &mut Model) {
 
 /// A key while a program has the keys.
 pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    if bound(model, &[Context::Terminal, Context::Global], &[key]) == Bound::Action(Action::TakeOver) && !is_enter(key)
-    {
+    if bound(model, &[Context::TakenOver], &[key]) == Bound::Action(Action::TakeOver) {
         let pane = &mut model.processes.pane;
         pane.taken_over = false;
         pane.handed_back = Some((key, model.now));
@@ -269,10 +296,6 @@ pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         return;
     }
     write(model, out, encode::key(key, false));
-}
-
-fn is_enter(key: Key) -> bool {
-    key.code == crate::config::keymap::Code::Enter
 }
 
 /// The key that handed back, at once again: it is sent to the program, which keeps the keys.

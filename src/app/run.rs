@@ -5,9 +5,10 @@ use super::effect::{Effect, LoadRequest};
 use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
 use super::model::{Model, Pane};
+use super::sessions::Tab;
 use super::{
     approvals, composer, docs, drafts, find, history, looks, models, palette, processes, scroll, select, sessions,
-    sidebar, slash, turn,
+    sidebar, slash, turn, usual,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -46,7 +47,17 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Yolo => approvals::yolo(model, out),
         Action::SessionNew => sessions::new_session(model, out),
         Action::SessionBrowser => sessions::browse(model, out, argument),
-        Action::SessionNext => sessions::next(model, out),
+        Action::NextTab => sessions::go(model, out, Tab::Next),
+        Action::PreviousTab => sessions::go(model, out, Tab::Previous),
+        Action::Tab1 => sessions::go(model, out, Tab::Nth(0)),
+        Action::Tab2 => sessions::go(model, out, Tab::Nth(1)),
+        Action::Tab3 => sessions::go(model, out, Tab::Nth(2)),
+        Action::Tab4 => sessions::go(model, out, Tab::Nth(3)),
+        Action::Tab5 => sessions::go(model, out, Tab::Nth(4)),
+        Action::Tab6 => sessions::go(model, out, Tab::Nth(5)),
+        Action::Tab7 => sessions::go(model, out, Tab::Nth(6)),
+        Action::Tab8 => sessions::go(model, out, Tab::Nth(7)),
+        Action::Tab9 => sessions::go(model, out, Tab::Nth(8)),
         Action::Title => sessions::title(model, out, argument),
         Action::Rewind => history::rewind(model),
         Action::Plan => sidebar::plan(model),
@@ -69,7 +80,11 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Diff
         | Action::Export => report(out, action, argument),
         Action::ToggleTerminal => processes::toggle(model),
-        Action::NextTerminal => processes::next(model),
+        Action::NextTerminal => processes::next(model, 1),
+        Action::PreviousTerminal => processes::next(model, -1),
+        Action::GrowPane => processes::grow(model, 5),
+        Action::ShrinkPane => processes::grow(model, -5),
+        Action::FocusComposer => focus::set(model, Pane::Composer),
         Action::ToggleSidebar => sidebar::toggle(model),
         Action::FocusNext => focus::next(model),
         Action::FocusLeft => focus::go(model, Direction::Left),
@@ -85,7 +100,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SelectPrevious => select::step(model, -1),
         Action::SelectNext => select::step(model, 1),
         Action::Expand => select::expand(model),
-        Action::ExpandAll => select::expand_all(model),
+        Action::ExpandAll | Action::Details => select::expand_all(model),
         Action::Find => find::open(model, argument),
         Action::FindNext => find::step(model, 1),
         Action::FindPrevious => find::step(model, -1),
@@ -96,6 +111,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::TakeOver => processes::take_over(model),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
+        Action::ForgetProcess => processes::forget(model, out),
         Action::Processes => processes::show(model),
         Action::CommandPalette => palette::open(model),
         Action::Help => text(model, "Help", docs::help(&model.keymap)),
@@ -104,6 +120,54 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Redraw => out.push(Effect::Repaint),
         Action::Suspend => suspend(model, out),
         Action::Quit => sessions::quit(model, out),
+        Action::Previous | Action::Up => scroll::by(model, out, model.focus, -1),
+        Action::Next | Action::Down => scroll::by(model, out, model.focus, 1),
+        Action::Close => focus::set(model, Pane::Composer),
+        Action::LineStart
+        | Action::LineEnd
+        | Action::CharLeft
+        | Action::CharRight
+        | Action::WordLeft
+        | Action::WordRight
+        | Action::DeleteChar
+        | Action::DeleteCharBack
+        | Action::DeleteWord
+        | Action::DeleteWordBack
+        | Action::DeleteToEnd
+        | Action::DeleteToStart
+        | Action::Yank => {
+            if let Some(key) = usual::key(action) {
+                composer::key(model, out, key);
+            }
+        }
+        // these mean something in a list or a question only, which take their keys first
+        Action::Accept
+        | Action::Left
+        | Action::Right
+        | Action::Switch
+        | Action::Yes
+        | Action::No
+        | Action::Refresh
+        | Action::Here
+        | Action::Rename
+        | Action::DeleteSession
+        | Action::Deny
+        | Action::AllowOnce
+        | Action::AllowSession
+        | Action::AllowAlways
+        | Action::EditCommand
+        | Action::Choose1
+        | Action::Choose2
+        | Action::Choose3
+        | Action::Choose4
+        | Action::Choose5
+        | Action::Choose6
+        | Action::WordEnd
+        | Action::HalfPageUp
+        | Action::HalfPageDown
+        | Action::Mark
+        | Action::MarkLine
+        | Action::CopyMarked => {}
     }
 }
 

@@ -1,11 +1,13 @@
 //! Selecting, expanding and copying in the conversation. What is copied is source text.
 
+use super::action::Action;
 use super::effect::Effect;
 use super::focus;
+use super::keys::{Bound, bound};
 use super::model::transcript::{CellId, CellKind, CopyMode, Copying, Position, Selection, Spot};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
-use crate::config::keymap::{Code, Key};
+use crate::config::keymap::{Code, Context, Key};
 
 /// Selects the entry above or below.
 pub fn step(model: &mut Model, by: i32) {
@@ -151,13 +153,27 @@ pub fn copy_mode(model: &mut Model) {
 
 /// A key in copy mode. `false`: not one of its own.
 pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    let key = match bound(model, &[Context::Copy], &[key]) {
+        Bound::Action(action) => match copy_mode_usual(action) {
+            Some(code) => Key { code, ctrl: false, alt: false, shift: false },
+            None => key,
+        },
+        Bound::Prefix | Bound::None => key,
+    };
     if key.ctrl || key.alt {
         return false;
     }
     match key.code {
+        Code::PageUp => half_pages(model, -2),
+        Code::PageDown => half_pages(model, 2),
+        Code::Char('u') => half_pages(model, -1),
+        Code::Char('d') => half_pages(model, 1),
+        Code::Char('/') => super::find::open(model, ""),
+        Code::Char('n') => super::find::step(model, -1),
+        Code::Char('N') => super::find::step(model, 1),
         Code::Char('h') | Code::Left => across(model, -1),
         Code::Char('l') | Code::Right => across(model, 1),
-        Code::Char('w') => across(model, 8),
+        Code::Char('w' | 'e') => across(model, 8),
         Code::Char('b') => across(model, -8),
         Code::Char('0') | Code::Home => across(model, i32::MIN),
         Code::Char('$') | Code::End => across(model, i32::MAX),
@@ -175,6 +191,42 @@ pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool
         _ => return false,
     }
     true
+}
+
+/// The usual key of an action of copy mode.
+fn copy_mode_usual(action: Action) -> Option<Code> {
+    Some(match action {
+        Action::Left => Code::Left,
+        Action::Down => Code::Down,
+        Action::Up => Code::Up,
+        Action::Right => Code::Right,
+        Action::WordRight | Action::WordEnd => Code::Char('w'),
+        Action::WordLeft => Code::Char('b'),
+        Action::LineStart => Code::Home,
+        Action::LineEnd => Code::End,
+        Action::ToStart => Code::Char('g'),
+        Action::ToEnd => Code::Char('G'),
+        Action::PageUp => Code::PageUp,
+        Action::PageDown => Code::PageDown,
+        Action::HalfPageUp => Code::Char('u'),
+        Action::HalfPageDown => Code::Char('d'),
+        Action::Mark => Code::Char('v'),
+        Action::MarkLine => Code::Char('V'),
+        Action::CopyMarked => Code::Char('y'),
+        Action::Find => Code::Char('/'),
+        Action::FindNext => Code::Char('n'),
+        Action::FindPrevious => Code::Char('N'),
+        Action::Close => Code::Esc,
+        _ => return None,
+    })
+}
+
+fn half_pages(model: &mut Model, by: i32) {
+    let rows = (model.layout.rows.len() / 2).max(1) as i32;
+    model.transcript.scroll = model.transcript.scroll.saturating_add(rows * by);
+    if let Some(mode) = &mut model.transcript.copy_mode {
+        mode.beyond = by.signum() as i8;
+    }
 }
 
 fn width(model: &Model) -> u16 {

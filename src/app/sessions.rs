@@ -3,6 +3,7 @@
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::modals::{self, Move};
+pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
 use super::{composer, drafts, first_run, items, models, turn};
@@ -182,8 +183,8 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// A list came.
 pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>) {
-    if std::mem::take(&mut model.next_session) {
-        return switch(model, out, &rows);
+    if let Some(tab) = model.next_session.take() {
+        return switch(model, out, &rows, tab);
     }
     let Some(browser) = browser(model) else { return };
     if browser.query != query {
@@ -250,6 +251,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             ask(model, out);
         }
         Code::Delete => ask_delete(model),
+        Code::Char('t') if key.ctrl => rename(model, out),
         _ => {
             if edit::query(&mut browser.query, key) == Edited::Changed {
                 browser.ask_at = Some(now + DEBOUNCE);
@@ -296,6 +298,15 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     resume(model, out, &id);
 }
 
+fn rename(model: &mut Model, out: &mut Vec<Effect>) {
+    let selected = browser(model).and_then(|browser| browser.rows.get(browser.selected)).map(|row| row.id.clone());
+    if selected.is_some() && selected == model.session.as_ref().map(|session| session.id.0.clone()) {
+        title(model, out, "");
+    } else {
+        model.notices.add(model.now, Level::Info, "resume the session first, then give it a title");
+    }
+}
+
 fn ask_delete(model: &mut Model) {
     let Some(browser) = browser(model) else { return };
     let Some(row) = browser.rows.get(browser.selected) else { return };
@@ -323,22 +334,26 @@ pub fn delete(model: &mut Model, out: &mut Vec<Effect>, id: SessionId) {
     preview(model, out);
 }
 
-/// The session of this folder that comes after this one.
-pub fn next(model: &mut Model, out: &mut Vec<Effect>) {
-    model.next_session = true;
+/// Goes to another session of this folder.
+pub fn go(model: &mut Model, out: &mut Vec<Effect>, tab: Tab) {
+    model.next_session = Some(tab);
     let here = Some(cwd(model).to_owned());
     out.push(Effect::Store(StoreJob::ListSessions { query: String::new(), here, limit: LIMIT }));
 }
 
-fn switch(model: &mut Model, out: &mut Vec<Effect>, rows: &[SessionRow]) {
-    let at = model.session.as_ref().and_then(|session| rows.iter().position(|row| row.id == session.id.0));
-    let next = match at {
-        Some(at) => rows.get((at + 1) % rows.len()).filter(|row| row.id != rows[at].id),
-        None => rows.first(),
+fn switch(model: &mut Model, out: &mut Vec<Effect>, rows: &[SessionRow], tab: Tab) {
+    let current = model.session.as_ref().map(|session| session.id.0.as_str());
+    let at = rows.iter().position(|row| Some(row.id.as_str()) == current);
+    let to = match (tab, at) {
+        (Tab::Nth(nth), _) => nth,
+        (Tab::Next, Some(at)) => (at + 1) % rows.len(),
+        (Tab::Previous, Some(at)) => (at + rows.len() - 1) % rows.len(),
+        // an empty session is not in the list yet
+        (Tab::Next | Tab::Previous, None) => 0,
     };
-    match next.map(|row| row.id.clone()) {
+    match rows.get(to).filter(|row| Some(row.id.as_str()) != current).map(|row| row.id.clone()) {
         Some(id) => resume(model, out, &id),
-        None => model.notices.add(model.now, Level::Info, "no other session in this folder"),
+        None => model.notices.add(model.now, Level::Info, "no other session there in this folder"),
     }
 }
 

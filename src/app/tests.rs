@@ -6,13 +6,13 @@ use super::msg::Msg;
 use super::update;
 use crate::agent::event::{AgentEvent, SessionInfo};
 use crate::config::Config;
-use crate::config::keymap::{Binding, Code, Context, Key, Keymap};
-use crate::config::skin::{Look, Skin};
-use crate::config::theme::Theme;
+use crate::config::keymap::{Code, Key, Keymap};
+use crate::config::skin::Look;
+use crate::config::theme::ColorDepth;
 use crate::llm::Effort;
 use crate::llm::message::{Body, Item, ItemId, Origin};
 use crate::policy::Mode;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Keys of a script: characters, and `<ret>`, `<C-x>`, `<A-left>` and the like.
 pub fn keys(script: &str) -> Vec<Key> {
@@ -87,94 +87,24 @@ pub fn script_at(model: &mut Model, now: i64, script: &str) -> Vec<Effect> {
     keys(script).into_iter().flat_map(|key| update(model, now, Msg::Key(key))).collect()
 }
 
-/// The main bindings.
-pub fn keymap() -> Keymap {
-    use Context::{Composer, Conversation, Global, Queue, Sidebar, Terminal};
-    let bindings = [
-        (Composer, "<ret>", "send"),
-        (Composer, "<A-ret>", "newline"),
-        (Composer, "<C-j>", "newline"),
-        (Composer, "<S-ret>", "newline"),
-        (Composer, "<up>", "history-previous"),
-        (Composer, "<down>", "history-next"),
-        (Composer, "?", "help"),
-        (Composer, "<C-d>", "quit"),
-        (Composer, "<C-v>", "paste-image"),
-        (Global, "<tab>", "focus-next"),
-        (Global, "<esc>", "stop-turn"),
-        (Global, "<C-c>", "interrupt"),
-        (Global, "<C-p>", "command-palette"),
-        (Global, "<C-r>", "session-browser"),
-        (Global, "<C-pgdn>", "session-next"),
-        (Global, "<C-x>n", "session-new"),
-        (Global, "<C-o>", "model-picker"),
-        (Global, "<A-m>", "model-cycle"),
-        (Global, "<f8>", "skin-picker"),
-        (Global, "<A-s>", "skin-next"),
-        (Global, "<A-,>", "effort-down"),
-        (Global, "<A-.>", "effort-up"),
-        (Global, "<S-tab>", "approval-mode"),
-        (Global, "<C-t>", "toggle-terminal"),
-        (Global, "<A-]>", "next-terminal"),
-        (Global, "<f9>", "take-over"),
-        (Global, "<C-]>", "take-over"),
-        (Global, "<C-x>b", "background-command"),
-        (Global, "<C-x>k", "kill-process"),
-        (Global, "<f7>", "toggle-sidebar"),
-        (Global, "<A-left>", "focus-left"),
-        (Global, "<A-right>", "focus-right"),
-        (Global, "<A-up>", "focus-up"),
-        (Global, "<A-down>", "focus-down"),
-        (Global, "<pgup>", "page-up"),
-        (Global, "<pgdn>", "page-down"),
-        (Global, "<C-end>", "to-end"),
-        (Global, "<C-home>", "to-start"),
-        (Global, "<C-x>q", "queue-strip"),
-        (Global, "<C-x>r", "history-search"),
-        (Global, "<C-x>d", "draft-previous"),
-        (Global, "<f4>", "inbox"),
-        (Global, "<C-f>", "find"),
-        (Global, "<A-v>", "copy-mode"),
-        (Global, "<f6>", "release-mouse"),
-        (Global, "<C-g>", "external-editor"),
-        (Global, "<f1>", "help"),
-        (Global, "<C-z>", "suspend"),
-        (Global, "<C-l>", "redraw"),
-        (Conversation, "<up>", "select-previous"),
-        (Conversation, "<down>", "select-next"),
-        (Conversation, "<ret>", "expand"),
-        (Conversation, "o", "expand"),
-        (Conversation, "O", "expand-all"),
-        (Conversation, "y", "copy-selection"),
-        (Terminal, "<ret>", "take-over"),
-        (Terminal, "<up>", "scroll-up"),
-        (Terminal, "<down>", "scroll-down"),
-        (Sidebar, "<up>", "scroll-up"),
-        (Sidebar, "<down>", "scroll-down"),
-        (Queue, "<up>", "select-previous"),
-        (Queue, "<down>", "select-next"),
-        (Queue, "e", "queue-edit"),
-        (Queue, "s", "queue-steer"),
-        (Queue, "x", "queue-drop"),
-    ];
-    let binding = |(context, script, action): (Context, &str, &str)| Binding {
-        context,
-        keys: keys(script),
-        action: action.to_owned(),
-    };
-    Keymap { bindings: bindings.into_iter().map(binding).collect() }
+/// The default bindings.
+pub fn keymap() -> Arc<Keymap> {
+    static KEYMAP: LazyLock<Arc<Keymap>> =
+        LazyLock::new(|| Arc::new(Keymap::defaults().expect("the default keymap is sound")));
+    KEYMAP.clone()
 }
 
-/// A look without colours.
+/// The default look, without colours.
 pub fn look() -> Look {
-    let theme = Theme { name: "default".into(), dark: true };
-    Look { skin: Skin { name: "default".into(), ..Skin::default() }, theme, revision: 1 }
+    static LOOK: LazyLock<Look> =
+        LazyLock::new(|| Look::fallback(ColorDepth::NoColor).expect("the default look is sound"));
+    LOOK.clone()
 }
 
 /// A model before its session is open.
 pub fn model() -> Model {
     let look = Arc::new(look());
-    Model::new(Arc::new(Config::default()), look, Arc::new(keymap()), (120, 40), "/src/app".into(), 0)
+    Model::new(Arc::new(Config::default()), look, keymap(), (120, 40), "/src/app".into(), 0)
 }
 
 fn session(id: &str, model: &str) -> SessionInfo {

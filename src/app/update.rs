@@ -62,7 +62,7 @@ impl Model {
             looks: Default::default(),
             tool_words: Default::default(),
             switching: false,
-            next_session: false,
+            next_session: None,
             wake: None,
             window_title: String::new(),
         }

@@ -102,7 +102,7 @@ fn one_key_never_answers() {
 fn what_is_always_asked_offers_nothing_that_lasts() {
     let mut model = asked("$X", Verdict::AskAlways);
     let offered = choices(&approval(1, "$X", Verdict::AskAlways));
-    assert_eq!(offered, [ApprovalChoice::Deny, ApprovalChoice::Once, ApprovalChoice::Edit]);
+    assert_eq!(offered, [ApprovalChoice::Deny, ApprovalChoice::Edit, ApprovalChoice::Once]);
     assert!(decisions(&script_at(&mut model, 2000, "s<esc>")).is_empty());
     script_at(&mut model, 3000, "<f4>");
     assert!(decisions(&script_at(&mut model, 3000, "a<esc>")).is_empty());

@@ -144,8 +144,10 @@ fn a_program_that_ends_gives_the_keys_back() {
 fn killing_takes_a_yes() {
     let mut model = running(false);
     let kill = Effect::Process(ProcessCommand::Kill(ProcessId("a".into())));
-    assert!(!script(&mut model, "<C-x>k<ret>").contains(&kill), "no is the default");
-    assert!(script(&mut model, "<C-x>ky<ret>").contains(&kill));
+    script(&mut model, "<C-t>");
+    model.focus = Pane::Terminal;
+    assert!(!script(&mut model, "K<ret>").contains(&kill), "no is the default");
+    assert!(script(&mut model, "Ky<ret>").contains(&kill));
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn the_title_is_set_or_asked_for() {
 fn what_is_typed_while_another_session_opens_belongs_to_it() {
     let mut model = ready();
     opened(&mut model, "s", &["prompt"]);
-    let effects = script(&mut model, "old<C-x>nnew");
+    let effects = script(&mut model, "old<C-x>Nnew");
     assert!(effects.contains(&Effect::Agent(AgentCommand::New)));
     let saved = |effects: &[Effect]| -> Vec<String> {
         let texts = effects.iter().filter_map(|effect| match effect {
@@ -147,7 +147,7 @@ fn what_is_typed_while_another_session_opens_belongs_to_it() {
 #[test]
 fn a_session_that_cannot_be_opened_leaves_this_one_as_it_was() {
     let mut model = ready();
-    script(&mut model, "old<C-x>n");
+    script(&mut model, "old<C-x>N");
     let notice = crate::agent::event::AgentEvent::Notice { level: Level::Error, text: "no such session".into() };
     let effects = update(&mut model, 0, Msg::Agent(notice));
     assert_eq!(effects, [drafts::load(&model)]);
