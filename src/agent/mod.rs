@@ -1,3 +1,22 @@
 //! One conversation: the pure turn machine, the runner that drives it, and what goes into a request.
 
+pub mod context;
 pub mod event;
+mod guard;
+mod models;
+mod outbox;
+mod port;
+mod retry;
+pub mod runner;
+mod situation;
+pub mod turn;
+
+pub use models::Models;
+pub use port::Port;
+pub use runner::rules;
+pub use situation::git;
+
+/// Milliseconds since the Unix epoch. The agent stamps what it writes; the pure parts get times as arguments.
+pub fn now() -> i64 {
+    chrono::Utc::now().timestamp_millis()
+}

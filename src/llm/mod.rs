@@ -18,6 +18,7 @@ mod openai_chat;
 mod openai_responses;
 pub mod providers;
 mod python_call;
+pub mod ready;
 mod resolve;
 mod script;
 pub mod scripted;

@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn allowlist_cases() {
-        for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-allow-globs.jsonl")).lines() {
+        for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-allow-globs.jsonl")).lines()
+        {
             let case: Value = serde_json::from_str(line).unwrap();
             let list: Vec<String> = serde_json::from_value(case["allow"].clone()).unwrap();
             let command = case["command"].as_str().unwrap();
@@ -265,7 +266,8 @@ mod tests {
 
     #[test]
     fn deny_glob_cases() {
-        for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-deny-globs.jsonl")).lines() {
+        for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-deny-globs.jsonl")).lines()
+        {
             let case: Value = serde_json::from_str(line).unwrap();
             let list: Vec<String> = serde_json::from_value(case["deny"].clone()).unwrap();
             assert_eq!(denied_by_glob(&list, case["command"].as_str().unwrap()), case["matched"].as_str(), "{line}");

@@ -6,6 +6,7 @@ pub mod clarify;
 pub mod coerce;
 pub mod dispatch;
 pub mod file;
+pub mod gate;
 mod gutter;
 pub mod line;
 pub mod parallel;
@@ -23,6 +24,7 @@ pub mod terminal;
 pub(crate) mod testing;
 pub mod todo;
 pub mod toolset;
+pub mod world;
 pub mod write_file;
 
 use paths::Place;
@@ -85,4 +87,3 @@ fn not_found(place: &Place) -> ToolError {
     }
     ToolError::Detailed(result.to_string())
 }
-pub mod world;

@@ -1,12 +1,7 @@
 //! Which tools exist, and which of them can be used right now.
 
-use super::clarify::Clarify;
-use super::patch::Patch;
-use super::read_file::ReadFile;
-use super::search_files::SearchFiles;
 use super::spec::{CheckId, Tool, ToolSpec};
-use super::todo::TodoTool;
-use super::write_file::WriteFile;
+use super::{clarify, patch, process, read_file, search_files, terminal, todo, write_file};
 use crate::llm::ToolSchema;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,12 +26,14 @@ impl Registry {
     /// The tools that are part of the program: one line each.
     pub fn builtin() -> Self {
         let tools: Vec<Arc<dyn Tool>> = vec![
-            Arc::new(Clarify),
-            Arc::new(Patch),
-            Arc::new(ReadFile),
-            Arc::new(SearchFiles),
-            Arc::new(TodoTool),
-            Arc::new(WriteFile),
+            Arc::new(clarify::Clarify),
+            Arc::new(patch::Patch),
+            process::process(),
+            Arc::new(read_file::ReadFile),
+            Arc::new(search_files::SearchFiles),
+            terminal::terminal(),
+            Arc::new(todo::TodoTool),
+            Arc::new(write_file::WriteFile),
         ];
         let mut registry = Self::default();
         tools.into_iter().for_each(|tool| registry.register(tool));

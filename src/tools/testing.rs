@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The only place where tests make a process table.
 fn exec() -> Exec {
-    Exec {}
+    Exec::new(crate::exec::ExecOptions::default()).0
 }
 
 /// A scratch folder with everything that a call needs.

@@ -29,8 +29,9 @@ impl LocalWorld {
     /// The world of this process.
     pub fn from_environment() -> Self {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let hermes_home =
-            std::env::var_os("HERMES_HOME").filter(|h| !h.is_empty()).map_or_else(|| home.join(".hermes"), PathBuf::from);
+        let hermes_home = std::env::var_os("HERMES_HOME")
+            .filter(|h| !h.is_empty())
+            .map_or_else(|| home.join(".hermes"), PathBuf::from);
         Self { home, hermes_home, environment: true }
     }
 }
@@ -147,7 +148,9 @@ fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World)
                 _ => word.to_owned(),
             };
             if glob::is_pattern(&text) {
-                all.extend(world.glob(&text, cwd, MAX_TARGETS).into_iter().map(|path| (path.display().to_string(), path)));
+                all.extend(
+                    world.glob(&text, cwd, MAX_TARGETS).into_iter().map(|path| (path.display().to_string(), path)),
+                );
                 continue;
             }
             let path = PathBuf::from(normal(cwd, &text));
@@ -235,7 +238,10 @@ mod tests {
         assert_eq!(verdict.name(), "ask");
         let found = targets(&intent, &verdict, &cwd, Duration::from_millis(200), &world);
         let build = found.iter().find(|t| t.name == "build").unwrap();
-        assert_eq!((build.files, build.bytes, build.at_least, build.note.as_str()), (Some(2), Some(8), false, "ignored by git"));
+        assert_eq!(
+            (build.files, build.bytes, build.at_least, build.note.as_str()),
+            (Some(2), Some(8), false, "ignored by git")
+        );
         assert!(found.iter().any(|t| t.name == "./gone" && t.note == "does not exist"), "{found:?}");
     }
 

@@ -38,7 +38,8 @@ pub fn read(text: &str) -> Second {
         if node.is_error() || node.is_missing() {
             return Second::Error(node.byte_range());
         }
-        if node.kind() == "command_name" && node.child_count() == 1 && node.child(0).is_some_and(|c| c.kind() == "word") {
+        if node.kind() == "command_name" && node.child_count() == 1 && node.child(0).is_some_and(|c| c.kind() == "word")
+        {
             names.insert(text[node.byte_range()].replace("\\\n", ""));
         }
         if cursor.goto_first_child() {

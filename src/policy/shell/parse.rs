@@ -28,7 +28,17 @@ pub fn parse(text: &str, origin: Origin) -> Parsed {
 }
 
 pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
-    let mut parser = Parser { text, bytes: text.as_bytes(), pos: 0, origin, depth, pending: Vec::new(), troubles: Vec::new(), not_arithmetic: HashSet::new(), names: BTreeSet::new() };
+    let mut parser = Parser {
+        text,
+        bytes: text.as_bytes(),
+        pos: 0,
+        origin,
+        depth,
+        pending: Vec::new(),
+        troubles: Vec::new(),
+        not_arithmetic: HashSet::new(),
+        names: BTreeSet::new(),
+    };
     let mut script = Vec::new();
     loop {
         script.append(&mut parser.list(&[]));
@@ -111,7 +121,9 @@ impl Parser<'_> {
             match self.peek(0) {
                 b' ' | b'\t' => self.pos += 1,
                 b'\\' if self.peek(1) == b'\n' => self.pos += 2,
-                b'#' if self.pos == 0 || matches!(self.bytes[self.pos - 1], b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')') => {
+                b'#' if self.pos == 0
+                    || matches!(self.bytes[self.pos - 1], b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')') =>
+                {
                     while !self.done() && self.peek(0) != b'\n' {
                         self.pos += 1;
                     }
@@ -190,7 +202,11 @@ impl Parser<'_> {
     }
 
     fn at_keyword(&self, keyword: &str) -> bool {
-        self.at(keyword) && matches!(self.peek(keyword.len()), 0 | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
+        self.at(keyword)
+            && matches!(
+                self.peek(keyword.len()),
+                0 | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'
+            )
     }
 
     fn keyword(&mut self, keyword: &str) -> bool {
@@ -567,7 +583,8 @@ impl Parser<'_> {
             self.pos += 1;
         }
         if self.peek(0) == b'{' {
-            let name = self.bytes[self.pos + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            let name =
+                self.bytes[self.pos + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
             if name > 0 && self.peek(name + 1) == b'}' && matches!(self.peek(name + 2), b'<' | b'>') {
                 self.pos += name + 2;
             }
@@ -595,7 +612,12 @@ impl Parser<'_> {
         }
         let Some(target) = self.word() else {
             self.trouble(start, "this redirection has no target");
-            return Some(Redirect { op: (*op).into(), target: Word::default(), body: None, span: self.origin.span(start..self.pos) });
+            return Some(Redirect {
+                op: (*op).into(),
+                target: Word::default(),
+                body: None,
+                span: self.origin.span(start..self.pos),
+            });
         };
         Some(Redirect { op: (*op).into(), target, body: None, span: self.origin.span(start..self.pos) })
     }

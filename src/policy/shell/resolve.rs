@@ -231,7 +231,9 @@ impl Walker<'_> {
             "+" => self.state.cwds.iter().map(|cwd| format!("{cwd}{rest}")).collect(),
             "-" => vec![format!("{UNKNOWN}{rest}")],
             user if home.rsplit('/').next() == Some(user) => vec![format!("{home}{rest}")],
-            user if user.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) => vec![format!("/home/{user}{rest}")],
+            user if user.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) => {
+                vec![format!("/home/{user}{rest}")]
+            }
             _ => vec![text.to_owned()],
         }
     }
@@ -264,11 +266,14 @@ impl Walker<'_> {
             "IFS" => Some(vec![" \t\n".into()]),
             "HERMES_HOME" => Some(vec![self.world.hermes_home().to_string_lossy().into_owned()]),
             "USER" | "LOGNAME" => Some(vec![self.world.home().file_name()?.to_string_lossy().into_owned()]),
-            "OLDPWD" | "RANDOM" | "SECONDS" | "PPID" | "BASHPID" | "UID" | "EUID" | "LINENO" | "REPLY" | "BASH" | "BASH_VERSION" => unknown(),
+            "OLDPWD" | "RANDOM" | "SECONDS" | "PPID" | "BASHPID" | "UID" | "EUID" | "LINENO" | "REPLY" | "BASH"
+            | "BASH_VERSION" => unknown(),
             "@" | "*" => self.state.positional.as_ref().map(|p| vec![p.join(" ")]).or_else(unknown),
             "0" | "#" | "?" | "$" | "!" | "-" => unknown(),
             digits if digits.bytes().all(|b| b.is_ascii_digit()) => match &self.state.positional {
-                Some(p) => Some(vec![digits.parse::<usize>().ok().and_then(|i| p.get(i.wrapping_sub(1))).cloned().unwrap_or_default()]),
+                Some(p) => Some(vec![
+                    digits.parse::<usize>().ok().and_then(|i| p.get(i.wrapping_sub(1))).cloned().unwrap_or_default(),
+                ]),
                 None => unknown(),
             },
             name => self.world.variable(name).map(|v| vec![v]),

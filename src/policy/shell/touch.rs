@@ -104,7 +104,9 @@ impl<'w> Walker<'w> {
         }
         for path in self.absolute(text) {
             if field.glob {
-                paths.extend(self.world.glob(&path, Path::new("/"), 64).into_iter().map(|p| p.to_string_lossy().into_owned()));
+                paths.extend(
+                    self.world.glob(&path, Path::new("/"), 64).into_iter().map(|p| p.to_string_lossy().into_owned()),
+                );
             } else if !path.contains(UNKNOWN) {
                 let real = self.world.resolve(Path::new(&path)).to_string_lossy().into_owned();
                 if real != path {
@@ -139,7 +141,20 @@ impl<'w> Walker<'w> {
         while field.glob {
             let trimmed = text.trim_end_matches('/');
             let (folder, last) = trimmed.rsplit_once('/').map_or(("", trimmed), |(f, l)| (f, l));
-            if !matches!(last, "*" | "**" | ".*" | "?*" | "*?" | ".??*" | ".[!.]*" | ".[^.]*" | "[!.]*" | "[a-z]*" | "[a-zA-Z]*" | "{*,.*}") {
+            if !matches!(
+                last,
+                "*" | "**"
+                    | ".*"
+                    | "?*"
+                    | "*?"
+                    | ".??*"
+                    | ".[!.]*"
+                    | ".[^.]*"
+                    | "[!.]*"
+                    | "[a-z]*"
+                    | "[a-zA-Z]*"
+                    | "{*,.*}"
+            ) {
                 break;
             }
             all = true;
@@ -234,7 +249,10 @@ impl<'w> Walker<'w> {
         if field.glob || field.text.contains(UNKNOWN) {
             return false;
         }
-        let alone = self.current.and_then(|i| self.invocations.get(i)).is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
+        let alone = self
+            .current
+            .and_then(|i| self.invocations.get(i))
+            .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
         let name = field.text.strip_prefix("/tmp/").unwrap_or("");
         alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
     }
@@ -259,7 +277,13 @@ impl<'w> Walker<'w> {
                 continue;
             }
             match redirect.op.as_str() {
-                "<<<" => stream = Some(Stream { text: Some(format!("{}\n", target.text)), span, ..target.stream.unwrap_or_default() }),
+                "<<<" => {
+                    stream = Some(Stream {
+                        text: Some(format!("{}\n", target.text)),
+                        span,
+                        ..target.stream.unwrap_or_default()
+                    })
+                }
                 "<" | "<>" => {
                     self.touch(Role::Read, &target);
                     if redirect.op == "<>" {

@@ -167,7 +167,14 @@ impl<'w> Walker<'w> {
     /// Notes an effect with a sentence of its own.
     pub(super) fn find_as(&mut self, effect: &str, text: String, span: Span) {
         let known = self.table.effect(effect);
-        self.note(Finding { effect: effect.into(), text, span, level: known.level, fixed: known.fixed, by: self.current });
+        self.note(Finding {
+            effect: effect.into(),
+            text,
+            span,
+            level: known.level,
+            fixed: known.fixed,
+            by: self.current,
+        });
     }
 
     pub(super) fn note(&mut self, finding: Finding) {
@@ -267,7 +274,10 @@ impl<'w> Walker<'w> {
         let outer = self.current.take();
         let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, None)));
         self.current = outer;
-        let names = self.invocations[from.min(self.invocations.len())..].iter().filter_map(|i| i.plain.first().cloned()).collect();
+        let names = self.invocations[from.min(self.invocations.len())..]
+            .iter()
+            .filter_map(|i| i.plain.first().cloned())
+            .collect();
         (names, out)
     }
 
@@ -372,7 +382,10 @@ impl<'w> Walker<'w> {
             Some(Node::Command(c)) => c.words.first().and_then(Word::literal).unwrap_or_default(),
             _ => String::new(),
         };
-        let remote = self.table.command(&super::invoke::program(&first)).is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
+        let remote = self
+            .table
+            .command(&super::invoke::program(&first))
+            .is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
         let stream = Stream { remote, span: last.span.clone(), ..Stream::default() };
         for target in targets.chain(tee.into_iter().filter(|t| !t.starts_with('-'))).collect::<Vec<_>>() {
             for path in self.absolute(&target) {
@@ -403,7 +416,8 @@ impl<'w> Walker<'w> {
             }
             None
         } else {
-            let before: Vec<_> = assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
+            let before: Vec<_> =
+                assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
             for (name, values) in assigned {
                 self.state.set(&name, values);
             }

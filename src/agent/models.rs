@@ -1,0 +1,63 @@
+//! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
+
+use crate::config::load::Loaded;
+use crate::llm::endpoint::{self, SetupError};
+use crate::llm::http::{self, Http};
+use crate::llm::{self, ModelInfo, Provider, catalog};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Makes providers out of the configuration.
+#[derive(Clone)]
+pub struct Models {
+    loaded: Arc<Loaded>,
+    /// Lists of models are cached here.
+    cache: PathBuf,
+    http: Http,
+    /// Plays instead of every real model.
+    script: Option<Arc<dyn Provider>>,
+}
+
+impl Models {
+    /// Over a loaded configuration; `cache` is the folder of the model lists.
+    pub fn new(loaded: Arc<Loaded>, cache: PathBuf) -> Self {
+        Self { loaded, cache, http: http::client(), script: None }
+    }
+
+    /// Lets a script play every model (the demo).
+    pub fn scripted(mut self, script: Arc<dyn Provider>) -> Self {
+        self.script = Some(script);
+        self
+    }
+
+    /// The same over a configuration that was read again.
+    pub fn reloaded(&self, loaded: Arc<Loaded>) -> Self {
+        Self { loaded, ..self.clone() }
+    }
+
+    /// Models behind the first that may be tried.
+    pub fn fallbacks(&self) -> usize {
+        if self.script.is_some() { 0 } else { self.endpoints().len() }
+    }
+
+    fn endpoints(&self) -> Vec<endpoint::Endpoint> {
+        endpoint::fallbacks(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned))
+    }
+
+    /// The chosen model (`None`: the configured one) or the n-th fallback.
+    pub fn provider(&self, choice: Option<&str>, fallback: usize) -> Result<Arc<dyn Provider>, SetupError> {
+        if let Some(script) = &self.script {
+            return Ok(Arc::clone(script));
+        }
+        let endpoint = match fallback.checked_sub(1).and_then(|n| self.endpoints().into_iter().nth(n)) {
+            Some(endpoint) => endpoint,
+            None => endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice)?,
+        };
+        let info = self.info(&endpoint);
+        Ok(llm::connect(endpoint, self.http.clone(), info))
+    }
+
+    fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {
+        catalog::model_info(endpoint, &self.loaded.config, Some(&self.cache))
+    }
+}

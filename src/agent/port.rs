@@ -1,0 +1,136 @@
+//! What tools and the gate see of the agent: its plan, and a person to ask.
+
+use super::event::{Question, Todo};
+use crate::policy::{Approval, Decision};
+use crate::tools::gate::Asker;
+use crate::tools::spec::AgentPort;
+use futures::future::BoxFuture;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// What a running call wants of the runner.
+#[derive(Debug)]
+pub enum Wish {
+    /// Show this approval and answer.
+    Approve {
+        approval: Box<Approval>,
+        answer: oneshot::Sender<Decision>,
+        cancel: CancellationToken,
+    },
+    /// Ask this question and answer.
+    Ask {
+        question: Question,
+        answer: oneshot::Sender<String>,
+    },
+    PlanChanged(Vec<Todo>),
+    Granted,
+}
+
+/// Writes entries to `command_allowlist`; the error says why not.
+pub type Remember = dyn Fn(&[String]) -> Result<(), String> + Send + Sync;
+
+/// The runner's side of both traits. Shared by all calls of a session.
+pub struct Port {
+    wishes: mpsc::Sender<Wish>,
+    plan: Mutex<Vec<Todo>>,
+    /// The newest words of the model or the person, for the modal.
+    saying: Mutex<String>,
+    next_question: std::sync::atomic::AtomicU64,
+    /// A person sits at the screen.
+    interactive: bool,
+    remember: Arc<Remember>,
+}
+
+impl Port {
+    /// A port whose wishes go to the runner.
+    pub fn new(wishes: mpsc::Sender<Wish>, interactive: bool, remember: Arc<Remember>) -> Self {
+        Self {
+            wishes,
+            plan: Mutex::default(),
+            saying: Mutex::default(),
+            next_question: std::sync::atomic::AtomicU64::new(1),
+            interactive,
+            remember,
+        }
+    }
+
+    /// A port where there is no agent and nobody to ask: the plan is kept in memory, questions fail at once.
+    pub fn alone() -> Self {
+        Self::new(mpsc::channel(1).0, false, Arc::new(|_| Err("nobody could have said always".into())))
+    }
+
+    /// What the modal tells as the reason.
+    pub fn says(&self, text: &str) {
+        let short: String = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(160).collect();
+        *self.saying.lock().unwrap_or_else(PoisonError::into_inner) = short;
+    }
+
+    /// Puts back the plan of a resumed session.
+    pub fn restore_plan(&self, plan: Vec<Todo>) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+    }
+}
+
+impl AgentPort for Port {
+    fn plan(&self) -> Vec<Todo> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_plan(&self, plan: Vec<Todo>) {
+        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan.clone();
+        // Full only when the runner is far behind; the next change brings the whole plan again.
+        let _ = self.wishes.try_send(Wish::PlanChanged(plan));
+    }
+
+    fn ask(&self, mut question: Question) -> BoxFuture<'static, Result<String, String>> {
+        if !self.interactive {
+            return Box::pin(async {
+                Err("nobody can be asked here; decide yourself and say what you assumed".into())
+            });
+        }
+        question.id = super::event::QuestionId(self.next_question.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let wishes = self.wishes.clone();
+        Box::pin(async move {
+            let (answer, heard) = oneshot::channel();
+            let gone = || "the question was closed before it was answered".to_owned();
+            wishes.send(Wish::Ask { question, answer }).await.map_err(|_| gone())?;
+            heard.await.map_err(|_| gone())
+        })
+    }
+}
+
+impl Asker for Port {
+    fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision> {
+        if !self.interactive {
+            return Box::pin(async { Decision::NoOne });
+        }
+        let wishes = self.wishes.clone();
+        Box::pin(async move {
+            let (answer, heard) = oneshot::channel();
+            let wish = Wish::Approve { approval: Box::new(approval), answer, cancel };
+            if wishes.send(wish).await.is_err() {
+                return Decision::NoOne;
+            }
+            heard.await.unwrap_or(Decision::Interrupted)
+        })
+    }
+
+    fn remember(&self, entries: &[String]) -> Result<(), String> {
+        (self.remember)(entries)
+    }
+
+    fn granted(&self, _classes: &[String]) {
+        // The runner reads the grants from the gate; it only needs to know when.
+        let _ = self.wishes.try_send(Wish::Granted);
+    }
+
+    fn asker(&self) -> String {
+        let saying = self.saying.lock().unwrap_or_else(PoisonError::into_inner);
+        if saying.is_empty() { "the main agent".into() } else { format!("the main agent: “{saying}”") }
+    }
+
+    fn now(&self) -> i64 {
+        super::now()
+    }
+}

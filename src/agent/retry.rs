@@ -1,0 +1,89 @@
+//! What follows a failed model call, by the class of its error. Pure.
+
+use crate::llm::ErrorKind;
+use std::time::Duration;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Try the same model again after this.
+    Wait(Duration),
+    /// Make the context smaller and try again.
+    Trim,
+    /// Go on with the next fallback model, or give up when there is none.
+    NextModel,
+    GiveUp,
+}
+
+/// The first wait; doubled each time (facts §3.5).
+const BASE: Duration = Duration::from_secs(2);
+/// The longest wait of our own.
+const CAP: Duration = Duration::from_secs(60);
+/// The longest wait that a provider may ask for.
+const RETRY_AFTER_CAP: Duration = Duration::from_secs(600);
+
+/// Decides after failure number `failures` (from 1) of at most `retries` repeats. `dice` (0 to 99) places the wait in
+/// a jitter window of half its length, so that many clients do not return at once.
+pub fn decide(kind: ErrorKind, failures: u32, retries: u32, retry_after: Option<Duration>, dice: u8) -> Verdict {
+    match kind {
+        ErrorKind::RateLimit
+        | ErrorKind::Overloaded
+        | ErrorKind::Network
+        | ErrorKind::Stalled
+        | ErrorKind::Malformed => {
+            if failures > retries {
+                return Verdict::NextModel;
+            }
+            match retry_after {
+                Some(wanted) => Verdict::Wait(wanted.min(RETRY_AFTER_CAP)),
+                None => Verdict::Wait(backoff(failures, dice)),
+            }
+        }
+        ErrorKind::ContextOverflow => Verdict::Trim,
+        ErrorKind::Auth | ErrorKind::Quota | ErrorKind::ModelNotFound | ErrorKind::BadRequest => Verdict::NextModel,
+        ErrorKind::ContentFilter | ErrorKind::Cancelled => Verdict::GiveUp,
+    }
+}
+
+fn backoff(failures: u32, dice: u8) -> Duration {
+    let plain = BASE.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(CAP);
+    plain + plain / 2 * u32::from(dice.min(99)) / 100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_has_its_own_behaviour() {
+        let s = Duration::from_secs;
+        let table = [
+            (ErrorKind::RateLimit, 1, None, 0, Verdict::Wait(s(2))),
+            (ErrorKind::RateLimit, 2, None, 0, Verdict::Wait(s(4))),
+            (ErrorKind::RateLimit, 3, Some(s(7)), 50, Verdict::Wait(s(7))),
+            (ErrorKind::RateLimit, 1, Some(s(9000)), 0, Verdict::Wait(s(600))),
+            (ErrorKind::RateLimit, 4, None, 0, Verdict::NextModel),
+            (ErrorKind::Overloaded, 1, None, 50, Verdict::Wait(Duration::from_millis(2500))),
+            (ErrorKind::Network, 1, None, 0, Verdict::Wait(s(2))),
+            (ErrorKind::Stalled, 1, None, 0, Verdict::Wait(s(2))),
+            (ErrorKind::Malformed, 4, None, 0, Verdict::NextModel),
+            (ErrorKind::ContextOverflow, 1, None, 0, Verdict::Trim),
+            (ErrorKind::Auth, 1, None, 0, Verdict::NextModel),
+            (ErrorKind::Quota, 1, Some(s(1)), 0, Verdict::NextModel),
+            (ErrorKind::ContentFilter, 1, None, 0, Verdict::GiveUp),
+        ];
+        for (kind, failures, after, dice, expected) in table {
+            assert_eq!(decide(kind, failures, 3, after, dice), expected, "{kind:?} {failures}");
+        }
+    }
+
+    #[test]
+    fn waits_stay_bounded() {
+        for failures in 1..40 {
+            let Verdict::Wait(delay) = decide(ErrorKind::Network, failures, 99, None, 99) else {
+                unreachable!("network errors wait");
+            };
+            assert!(delay <= CAP + CAP / 2);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Drives one conversation in a background task: orders in, facts out. The only writer of conversation items.
+//!
+//! What follows what is decided by `turn` (pure); this room talks to the model, the gate and the store.
+
+mod actions;
+mod calls;
+mod session;
+
+use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
+use super::models::Models;
+use super::outbox::Outbox;
+use super::port::{Port, Wish};
+use super::turn::{Input, Limits, Turn};
+use crate::config::load::{Loaded, Sources};
+use crate::config::paths::Paths;
+use crate::exec::{Exec, Notice};
+use crate::llm::message::{Origin, SessionId, ToolBody};
+use crate::llm::{Delta, ProviderError, Reply};
+use crate::policy::{ApprovalId, Decision};
+use crate::store::Store;
+use crate::tools::dispatch::Dispatch;
+use crate::tools::gate::{CallEvent, Gate};
+use session::Session;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What a conversation runs on.
+#[derive(Clone)]
+pub struct Deps {
+    pub loaded: Arc<Loaded>,
+    /// To read it again.
+    pub sources: Arc<Sources>,
+    pub paths: Paths,
+    pub store: Store,
+    pub exec: Exec,
+    pub models: Models,
+    pub dispatch: Arc<Dispatch>,
+    pub world: Arc<dyn crate::policy::World>,
+}
+
+/// How a conversation starts.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    pub cwd: PathBuf,
+    /// `tui`, `print`: stored with the session.
+    pub source: &'static str,
+    pub resume: Option<SessionId>,
+    /// `MODEL` or `PROVIDER:MODEL`.
+    pub model: Option<String>,
+    /// A person sits at the screen.
+    pub interactive: bool,
+    pub mode: Option<crate::policy::Mode>,
+    /// Names of toolsets; `None`: the configuration's.
+    pub toolsets: Option<Vec<String>>,
+    /// Text put into the prompt by `--skills`.
+    pub skills: Vec<String>,
+    pub max_turns: Option<u32>,
+    /// Extra words for the end of the system prompt (`--json-schema`).
+    pub instructions: String,
+}
+
+/// What arrives while the runner waits.
+enum Happened {
+    Command(Option<AgentCommand>),
+    Delta(Delta),
+    Replied(Result<Reply, ProviderError>),
+    Call(CallEvent),
+    ToolDone(Box<ToolBody>),
+    Wish(Wish),
+    WaitOver,
+    SaveStream,
+    Process(Notice),
+}
+
+/// A model call in flight.
+struct ModelCall {
+    cancel: CancellationToken,
+    deltas: mpsc::Receiver<Delta>,
+    reply: oneshot::Receiver<Result<Reply, ProviderError>>,
+    text: String,
+    reasoning: String,
+    /// Text that the store does not have yet is saved by then.
+    save_at: Option<Instant>,
+}
+
+/// Time between two saves of streamed text; the promise is a second.
+const SAVE_EVERY: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// One conversation.
+pub struct Runner {
+    deps: Deps,
+    start: Start,
+    commands: mpsc::Receiver<AgentCommand>,
+    out: Outbox,
+    session: Session,
+    turn: Turn,
+    turn_started: Instant,
+    gate: Arc<Gate>,
+    port: Arc<Port>,
+    wishes: mpsc::Receiver<Wish>,
+    call: Option<ModelCall>,
+    wait: Option<Instant>,
+    tools: Option<CancellationToken>,
+    call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
+    done: (mpsc::Sender<Box<ToolBody>>, mpsc::Receiver<Box<ToolBody>>),
+    approvals: HashMap<ApprovalId, (oneshot::Sender<Decision>, CancellationToken)>,
+    questions: HashMap<QuestionId, oneshot::Sender<String>>,
+    /// The loop guard's own question.
+    guard_question: Option<QuestionId>,
+    notices: mpsc::Receiver<Notice>,
+    store_broken: bool,
+}
+
+/// Identical calls with identical results in a row before a person is asked (facts §3.3 warns from two on).
+const REPEATS: u32 = 4;
+
+/// The rules of a configuration.
+pub fn rules(config: &crate::config::Config) -> crate::policy::rule::Rules {
+    crate::policy::rule::Rules {
+        allowlist: config.command_allowlist.clone(),
+        deny_globs: config.approvals.deny.clone(),
+        ..crate::policy::rule::Rules::default()
+    }
+}
+
+fn limits(config: &crate::config::Config, max_turns: Option<u32>, fallbacks: usize) -> Limits {
+    Limits {
+        steps: max_turns.unwrap_or(config.agent.max_turns).max(1),
+        retries: config.agent.api_max_retries,
+        fallbacks,
+        repeats: REPEATS,
+    }
+}
+
+/// Channels to a running conversation.
+pub struct Handle {
+    pub commands: mpsc::Sender<AgentCommand>,
+    pub events: mpsc::Receiver<AgentEvent>,
+    pub task: tokio::task::JoinHandle<()>,
+}
+
+/// Starts a conversation in a background task.
+pub fn spawn(deps: Deps, start: Start, notices: mpsc::Receiver<Notice>) -> Handle {
+    let (commands, orders) = mpsc::channel(64);
+    let (facts, events) = mpsc::channel(256);
+    let task = tokio::spawn(async move { Runner::new(deps, start, orders, facts, notices).run().await });
+    Handle { commands, events, task }
+}
+
+impl Runner {
+    fn new(
+        deps: Deps,
+        start: Start,
+        commands: mpsc::Receiver<AgentCommand>,
+        facts: mpsc::Sender<AgentEvent>,
+        notices: mpsc::Receiver<Notice>,
+    ) -> Self {
+        let (wish, wishes) = mpsc::channel(32);
+        let config_file = deps.paths.config();
+        let remember = Arc::new(move |entries: &[String]| {
+            for entry in entries {
+                crate::config::edit::append(&config_file, "command_allowlist", entry).map_err(|e| e.to_string())?;
+            }
+            Ok(())
+        });
+        let port = Arc::new(Port::new(wish, start.interactive, remember));
+        let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
+        let gate = Arc::new(Gate::new(
+            Arc::clone(&deps.dispatch),
+            rules(&deps.loaded.config),
+            mode,
+            Arc::clone(&deps.world),
+            Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
+        ));
+        let turn = Turn::new(limits(&deps.loaded.config, start.max_turns, deps.models.fallbacks()));
+        Self {
+            session: Session::new(&deps, &start, mode),
+            deps,
+            start,
+            commands,
+            out: Outbox::new(facts),
+            turn,
+            turn_started: Instant::now(),
+            gate,
+            port,
+            wishes,
+            call: None,
+            wait: None,
+            tools: None,
+            call_events: mpsc::channel(64),
+            done: mpsc::channel(64),
+            approvals: HashMap::new(),
+            questions: HashMap::new(),
+            guard_question: None,
+            notices,
+            store_broken: false,
+        }
+    }
+
+    async fn run(mut self) {
+        match self.start.resume.clone() {
+            Some(id) => self.resume(id).await,
+            None => self.opened(Vec::new()).await,
+        }
+        loop {
+            match self.next().await {
+                Happened::Command(None) => break,
+                Happened::Command(Some(AgentCommand::Close)) => {
+                    self.stop(true).await;
+                    break;
+                }
+                Happened::Command(Some(command)) => self.command(command).await,
+                Happened::Delta(delta) => self.delta(delta).await,
+                Happened::Replied(result) => self.replied(result).await,
+                Happened::Call(event) => self.call_event(event).await,
+                Happened::ToolDone(body) => self.tool_done(*body).await,
+                Happened::Wish(wish) => self.wish(wish).await,
+                Happened::WaitOver => {
+                    self.wait = None;
+                    self.out.send(AgentEvent::RetryEnded).await;
+                    self.feed(Input::WaitEnded).await;
+                }
+                Happened::SaveStream => self.save_stream(),
+                Happened::Process(notice) => self.process_notice(notice).await,
+            }
+        }
+        // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
+        self.save_stream();
+        self.sync().await;
+    }
+
+    /// Waits for whatever comes first.
+    async fn next(&mut self) -> Happened {
+        let wait = self.wait;
+        let save_at = self.call.as_ref().and_then(|c| c.save_at);
+        let behind = self.out.is_behind();
+        tokio::select! {
+            biased;
+            command = self.commands.recv() => Happened::Command(command),
+            Some(wish) = self.wishes.recv() => Happened::Wish(wish),
+            // Starts come before ends, so that a call is never finished before it began.
+            Some(event) = self.call_events.1.recv() => Happened::Call(event),
+            Some(body) = self.done.1.recv() => Happened::ToolDone(body),
+            happened = model(&mut self.call) => happened,
+            () = until(wait) => Happened::WaitOver,
+            () = until(save_at) => Happened::SaveStream,
+            () = tokio::time::sleep(std::time::Duration::from_millis(8)), if behind => {
+                // Room may have come; an empty delta flushes.
+                Happened::Delta(Delta::Text(String::new()))
+            }
+            Some(notice) = self.notices.recv() => Happened::Process(notice),
+        }
+    }
+
+    async fn command(&mut self, command: AgentCommand) {
+        match command {
+            AgentCommand::Submit { text, images } => self.submit(text, images, Origin::Person).await,
+            AgentCommand::Steer(text) if self.turn.is_running() => {
+                self.feed(Input::Steered { text, origin: Origin::Steer }).await;
+            }
+            AgentCommand::Steer(text) => self.submit(text, Vec::new(), Origin::Person).await,
+            AgentCommand::Stop { force } => self.stop(force).await,
+            AgentCommand::Decide(id, decision) => {
+                if let Some((answer, _)) = self.approvals.remove(&id) {
+                    // The call may have been stopped meanwhile.
+                    let _ = answer.send(decision);
+                    self.out.send(AgentEvent::ApprovalClosed(id)).await;
+                }
+            }
+            AgentCommand::Answer(id, text) => self.answer(id, text).await,
+            AgentCommand::SetModel(choice) => self.set_model(choice).await,
+            AgentCommand::SetEffort(effort) => {
+                self.session.effort = effort;
+                self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+            }
+            AgentCommand::SetMode(mode) => {
+                self.gate.set_mode(mode);
+                self.session.mode = mode;
+                self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+            }
+            AgentCommand::New => self.new_session().await,
+            AgentCommand::Resume(id) => self.switch(id).await,
+            AgentCommand::SetTitle(title) => self.set_title(title).await,
+            AgentCommand::SkipWait(again) => {
+                if self.wait.take().is_some() {
+                    self.out.send(AgentEvent::RetryEnded).await;
+                    self.feed(if again { Input::WaitEnded } else { Input::WaitGivenUp }).await;
+                }
+            }
+            AgentCommand::Reload => self.reload().await,
+            AgentCommand::Close => {}
+        }
+    }
+
+    async fn notice(&mut self, level: Level, text: impl Into<String>) {
+        self.out.send(AgentEvent::Notice { level, text: text.into() }).await;
+    }
+
+    /// Something for the agent to know: at the next step boundary, or a turn of its own when idle.
+    async fn process_notice(&mut self, notice: Notice) {
+        let text = super::situation::told(&notice);
+        if !self.start.interactive {
+            return;
+        }
+        if self.turn.is_running() {
+            self.feed(Input::Steered { text, origin: Origin::Program }).await;
+        } else {
+            self.submit(text, Vec::new(), Origin::Program).await;
+        }
+    }
+
+    async fn answer(&mut self, id: QuestionId, text: String) {
+        if self.guard_question == Some(id) {
+            self.guard_question = None;
+            self.out.send(AgentEvent::QuestionClosed(id)).await;
+            self.feed(Input::GuardAnswered { go_on: text == actions::GO_ON }).await;
+        } else if let Some(answer) = self.questions.remove(&id) {
+            let _ = answer.send(text);
+            self.out.send(AgentEvent::QuestionClosed(id)).await;
+        }
+    }
+
+    async fn wish(&mut self, wish: Wish) {
+        match wish {
+            Wish::Approve { approval, answer, cancel } => {
+                self.approvals.insert(approval.id, (answer, cancel));
+                self.out.send(AgentEvent::ApprovalRequested(approval)).await;
+            }
+            Wish::Ask { question, answer } => {
+                self.questions.insert(question.id, answer);
+                self.out.send(AgentEvent::Asked(question)).await;
+            }
+            Wish::PlanChanged(plan) => {
+                if let Ok(json) = serde_json::to_value(&plan) {
+                    self.keep("plan", json).await;
+                }
+                self.out.send(AgentEvent::PlanChanged(plan)).await;
+            }
+            Wish::Granted => {
+                let grants = self.gate.grants();
+                self.keep("grants", grants.into()).await;
+            }
+        }
+    }
+}
+
+/// The next piece of the model call, or never.
+async fn model(call: &mut Option<ModelCall>) -> Happened {
+    let Some(call) = call else { return std::future::pending().await };
+    tokio::select! {
+        biased;
+        Some(delta) = call.deltas.recv() => Happened::Delta(delta),
+        reply = &mut call.reply => Happened::Replied(reply.unwrap_or_else(|_| {
+            Err(ProviderError {
+                kind: crate::llm::ErrorKind::Malformed,
+                status: None,
+                message: "the model client stopped by itself; try again".into(),
+                retry_after: None,
+                partial: None,
+            })
+        })),
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

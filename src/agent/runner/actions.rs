@@ -1,0 +1,271 @@
+//! Carries out what the turn machine orders.
+
+use super::{ModelCall, Runner};
+use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
+use crate::agent::turn::{Action, Input};
+use crate::llm::message::{Body, Image, Item, ItemId, Origin, SessionId, ToolBody};
+use crate::llm::{Reply, Request};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// The answer that lets a repeated call go on.
+pub const GO_ON: &str = "Let it go on";
+/// The id of the loop guard's own question; tools count up from one.
+const GUARD_QUESTION: QuestionId = QuestionId(0);
+
+impl Runner {
+    /// Starts a turn.
+    pub(super) async fn submit(&mut self, text: String, images: Vec<Image>, origin: Origin) {
+        if self.turn.is_running() {
+            self.notice(Level::Error, "a turn is running; the message was not sent").await;
+            return;
+        }
+        let context = self.situation().await;
+        self.session.turn += 1;
+        self.turn_started = Instant::now();
+        self.port.says(&text);
+        if self.session.title.is_none() && origin == Origin::Person {
+            self.title_from(&text).await;
+        }
+        self.prepare_prompt().await;
+        let at = crate::agent::now();
+        self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
+        self.feed(Input::Submitted { text, images, context, origin }).await;
+    }
+
+    /// Gives a fact to the machine and carries out what it orders, and what follows from that.
+    pub(super) async fn feed(&mut self, input: Input) {
+        let mut actions: VecDeque<Action> = self.turn.on(input).into();
+        while let Some(action) = actions.pop_front() {
+            let follows = self.act(action).await;
+            if let Some(input) = follows {
+                actions.extend(self.turn.on(input));
+            }
+        }
+    }
+
+    async fn act(&mut self, action: Action) -> Option<Input> {
+        match action {
+            Action::Append(body) => self.append(body).await,
+            Action::CallModel { step, fallback } => return self.call_model(step, fallback).await,
+            Action::ResetStream => self.out.send(AgentEvent::StreamReset).await,
+            Action::RunTools(calls) => self.run_tools(calls),
+            Action::Wait { delay, reason, attempt, of } => {
+                let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+                let until = crate::agent::now().saturating_add(millis);
+                self.wait = Some(Instant::now() + delay);
+                self.out.send(AgentEvent::Retrying { reason, attempt, of, until }).await;
+            }
+            Action::Trim => return Some(Input::Trimmed(self.trim().await)),
+            Action::AskGuard { name, times } => return self.ask_guard(name, times).await,
+            Action::AbortCall => {
+                if self.wait.take().is_some() {
+                    self.out.send(AgentEvent::RetryEnded).await;
+                }
+                if let Some(call) = &self.call {
+                    call.cancel.cancel();
+                }
+                if self.guard_question.take().is_some() {
+                    self.out.send(AgentEvent::QuestionClosed(GUARD_QUESTION)).await;
+                }
+            }
+            Action::AbortTools => self.abort_tools().await,
+            Action::Finish(end) => self.finish(end).await,
+        }
+        None
+    }
+
+    /// Makes an item durable, then shows it.
+    pub(super) async fn append(&mut self, body: Body) {
+        let mut item =
+            Item { id: ItemId(self.session.next_item), at: crate::agent::now(), turn: self.session.turn, body };
+        self.create_once().await;
+        match self.deps.store.append(&self.session.id, vec![item.clone()]).await {
+            Ok(ids) => {
+                if let Some(id) = ids.last() {
+                    item.id = *id;
+                }
+            }
+            Err(error) if !self.store_broken => {
+                self.store_broken = true;
+                self.notice(Level::Error, format!("this session is not being saved: {error}")).await;
+            }
+            Err(_) => {}
+        }
+        self.session.next_item = item.id.0 + 1;
+        if let Body::Assistant(body) = &item.body {
+            if !body.text.trim().is_empty() {
+                self.port.says(&body.text);
+            }
+            self.session.saw_usage(item.id, body.usage);
+        }
+        self.session.context.push(item.clone());
+        self.out.send(AgentEvent::ItemFinished(item)).await;
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
+        self.out.send(AgentEvent::StepStarted { step }).await;
+        let provider = match self.session.provider(&self.deps.models, fallback) {
+            Ok(provider) => provider,
+            Err(error) => {
+                return Some(Input::CallFailed {
+                    kind: crate::llm::ErrorKind::Auth,
+                    message: error.to_string(),
+                    retry_after: None,
+                    partial: None,
+                    dice: 0,
+                });
+            }
+        };
+        self.bound_context().await;
+        let request = Request {
+            system: Arc::clone(&self.session.prompt),
+            tools: Arc::clone(&self.session.tools),
+            messages: self.session.context.messages(),
+            effort: self.session.effort,
+            max_output: self.deps.loaded.config.model.max_tokens,
+            cache_key: self.session.id.0.clone(),
+        };
+        let cancel = CancellationToken::new();
+        let (sink, deltas) = mpsc::channel(64);
+        let (answer, reply) = oneshot::channel();
+        let stop = cancel.clone();
+        tokio::spawn(async move {
+            // The runner dropped the call: nobody wants the reply.
+            let _ = answer.send(provider.stream(&request, sink, stop).await);
+        });
+        self.call =
+            Some(ModelCall { cancel, deltas, reply, text: String::new(), reasoning: String::new(), save_at: None });
+        None
+    }
+
+    /// A reply or a failure of the model.
+    pub(super) async fn replied(&mut self, result: Result<Reply, crate::llm::ProviderError>) {
+        if let Some(call) = &mut self.call {
+            while let Ok(delta) = call.deltas.try_recv() {
+                match delta {
+                    crate::llm::Delta::Text(text) => self.out.text(&text),
+                    crate::llm::Delta::Reasoning(text) => self.out.reasoning(&text),
+                    crate::llm::Delta::CallStarted { .. } | crate::llm::Delta::CallProgress { .. } => {}
+                }
+            }
+        }
+        self.call = None;
+        let input = match result {
+            Ok(mut reply) => {
+                self.session.priced(&mut reply);
+                Input::Replied(reply)
+            }
+            Err(error) => {
+                tracing::warn!(kind = ?error.kind, status = ?error.status, "model call failed: {}", error.message);
+                Input::CallFailed {
+                    kind: error.kind,
+                    message: error.message,
+                    retry_after: error.retry_after,
+                    partial: error.partial,
+                    dice: fastrand::u8(0..100),
+                }
+            }
+        };
+        self.feed(input).await;
+    }
+
+    async fn ask_guard(&mut self, name: String, times: u32) -> Option<Input> {
+        if !self.start.interactive {
+            self.notice(Level::Warning, format!("{name} was called {times} times with the same result; stopping"))
+                .await;
+            return Some(Input::GuardAnswered { go_on: false });
+        }
+        self.guard_question = Some(GUARD_QUESTION);
+        let question = Question {
+            id: GUARD_QUESTION,
+            call_id: String::new(),
+            text: format!("The model made the same {name} call {times} times and got the same result each time."),
+            choices: vec![GO_ON.into(), "Stop the turn".into()],
+            allow_freetext: false,
+        };
+        self.out.send(AgentEvent::Asked(question)).await;
+        None
+    }
+
+    async fn finish(&mut self, end: TurnEnd) {
+        self.tools = None;
+        self.sync().await;
+        let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
+        self.out.send(AgentEvent::TurnFinished(outcome)).await;
+        let late = self.turn.take_steers();
+        if let Some((_, origin)) = late.first() {
+            let origin = if *origin == Origin::Steer { Origin::Person } else { *origin };
+            let text = late.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("\n\n");
+            Box::pin(self.submit(text, Vec::new(), origin)).await;
+        }
+    }
+
+    /// Stops the turn; `force` does not wait for the outcomes of calls.
+    pub(super) async fn stop(&mut self, force: bool) {
+        self.feed(Input::Stopped).await;
+        if !force {
+            return;
+        }
+        for call in self.turn.open_calls() {
+            let body = ToolBody {
+                call_id: call.id,
+                name: call.name,
+                content: r#"{"error":"interrupted: the user stopped the turn"}"#.into(),
+                outcome: crate::llm::message::Outcome::Interrupted,
+                ..ToolBody::default()
+            };
+            self.feed(Input::ToolFinished(body)).await;
+        }
+    }
+
+    async fn abort_tools(&mut self) {
+        if let Some(cancel) = &self.tools {
+            cancel.cancel();
+        }
+        let open: Vec<_> = self.approvals.drain().collect();
+        for (id, (answer, _)) in open {
+            let _ = answer.send(crate::policy::Decision::Interrupted);
+            self.out.send(AgentEvent::ApprovalClosed(id)).await;
+        }
+        // Dropped answers end the waiting tools.
+        let asked: Vec<QuestionId> = self.questions.drain().map(|(id, _)| id).collect();
+        for id in asked {
+            self.out.send(AgentEvent::QuestionClosed(id)).await;
+        }
+    }
+
+    /// Keeps a small fact of the session (plan, grants).
+    pub(super) async fn keep(&mut self, key: &str, value: serde_json::Value) {
+        self.create_once().await;
+        let id: SessionId = self.session.id.clone();
+        if let Err(error) = self.deps.store.set_meta(&id, key, value).await {
+            tracing::warn!("session fact {key} was not saved: {error}");
+        }
+    }
+
+    /// Power may go after a turn; the log says when the disk did not take it.
+    pub(super) async fn sync(&self) {
+        if let Err(error) = self.deps.store.sync().await {
+            tracing::warn!("the store was not synced: {error}");
+        }
+    }
+
+    /// Saves what was streamed so far.
+    pub(super) fn save_stream(&mut self) {
+        if let Some(call) = &mut self.call {
+            call.save_at = None;
+            self.deps.store.streamed(&self.session.id, self.session.turn, &call.text, &call.reasoning);
+        }
+    }
+
+    /// The longest wait for a repository's state before a turn starts.
+    pub(super) const GIT_PATIENCE: Duration = Duration::from_millis(60);
+}

@@ -1,0 +1,144 @@
+//! Streams and tool calls while they run.
+
+use super::{Runner, SAVE_EVERY};
+use crate::agent::event::AgentEvent;
+use crate::agent::turn::Input;
+use crate::llm::Delta;
+use crate::llm::message::{Outcome, ToolBody, ToolCall};
+use crate::tools::gate::{CallEvent, Gate};
+use crate::tools::parallel::segments_in;
+use crate::tools::spec::{Progress, ToolCtx};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Calls of one segment that run at the same time (facts §3.2).
+const MOST_AT_ONCE: usize = 8;
+
+impl Runner {
+    /// A piece of the reply.
+    pub(super) async fn delta(&mut self, delta: Delta) {
+        match &delta {
+            Delta::Text(text) => {
+                self.out.text(text);
+                if let Some(call) = &mut self.call {
+                    call.text.push_str(text);
+                }
+            }
+            Delta::Reasoning(text) => {
+                self.out.reasoning(text);
+                if let Some(call) = &mut self.call {
+                    call.reasoning.push_str(text);
+                }
+            }
+            Delta::CallStarted { index, name } => {
+                let event = AgentEvent::CallDelta { index: *index, name: name.clone(), bytes: 0 };
+                self.out.send(event).await;
+            }
+            Delta::CallProgress { index, bytes } => {
+                let event = AgentEvent::CallDelta { index: *index, name: String::new(), bytes: *bytes };
+                self.out.send(event).await;
+            }
+        }
+        if let Some(call) = &mut self.call
+            && call.save_at.is_none()
+            && !(call.text.is_empty() && call.reasoning.is_empty())
+        {
+            call.save_at = Some(Instant::now() + SAVE_EVERY);
+        }
+    }
+
+    /// A call began, or tells something.
+    pub(super) async fn call_event(&mut self, event: CallEvent) {
+        let event = match event {
+            CallEvent::Started(start) => AgentEvent::ToolStarted(start),
+            CallEvent::Progress { call_id, progress: Progress::Process(process) } => {
+                AgentEvent::ToolProcess { call_id, process }
+            }
+            CallEvent::Progress { call_id, progress: Progress::Line(line) } => {
+                AgentEvent::ToolProgress { call_id, line }
+            }
+        };
+        self.out.send(event).await;
+    }
+
+    /// A call has its result.
+    pub(super) async fn tool_done(&mut self, body: ToolBody) {
+        // Starts that were sent before the end are told first.
+        while let Ok(event) = self.call_events.1.try_recv() {
+            self.call_event(event).await;
+        }
+        self.feed(Input::ToolFinished(body)).await;
+    }
+
+    /// Runs the calls of one step: segments one after another, the calls of a parallel segment together.
+    pub(super) fn run_tools(&mut self, calls: Vec<ToolCall>) {
+        let cancel = CancellationToken::new();
+        self.tools = Some(cancel.clone());
+        let registry = self.deps.dispatch.registry();
+        let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
+        let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let plan = segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel));
+        let batch = Batch {
+            gate: Arc::clone(&self.gate),
+            events: self.call_events.0.clone(),
+            done: self.done.0.clone(),
+            contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel)).collect(),
+            calls,
+        };
+        tokio::spawn(async move {
+            for segment in plan {
+                for some in segment.indices.chunks(if segment.parallel { MOST_AT_ONCE } else { 1 }) {
+                    futures::future::join_all(some.iter().map(|index| batch.one(*index))).await;
+                }
+            }
+        });
+    }
+
+    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken) -> ToolCtx {
+        // The gate puts its own channel in; this one only fills the field.
+        let (progress, _) = mpsc::channel(1);
+        ToolCtx {
+            config: Arc::new(self.deps.loaded.config.clone()),
+            call_id: call.id.clone(),
+            task: self.session.id.0.as_str().into(),
+            cwd: Arc::clone(&self.session.cwd),
+            exec: self.deps.exec.clone(),
+            world: Arc::clone(&self.deps.world),
+            files: Arc::clone(&self.session.files),
+            agent: Arc::clone(&self.port) as Arc<dyn crate::tools::spec::AgentPort>,
+            progress,
+            cancel: cancel.child_token(),
+            spill: self.deps.paths.spill().join(&self.session.id.0),
+        }
+    }
+}
+
+/// The calls of one step on their way.
+struct Batch {
+    gate: Arc<Gate>,
+    events: mpsc::Sender<CallEvent>,
+    done: mpsc::Sender<Box<ToolBody>>,
+    calls: Vec<ToolCall>,
+    contexts: Vec<ToolCtx>,
+}
+
+impl Batch {
+    async fn one(&self, index: usize) {
+        let (Some(call), Some(ctx)) = (self.calls.get(index), self.contexts.get(index)) else { return };
+        let body = if ctx.cancel.is_cancelled() {
+            ToolBody {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                content: r#"{"error":"not run: the user stopped the turn"}"#.into(),
+                outcome: Outcome::Interrupted,
+                ..ToolBody::default()
+            }
+        } else {
+            self.gate.call(call, ctx.clone(), self.events.clone()).await
+        };
+        // The runner is gone only at the end of the program.
+        let _ = self.done.send(Box::new(body)).await;
+    }
+}

@@ -1,0 +1,438 @@
+//! The open session: what is stored with it, its prompt, its model, and opening, resuming and leaving it.
+
+use super::{Deps, Runner, Start, limits};
+use crate::agent::context::{Context, dangling};
+use crate::agent::event::{AgentEvent, Level, Meter, SessionInfo, Todo};
+use crate::agent::models::Models;
+use crate::agent::situation::{self, Situation};
+use crate::llm::endpoint::SetupError;
+use crate::llm::message::{Body, Item, ItemId, Outcome, SessionId, ToolBody, Usage};
+use crate::llm::{Effort, Provider, Reply, ToolSchema};
+use crate::policy::Mode;
+use crate::tools::spec::FileLedger;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One open conversation.
+pub struct Session {
+    pub id: SessionId,
+    pub title: Option<String>,
+    /// `MODEL` or `PROVIDER:MODEL`; `None`: the configured one.
+    pub choice: Option<String>,
+    pub effort: Effort,
+    pub mode: Mode,
+    pub cwd: Arc<Mutex<PathBuf>>,
+    pub files: Arc<Mutex<FileLedger>>,
+    pub context: Context,
+    pub turn: u32,
+    pub next_item: i64,
+    pub prompt: Arc<str>,
+    pub tools: Arc<[ToolSchema]>,
+    /// A row in the store exists.
+    pub created: bool,
+    /// Connected models by choice and fallback.
+    providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
+    window: Option<u64>,
+    /// What the provider last counted, and for which item.
+    counted: Option<(ItemId, u64)>,
+    total: Usage,
+    priced_once: bool,
+}
+
+/// Share of the window that a request may fill before old results are shrunk (facts §5 has 0.5 to 0.75 by window).
+const FILL: f64 = 0.75;
+/// Tokens kept free for the answer when the window is known.
+const ANSWER: u64 = 8_000;
+/// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
+pub const PAGE: usize = 120;
+/// Characters of a title made from the first prompt.
+const TITLE: usize = 60;
+
+impl Session {
+    /// A fresh session; nothing is stored before its first item.
+    pub fn new(deps: &Deps, start: &Start, mode: Mode) -> Self {
+        let effort = Effort::parse(&deps.loaded.config.agent.reasoning_effort).unwrap_or_default();
+        let mut session = Self {
+            id: crate::store::new_session_id(),
+            title: None,
+            choice: start.model.clone(),
+            effort,
+            mode,
+            cwd: Arc::new(Mutex::new(start.cwd.clone())),
+            files: Arc::default(),
+            context: Context::default(),
+            turn: 0,
+            next_item: 1,
+            prompt: "".into(),
+            tools: Vec::new().into(),
+            created: false,
+            providers: HashMap::new(),
+            window: None,
+            counted: None,
+            total: Usage::default(),
+            priced_once: false,
+        };
+        session.look_up(&deps.models);
+        session
+    }
+
+    /// The connected model.
+    pub fn provider(&mut self, models: &Models, fallback: usize) -> Result<Arc<dyn Provider>, SetupError> {
+        let key = (self.choice.clone(), fallback);
+        if let Some(provider) = self.providers.get(&key) {
+            return Ok(Arc::clone(provider));
+        }
+        let provider = models.provider(self.choice.as_deref(), fallback)?;
+        self.providers.insert(key, Arc::clone(&provider));
+        Ok(provider)
+    }
+
+    /// Learns the window of the chosen model.
+    pub fn look_up(&mut self, models: &Models) {
+        self.window = self.provider(models, 0).ok().and_then(|p| p.model().context);
+    }
+
+    /// Forgets connections, after the configuration changed.
+    pub fn disconnect(&mut self) {
+        self.providers.clear();
+    }
+
+    fn model_name(&self) -> String {
+        match self.providers.get(&(self.choice.clone(), 0)) {
+            Some(provider) => format!("{}:{}", provider.model().provider, provider.model().id),
+            None => String::new(),
+        }
+    }
+
+    /// What the screen tells of it.
+    pub fn info(&self) -> SessionInfo {
+        SessionInfo {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            model: self.model_name(),
+            effort: self.effort,
+            mode: self.mode,
+            cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
+            window: self.window,
+        }
+    }
+
+    /// Puts the price to the usage of a reply.
+    pub fn priced(&mut self, reply: &mut Reply) {
+        let price = self.providers.get(&(self.choice.clone(), 0)).and_then(|p| p.model().price);
+        if let (Some(usage), Some(price)) = (&mut reply.usage, price)
+            && usage.cost.is_none()
+        {
+            usage.cost = Some(price.cost(usage));
+        }
+    }
+
+    /// Counts the usage of a finished reply.
+    pub fn saw_usage(&mut self, id: ItemId, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        self.counted = Some((id, usage.input + usage.output));
+        self.total.input += usage.input;
+        self.total.cached += usage.cached;
+        self.total.cache_write += usage.cache_write;
+        self.total.output += usage.output;
+        self.total.reasoning += usage.reasoning;
+        // One unpriced call makes the sum unknown.
+        self.total.cost = match (self.total.cost, usage.cost, self.priced_once) {
+            (_, Some(cost), false) => Some(cost),
+            (Some(sum), Some(cost), true) => Some(sum + cost),
+            (None, Some(_), true) | (_, None, _) => None,
+        };
+        self.priced_once = true;
+    }
+
+    /// Tokens of the next request.
+    pub fn next_request(&self) -> u64 {
+        match self.counted {
+            Some((id, tokens)) => tokens + self.context.estimate_after(id),
+            None => (self.prompt.len() / 4) as u64 + self.context.estimate(),
+        }
+    }
+
+    /// The meter of the sidebar.
+    pub fn meter(&self) -> Meter {
+        Meter { context: self.next_request(), window: self.window, total: self.total }
+    }
+
+    /// Tokens that the items may fill; `None` when the window is unknown.
+    pub fn limit(&self) -> Option<u64> {
+        self.window.map(|window| ((window as f64 * FILL) as u64).min(window.saturating_sub(ANSWER)).max(window / 2))
+    }
+}
+
+impl Runner {
+    /// Tells the screen that a session is open.
+    pub(super) async fn opened(&mut self, items: Vec<Item>) {
+        let session = self.session.info();
+        self.out.send(AgentEvent::SessionOpened { session, items }).await;
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Writes the session's row before its first item.
+    pub(super) async fn create_once(&mut self) {
+        if self.session.created {
+            return;
+        }
+        self.session.created = true;
+        let new = crate::store::NewSession {
+            id: self.session.id.clone(),
+            cwd: self.session.info().cwd,
+            model: self.session.model_name(),
+            source: self.start.source.to_owned(),
+            started_at: crate::agent::now(),
+        };
+        if let Err(error) = self.deps.store.create(new).await {
+            self.store_broken = true;
+            self.notice(Level::Error, format!("this session is not being saved: {error}")).await;
+        }
+        if let Some(title) = self.session.title.clone() {
+            self.set_title(title).await;
+        }
+    }
+
+    /// Opens a past session: its newest page for the screen, all of it for the model. No effect is replayed.
+    pub(super) async fn resume(&mut self, id: SessionId) {
+        let opening = match self.deps.store.open_session(&id, PAGE).await {
+            Ok(opening) => opening,
+            Err(error) => {
+                self.notice(Level::Error, format!("session {id} could not be opened: {error}")).await;
+                self.opened(Vec::new()).await;
+                return;
+            }
+        };
+        let mut session = Session::new(&self.deps, &self.start, self.session.mode);
+        session.id = id.clone();
+        session.created = true;
+        session.title = opening.meta.row.title.clone();
+        let page = opening.items;
+        let items = if opening.more {
+            self.deps.store.all_items(&id).await.unwrap_or_else(|_| page.clone())
+        } else {
+            page.clone()
+        };
+        session.turn = opening.meta.last_turn;
+        session.next_item = opening.meta.last_item.0 + 1;
+        if let Some(prompt) = opening.prompt {
+            session.prompt = prompt.into();
+        }
+        let folder = PathBuf::from(&opening.meta.row.cwd);
+        if folder.is_dir() {
+            session.cwd = Arc::new(Mutex::new(folder));
+        } else if !opening.meta.row.cwd.is_empty() {
+            self.notice(
+                Level::Warning,
+                format!(
+                    "the session's folder {} is gone; working in {}",
+                    opening.meta.row.cwd,
+                    self.start.cwd.display()
+                ),
+            )
+            .await;
+        }
+        for item in &items {
+            if let Body::Assistant(body) = &item.body {
+                session.saw_usage(item.id, body.usage);
+            }
+        }
+        session.context = Context::new(items);
+        self.session = session;
+        if self.session.choice.is_none() && !opening.meta.row.model.is_empty() {
+            self.session.choice = Some(opening.meta.row.model);
+            if self.session.provider(&self.deps.models, 0).is_err() {
+                // Its provider is no longer set up: the configured model answers.
+                self.session.choice = None;
+            }
+        }
+        self.session.look_up(&self.deps.models);
+        self.restore_facts(opening.values).await;
+        self.opened(page).await;
+        self.answer_dangling().await;
+    }
+
+    async fn restore_facts(&mut self, mut values: std::collections::BTreeMap<String, serde_json::Value>) {
+        if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value(v).ok()) {
+            self.gate.restore_grants(grants);
+        }
+        let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
+        self.port.restore_plan(plan.clone());
+        self.out.send(AgentEvent::PlanChanged(plan)).await;
+    }
+
+    /// Calls without a result (the program ended while they ran) get one.
+    async fn answer_dangling(&mut self) {
+        for call in dangling(self.session.context.items()) {
+            let body = ToolBody {
+                call_id: call.id,
+                name: call.name,
+                content: r#"{"error":"interrupted: the program ended while this ran; look before running it again"}"#
+                    .into(),
+                outcome: Outcome::Interrupted,
+                ..ToolBody::default()
+            };
+            self.append(Body::Tool(body)).await;
+        }
+    }
+
+    /// Leaves this session for a past one.
+    pub(super) async fn switch(&mut self, id: SessionId) {
+        if id == self.session.id {
+            return;
+        }
+        self.stop(true).await;
+        self.gate.restore_grants(Vec::new());
+        self.resume(id).await;
+    }
+
+    /// Leaves this session for a fresh one in the same folder.
+    pub(super) async fn new_session(&mut self) {
+        self.stop(true).await;
+        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
+        self.session = Session::new(&self.deps, &start, self.session.mode);
+        self.gate.restore_grants(Vec::new());
+        self.port.restore_plan(Vec::new());
+        self.out.send(AgentEvent::PlanChanged(Vec::new())).await;
+        self.opened(Vec::new()).await;
+    }
+
+    /// Chooses the model of the next step.
+    pub(super) async fn set_model(&mut self, choice: String) {
+        let before = self.session.choice.replace(choice);
+        match self.session.provider(&self.deps.models, 0) {
+            Ok(_) => {
+                self.session.look_up(&self.deps.models);
+                let (id, model) = (self.session.id.clone(), self.session.model_name());
+                if self.session.created
+                    && let Err(error) = self.deps.store.set_model(&id, &model).await
+                {
+                    tracing::warn!("the session's model was not saved: {error}");
+                }
+                self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+                let meter = self.session.meter();
+                self.out.send(AgentEvent::UsageChanged(meter)).await;
+            }
+            Err(error) => {
+                self.session.choice = before;
+                self.notice(Level::Error, error.to_string()).await;
+            }
+        }
+    }
+
+    /// Names the session.
+    pub(super) async fn set_title(&mut self, title: String) {
+        self.session.title = Some(title.clone());
+        if self.session.created {
+            let id = self.session.id.clone();
+            match self.deps.store.set_title(&id, &title).await {
+                Ok(kept) => self.session.title = kept,
+                Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
+            }
+        }
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+    }
+
+    /// A title from the first prompt, until somebody gives a better one.
+    pub(super) async fn title_from(&mut self, prompt: &str) {
+        let line = prompt.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+        let line = line.split_inclusive(['.', '?', '!']).next().unwrap_or(line).trim_end_matches(['.', '!']);
+        let mut title: String = line.chars().take(TITLE).collect();
+        if line.chars().count() > TITLE {
+            title.push('…');
+        }
+        if !title.is_empty() {
+            self.session.title = Some(title);
+            self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+        }
+    }
+
+    /// Reads the configuration again (a key was pasted, a setting changed).
+    pub(super) async fn reload(&mut self) {
+        let sources = Arc::clone(&self.deps.sources);
+        let Ok(loaded) = tokio::task::spawn_blocking(move || crate::config::load::load(&sources)).await else { return };
+        let loaded = Arc::new(loaded);
+        self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
+        self.turn.set_limits(limits(&loaded.config, self.start.max_turns, self.deps.models.fallbacks()));
+        self.deps.loaded = loaded;
+        self.session.disconnect();
+        self.session.look_up(&self.deps.models);
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+    }
+
+    /// What changed since the last turn, for the newest message.
+    pub(super) async fn situation(&mut self) -> String {
+        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let git = tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten();
+        let processes = self.deps.exec.running();
+        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        situation::describe(&Situation {
+            cwd: &cwd.display().to_string(),
+            git: git.map(|(branch, dirty)| match dirty {
+                0 => format!("{branch}, clean"),
+                1 => format!("{branch}, 1 changed file"),
+                n => format!("{branch}, {n} changed files"),
+            }),
+            processes: &processes,
+            plan: &plan,
+        })
+    }
+
+    /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
+    pub(super) async fn prepare_prompt(&mut self) {
+        if self.session.tools.is_empty() {
+            let enabled = self.start.toolsets.clone().or_else(|| self.deps.loaded.config.toolsets.clone());
+            let disabled = self.deps.loaded.config.agent.disabled_toolsets.clone();
+            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, self.deps.dispatch.registry());
+            for warning in resolved.warnings {
+                self.notice(Level::Warning, warning).await;
+            }
+            self.session.tools = self.deps.dispatch.registry().schemas(&resolved.tools).into();
+        }
+        if self.session.prompt.is_empty() {
+            let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
+            let window = self.session.window;
+            let extra = [self.start.skills.join("\n\n"), self.start.instructions.clone()].join("\n\n");
+            let built = tokio::task::spawn_blocking(move || {
+                let knowledge = crate::knowledge::Knowledge::read(&paths, &loaded.config, &cwd, window);
+                let today = chrono::Local::now().date_naive();
+                let machine = crate::knowledge::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
+                let prompt = crate::knowledge::prompt::assemble(&knowledge, &machine);
+                if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) }
+            })
+            .await;
+            match built {
+                Ok(prompt) => self.session.prompt = prompt.into(),
+                Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
+            }
+            self.create_once().await;
+            let (id, prompt) = (self.session.id.clone(), Arc::clone(&self.session.prompt));
+            if let Err(error) = self.deps.store.set_prompt(&id, prompt.to_string()).await {
+                tracing::warn!("the system prompt was not saved: {error}");
+            }
+        }
+    }
+
+    /// Shrinks old results when the next request would not fit.
+    pub(super) async fn bound_context(&mut self) {
+        if let Some(limit) = self.session.limit()
+            && self.session.next_request() > limit
+            && self.session.context.prune(limit)
+        {
+            self.session.counted = None;
+            self.notice(Level::Info, "old tool results were shortened to make room").await;
+        }
+    }
+
+    /// Shrinks after the provider said that the request was too large.
+    pub(super) async fn trim(&mut self) -> bool {
+        let now = self.session.context.estimate();
+        self.session.counted = None;
+        self.session.context.prune(now.saturating_mul(2) / 3)
+    }
+}

@@ -1,0 +1,90 @@
+//! What changes between turns (folder, repository, processes, plan). It travels with the newest message, outside the
+//! stable prefix, and is frozen with that message.
+
+use super::event::{Todo, TodoStatus};
+use crate::exec::{ExitReason, Notice, ProcessInfo, ProcessState};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Facts at the start of a turn.
+#[derive(Clone, Debug, Default)]
+pub struct Situation<'a> {
+    pub cwd: &'a str,
+    /// `main, 3 changed files`.
+    pub git: Option<String>,
+    pub processes: &'a [ProcessInfo],
+    pub plan: &'a [Todo],
+}
+
+/// Rows of a list that are told.
+const MOST: usize = 12;
+
+/// The text; a few lines.
+pub fn describe(situation: &Situation<'_>) -> String {
+    let mut out = format!("cwd: {}", situation.cwd);
+    if let Some(git) = &situation.git {
+        let _ = write!(out, "\ngit: {git}");
+    }
+    let running: Vec<&ProcessInfo> =
+        situation.processes.iter().filter(|p| p.background && !matches!(p.state, ProcessState::Exited(_))).collect();
+    for process in running.iter().take(MOST) {
+        let command: String = process.command.chars().take(80).collect();
+        let state = if process.state == ProcessState::NeedsInput { ", waits for input" } else { "" };
+        let _ = write!(out, "\nrunning: {} {command}{state}", process.id.0);
+    }
+    let open = situation.plan.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
+    for todo in open.take(MOST) {
+        let mark = if todo.status == TodoStatus::InProgress { ">" } else { " " };
+        let _ = write!(out, "\nplan [{mark}] {}. {}", todo.id, todo.content);
+    }
+    out
+}
+
+/// A notice about a process as the model reads it (facts §7.7).
+pub fn told(notice: &Notice) -> String {
+    match notice {
+        Notice::Completed { id, command, exit, tail, .. } => {
+            let how = match exit.reason {
+                ExitReason::Exited if exit.code == 0 => "completed normally",
+                ExitReason::Exited => "exited",
+                ExitReason::Signalled => "was ended by a signal",
+                ExitReason::TimedOut => "timed out",
+                ExitReason::Stopped | ExitReason::Killed => "was ended by the user",
+                ExitReason::FailedToStart => "could not be started",
+            };
+            format!(
+                "[Background process {} {how} (exit code {}).\nCommand: {command}\nOutput:\n{tail}]",
+                id.0, exit.code
+            )
+        }
+        Notice::Matched { id, command, pattern, lines, suppressed, .. } => {
+            let more = if *suppressed > 0 {
+                format!("\n({suppressed} more matching lines were not told)")
+            } else {
+                String::new()
+            };
+            format!("[Background process {} printed lines with “{pattern}”.\nCommand: {command}\n{lines}{more}]", id.0)
+        }
+    }
+}
+
+/// Branch and number of changed files, by the `git` program; `None` outside a repository or when it takes too long.
+pub async fn git(cwd: &Path) -> Option<(String, usize)> {
+    let mut command = tokio::process::Command::new("git");
+    command
+        .args(["--no-optional-locks", "status", "--porcelain=v1", "--branch", "--untracked-files=normal"])
+        .current_dir(cwd)
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(std::time::Duration::from_millis(500), command.output()).await.ok()?.ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    let head = lines.next()?.trim_start_matches("## ");
+    let branch = head.strip_prefix("No commits yet on ").unwrap_or(head);
+    let branch = branch.split("...").next().unwrap_or(branch).to_owned();
+    Some((branch, lines.count()))
+}

@@ -1,0 +1,256 @@
+//! Tables over the turn machine: whole lists of actions are compared.
+
+use super::*;
+
+const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3 };
+
+fn submit(turn: &mut Turn) -> Vec<Action> {
+    turn.on(Input::Submitted { text: "hi".into(), images: vec![], context: "cwd: /p".into(), origin: Origin::Person })
+}
+
+fn started() -> Turn {
+    let mut turn = Turn::new(LIMITS);
+    submit(&mut turn);
+    turn
+}
+
+fn text(text: &str) -> Reply {
+    Reply { text: text.into(), ..Reply::default() }
+}
+
+fn call(id: &str, args: &str) -> ToolCall {
+    ToolCall { id: id.into(), name: "read_file".into(), args: args.into(), repaired: false }
+}
+
+fn calls(ids: &[&str]) -> Reply {
+    Reply { calls: ids.iter().map(|id| call(id, id)).collect(), stop: StopReason::ToolCalls, ..Reply::default() }
+}
+
+fn result(id: &str) -> ToolBody {
+    ToolBody { call_id: id.into(), name: "read_file".into(), content: format!("result of {id}"), ..ToolBody::default() }
+}
+
+fn failure(kind: ErrorKind, partial: Option<Reply>) -> Input {
+    Input::CallFailed { kind, message: "it broke".into(), retry_after: None, partial: partial.map(Box::new), dice: 0 }
+}
+
+fn note(kind: NoteKind, text: &str) -> Action {
+    Action::Append(Body::Note { kind, text: text.into() })
+}
+
+/// Names of the actions, for long sequences.
+fn shape(actions: &[Action]) -> Vec<&'static str> {
+    actions
+        .iter()
+        .map(|action| match action {
+            Action::Append(Body::User { .. }) => "user",
+            Action::Append(Body::Assistant(_)) => "assistant",
+            Action::Append(Body::Tool(_)) => "result",
+            Action::Append(Body::Note { .. }) => "note",
+            Action::CallModel { .. } => "call",
+            Action::ResetStream => "reset",
+            Action::RunTools(_) => "run",
+            Action::Wait { .. } => "wait",
+            Action::Trim => "trim",
+            Action::AskGuard { .. } => "guard",
+            Action::AbortCall => "abort call",
+            Action::AbortTools => "abort tools",
+            Action::Finish(_) => "finish",
+        })
+        .collect()
+}
+
+#[test]
+fn a_plain_answer_is_one_step() {
+    let mut turn = Turn::new(LIMITS);
+    assert_eq!(
+        submit(&mut turn),
+        vec![
+            Action::Append(Body::User {
+                text: "hi".into(),
+                images: vec![],
+                context: "cwd: /p".into(),
+                origin: Origin::Person
+            }),
+            Action::CallModel { step: 1, fallback: 0 },
+        ]
+    );
+    assert_eq!(
+        turn.on(Input::Replied(text("hello"))),
+        vec![Action::Append(assistant(text("hello"))), Action::Finish(TurnEnd::Completed)]
+    );
+    assert!(!turn.is_running());
+}
+
+#[test]
+fn calls_run_and_the_next_step_starts_when_all_have_results() {
+    let mut turn = started();
+    let actions = turn.on(Input::Replied(calls(&["a", "b"])));
+    assert_eq!(shape(&actions), ["assistant", "run"]);
+    assert_eq!(turn.on(Input::ToolFinished(result("b"))), vec![Action::Append(Body::Tool(result("b")))]);
+    assert_eq!(
+        turn.on(Input::ToolFinished(result("a"))),
+        vec![Action::Append(Body::Tool(result("a"))), Action::CallModel { step: 2, fallback: 0 }]
+    );
+    // A result that comes twice, or late, changes nothing.
+    assert_eq!(turn.on(Input::ToolFinished(result("a"))), vec![]);
+}
+
+#[test]
+fn a_steer_is_delivered_at_the_step_boundary() {
+    let mut turn = started();
+    turn.on(Input::Replied(calls(&["a"])));
+    assert_eq!(turn.on(Input::Steered { text: "only tests".into(), origin: Origin::Steer }), vec![]);
+    assert_eq!(
+        turn.on(Input::ToolFinished(result("a"))),
+        vec![
+            Action::Append(Body::Tool(result("a"))),
+            Action::Append(user("only tests".into(), Origin::Steer)),
+            Action::CallModel { step: 2, fallback: 0 },
+        ]
+    );
+    // One that comes while the last answer streams starts another step.
+    turn.on(Input::Steered { text: "and docs".into(), origin: Origin::Steer });
+    assert_eq!(shape(&turn.on(Input::Replied(text("done")))), ["assistant", "user", "call"]);
+}
+
+#[test]
+fn stop_gives_every_call_its_result() {
+    let mut turn = started();
+    turn.on(Input::Replied(calls(&["a", "b"])));
+    assert_eq!(turn.on(Input::Stopped), vec![Action::AbortTools]);
+    assert_eq!(turn.open_calls().len(), 2);
+    turn.on(Input::ToolFinished(result("a")));
+    assert_eq!(
+        turn.on(Input::ToolFinished(result("b"))),
+        vec![
+            Action::Append(Body::Tool(result("b"))),
+            note(NoteKind::Interrupted, "stopped"),
+            Action::Finish(TurnEnd::Stopped)
+        ]
+    );
+}
+
+#[test]
+fn stop_keeps_what_was_streamed() {
+    let mut turn = started();
+    assert_eq!(turn.on(Input::Stopped), vec![Action::AbortCall]);
+    let actions = turn.on(failure(ErrorKind::Cancelled, Some(text("half an ans"))));
+    assert_eq!(shape(&actions), ["assistant", "note", "finish"]);
+    // A reply that was complete already is kept too, its calls are answered and not run.
+    let mut turn = started();
+    turn.on(Input::Stopped);
+    assert_eq!(shape(&turn.on(Input::Replied(calls(&["a"])))), ["assistant", "result", "note", "finish"]);
+}
+
+#[test]
+fn errors_wait_then_fall_back_then_give_up() {
+    let mut turn = started();
+    for attempt in 1..=2 {
+        let actions = turn.on(failure(ErrorKind::Overloaded, None));
+        let delay = Duration::from_secs(2 << (attempt - 1));
+        let wait = Action::Wait { delay, reason: "it broke".into(), attempt, of: 2 };
+        assert_eq!(actions, vec![Action::ResetStream, wait]);
+        assert_eq!(turn.on(Input::WaitEnded), vec![Action::CallModel { step: 1, fallback: 0 }]);
+    }
+    assert_eq!(
+        turn.on(failure(ErrorKind::Overloaded, None)),
+        vec![
+            Action::ResetStream,
+            note(NoteKind::Warning, "it broke; going on with the next fallback model"),
+            Action::CallModel { step: 1, fallback: 1 },
+        ]
+    );
+    assert_eq!(
+        turn.on(failure(ErrorKind::Auth, None)),
+        vec![
+            Action::ResetStream,
+            note(NoteKind::Error, "it broke"),
+            Action::Finish(TurnEnd::Provider("it broke".into()))
+        ]
+    );
+}
+
+#[test]
+fn a_cut_stream_is_continued_without_losing_text() {
+    let mut turn = started();
+    let partial = Reply { calls: vec![call("x", "{\"pa")], ..text("The answer is") };
+    let actions = turn.on(failure(ErrorKind::Network, Some(partial)));
+    let kept = Reply { stop: StopReason::Other("cut".into()), ..text("The answer is") };
+    assert_eq!(actions[0], Action::Append(assistant(kept)));
+    assert_eq!(actions[1], Action::Append(user(CONTINUE_CUT.into(), Origin::Program)));
+    assert_eq!(shape(&actions), ["assistant", "user", "wait"]);
+    assert_eq!(shape(&turn.on(Input::WaitEnded)), ["call"]);
+}
+
+#[test]
+fn a_wait_can_be_given_up() {
+    let mut turn = started();
+    turn.on(failure(ErrorKind::RateLimit, None));
+    assert_eq!(
+        turn.on(Input::WaitGivenUp),
+        vec![note(NoteKind::Interrupted, "stopped"), Action::Finish(TurnEnd::Stopped)]
+    );
+}
+
+#[test]
+fn truncated_calls_are_never_run() {
+    let mut turn = started();
+    let reply = Reply { stop: StopReason::Length, ..calls(&["a"]) };
+    assert_eq!(shape(&turn.on(Input::Replied(reply))), ["assistant", "result", "call"]);
+    // Text alone is continued, a bounded number of times.
+    let mut turn = Turn::new(Limits { steps: 99, ..LIMITS });
+    submit(&mut turn);
+    for _ in 0..MAX_CONTINUATIONS {
+        let reply = Reply { stop: StopReason::Length, ..text("more and") };
+        assert_eq!(shape(&turn.on(Input::Replied(reply))), ["assistant", "user", "call"]);
+    }
+    let reply = Reply { stop: StopReason::Length, ..text("more") };
+    assert_eq!(shape(&turn.on(Input::Replied(reply))), ["assistant", "note", "finish"]);
+}
+
+#[test]
+fn the_budget_ends_with_a_summary() {
+    let mut turn = Turn::new(Limits { steps: 1, ..LIMITS });
+    submit(&mut turn);
+    turn.on(Input::Replied(calls(&["a"])));
+    let actions = turn.on(Input::ToolFinished(result("a")));
+    assert_eq!(shape(&actions), ["result", "user", "call"]);
+    assert_eq!(actions[1], Action::Append(user(SUM_UP.into(), Origin::Program)));
+    let actions = turn.on(Input::Replied(calls(&["b"])));
+    assert_eq!(shape(&actions), ["assistant", "result", "note", "finish"]);
+    assert_eq!(actions.last(), Some(&Action::Finish(TurnEnd::Limit)));
+}
+
+#[test]
+fn a_repeated_call_pauses_with_a_question() {
+    let mut turn = Turn::new(Limits { steps: 99, ..LIMITS });
+    submit(&mut turn);
+    for round in 1..=3 {
+        let id = format!("c{round}");
+        let reply = Reply { calls: vec![call(&id, "{}")], stop: StopReason::ToolCalls, ..Reply::default() };
+        turn.on(Input::Replied(reply));
+        let body = ToolBody { call_id: id, content: "same".into(), ..result("x") };
+        let actions = turn.on(Input::ToolFinished(body));
+        let expected = if round < 3 { ["result", "call"] } else { ["result", "guard"] };
+        assert_eq!(shape(&actions), expected, "round {round}");
+    }
+    assert_eq!(shape(&turn.on(Input::GuardAnswered { go_on: true })), ["call"]);
+}
+
+#[test]
+fn an_overflow_shrinks_the_context_once_or_says_so() {
+    let mut turn = started();
+    assert_eq!(turn.on(failure(ErrorKind::ContextOverflow, None)), vec![Action::ResetStream, Action::Trim]);
+    assert_eq!(shape(&turn.on(Input::Trimmed(true))), ["call"]);
+    turn.on(failure(ErrorKind::ContextOverflow, None));
+    assert_eq!(shape(&turn.on(Input::Trimmed(false))), ["note", "finish"]);
+}
+
+#[test]
+fn empty_replies_are_nudged_and_then_told() {
+    let mut turn = started();
+    assert_eq!(shape(&turn.on(Input::Replied(text("")))), ["reset", "call"]);
+    assert_eq!(shape(&turn.on(Input::Replied(text("  ")))), ["reset", "user", "call"]);
+    assert_eq!(shape(&turn.on(Input::Replied(text("")))), ["note", "finish"]);
+}

@@ -1,0 +1,337 @@
+//! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
+//! calls [`Gate::call`]; nothing else runs a tool.
+
+use super::dispatch::Dispatch;
+use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
+use crate::agent::event::ToolStart;
+use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
+use crate::policy::decide::decide_in;
+use crate::policy::rule::Rules;
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Verdict, Why, World};
+use futures::future::BoxFuture;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Who answers questions of the gate.
+pub trait Asker: Send + Sync {
+    /// Waits as long as the person does; ends with [`Decision::Interrupted`] when `cancel` fires.
+    fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision>;
+
+    /// Writes classes or commands to `command_allowlist`; the error says why not.
+    fn remember(&self, entries: &[String]) -> Result<(), String>;
+
+    /// These classes are granted for the rest of the session.
+    fn granted(&self, classes: &[String]);
+
+    /// Words that tell who asks and why: `the main agent: "start from a clean tree"`.
+    fn asker(&self) -> String;
+
+    /// Now, in milliseconds since the epoch.
+    fn now(&self) -> i64;
+}
+
+/// Facts of a call on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallEvent {
+    Started(ToolStart),
+    Progress { call_id: String, progress: Progress },
+}
+
+/// The gate of one session.
+pub struct Gate {
+    dispatch: Arc<Dispatch>,
+    rules: Mutex<Rules>,
+    mode: Mutex<Mode>,
+    world: Arc<dyn World>,
+    asker: Arc<dyn Asker>,
+    next_approval: AtomicU64,
+}
+
+/// What became of the question.
+enum Pass {
+    /// Run it; how it was approved, in words, when a person was asked.
+    Go(String),
+    /// Run this line instead.
+    Edited(String),
+    /// Do not run it.
+    No { outcome: Outcome, why: String },
+}
+
+/// Time to count what a command would touch before the modal opens (`experience.md`).
+const TARGET_BUDGET: Duration = Duration::from_millis(200);
+
+impl Gate {
+    /// A gate with the rules of the configuration.
+    pub fn new(
+        dispatch: Arc<Dispatch>,
+        rules: Rules,
+        mode: Mode,
+        world: Arc<dyn World>,
+        asker: Arc<dyn Asker>,
+    ) -> Self {
+        Self {
+            dispatch,
+            rules: Mutex::new(rules),
+            mode: Mutex::new(mode),
+            world,
+            asker,
+            next_approval: AtomicU64::new(1),
+        }
+    }
+
+    /// Changes how questions are treated. Only a person's command reaches this.
+    pub fn set_mode(&self, mode: Mode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Classes granted for this session, for storage.
+    pub fn grants(&self) -> Vec<String> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.clone()
+    }
+
+    /// Puts back the grants of a resumed session.
+    pub fn restore_grants(&self, grants: Vec<String>) {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
+    }
+
+    /// The judgement alone, for a task that works in this folder.
+    pub fn judge(&self, intent: &Intent, cwd: &Path) -> Verdict {
+        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        decide_in(intent, cwd, &rules, mode, &*self.world)
+    }
+
+    /// Runs one call through plan, decision, question and run. Always comes back with a result.
+    pub async fn call(&self, call: &ToolCall, ctx: ToolCtx, events: mpsc::Sender<CallEvent>) -> ToolBody {
+        let planned = self.dispatch.plan(&call.name, &call.args, &ctx).await;
+        let mut body = ToolBody {
+            call_id: call.id.clone(),
+            name: planned.name.clone(),
+            view: ToolView { target: planned.target.clone(), ..ToolView::default() },
+            ..ToolBody::default()
+        };
+        let began = tokio::time::Instant::now();
+        let (spec, run) = match (planned.spec, planned.call) {
+            (Some(spec), Ok(run)) => (spec, run),
+            (_, Err(error)) => {
+                body.content = error;
+                body.outcome = Outcome::Failed;
+                body.view.summary = "failed".into();
+                return body;
+            }
+            (None, Ok(_)) => {
+                body.content = serde_json::json!({ "error": format!("no tool is named {}", call.name) }).to_string();
+                body.outcome = Outcome::Failed;
+                return body;
+            }
+        };
+        let (run, approval) = match self.passed(call, &spec, run, &ctx).await {
+            Ok(passed) => passed,
+            Err((outcome, why)) => {
+                body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
+                body.outcome = outcome;
+                body.view.summary = blocked_word(outcome).into();
+                body.view.approval = why;
+                return body;
+            }
+        };
+        body.view.target = run.target();
+        let start = ToolStart {
+            call_id: call.id.clone(),
+            name: body.name.clone(),
+            emoji: spec.emoji.to_owned(),
+            verb: spec.verbs.running.to_owned(),
+            target: body.view.target.clone(),
+            at: self.asker.now(),
+        };
+        // The receiver is gone only when the session is; the call still runs to its end.
+        let _ = events.send(CallEvent::Started(start)).await;
+        let output = self.run(run, &spec, ctx, &call.id, &events).await;
+        let target = std::mem::take(&mut body.view.target);
+        body.content = output.content;
+        body.outcome = output.outcome;
+        body.view = output.view;
+        if body.view.target.is_empty() {
+            body.view.target = target;
+        }
+        body.view.approval = approval;
+        body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        body
+    }
+
+    /// Runs a passed call and forwards its progress.
+    async fn run(
+        &self,
+        run: Box<dyn Call>,
+        spec: &ToolSpec,
+        mut ctx: ToolCtx,
+        call_id: &str,
+        events: &mpsc::Sender<CallEvent>,
+    ) -> ToolOutput {
+        let (progress, mut heard) = mpsc::channel(16);
+        ctx.progress = progress;
+        let mut running = std::pin::pin!(self.dispatch.run(run, spec, ctx));
+        loop {
+            tokio::select! {
+                biased;
+                Some(progress) = heard.recv() => {
+                    let _ = events.send(CallEvent::Progress { call_id: call_id.to_owned(), progress }).await;
+                }
+                output = &mut running => return output,
+            }
+        }
+    }
+
+    /// The call that may run, and how it was approved; or the outcome and why not.
+    async fn passed(
+        &self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        run: Box<dyn Call>,
+        ctx: &ToolCtx,
+    ) -> Result<(Box<dyn Call>, String), (Outcome, String)> {
+        match self.pass(call, spec, run.intent().clone(), ctx, &[]).await {
+            Pass::Go(note) => Ok((run, note)),
+            Pass::No { outcome, why } => Err((outcome, why)),
+            Pass::Edited(line) => {
+                let known: Vec<String> = effects(&self.judge(run.intent(), &folder(ctx)));
+                let args = with_command(&call.args, &line);
+                let planned = self.dispatch.plan(&spec.name, &args, ctx).await;
+                let edited = planned.call.map_err(|error| (Outcome::Failed, error))?;
+                match self.pass(call, spec, edited.intent().clone(), ctx, &known).await {
+                    Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
+                    Pass::No { outcome, why } => Err((outcome, why)),
+                    Pass::Edited(_) => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
+                }
+            }
+        }
+    }
+
+    /// Judges one intent and asks if need be. Effects in `known` were seen by the person already.
+    async fn pass(&self, call: &ToolCall, spec: &ToolSpec, intent: Intent, ctx: &ToolCtx, known: &[String]) -> Pass {
+        let cwd = folder(ctx);
+        let verdict = self.judge(&intent, &cwd);
+        match &verdict {
+            Verdict::Allow(_) => return Pass::Go(String::new()),
+            Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },
+            Verdict::DeniedByRule(why) => {
+                return Pass::No {
+                    outcome: Outcome::Denied,
+                    why: format!(
+                        "denied by a rule of the user: {}. Do not try to reach the same in another way",
+                        why.text
+                    ),
+                };
+            }
+            Verdict::Ask(_) | Verdict::AskAlways(_) => {}
+        }
+        let classes = effects(&verdict);
+        if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
+            return Pass::Go("edited".into());
+        }
+        let world = Arc::clone(&self.world);
+        let (touched, judged) = (intent.clone(), verdict.clone());
+        let targets =
+            tokio::task::spawn_blocking(move || super::world::targets(&touched, &judged, &cwd, TARGET_BUDGET, &*world))
+                .await
+                .unwrap_or_default();
+        let approval = Approval {
+            id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
+            call_id: call.id.clone(),
+            tool: spec.name.to_string(),
+            intent,
+            verdict: verdict.clone(),
+            targets,
+            asker: self.asker.asker(),
+            asked_at: self.asker.now(),
+        };
+        let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
+        self.settle(decision, &verdict)
+    }
+
+    /// What an answer means.
+    fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
+        let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
+        let may_widen = matches!(verdict, Verdict::Ask(_));
+        match decision {
+            Decision::Once => Pass::Go("allowed once by the user".into()),
+            Decision::Session(_) | Decision::Always(_) if !may_widen => Pass::Go("allowed once by the user".into()),
+            Decision::Session(classes) => {
+                self.grant(&classes);
+                Pass::Go(format!("allowed for this session by the user: {}", classes.join(", ")))
+            }
+            Decision::Always(entries) => {
+                self.rules.lock().unwrap_or_else(PoisonError::into_inner).allowlist.extend(entries.iter().cloned());
+                match self.asker.remember(&entries) {
+                    Ok(()) => Pass::Go(format!("always allowed by the user: {}", entries.join(", "))),
+                    Err(problem) => Pass::Go(format!("allowed for this session by the user ({problem})")),
+                }
+            }
+            Decision::Edited(line) => Pass::Edited(line),
+            Decision::Deny { feedback } if feedback.trim().is_empty() => denied(
+                "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
+            ),
+            Decision::Deny { feedback } => denied(format!("the user denied this call and says: {feedback}")),
+            Decision::Interrupted => {
+                Pass::No { outcome: Outcome::Interrupted, why: "not run: the user stopped the turn before answering".into() }
+            }
+            Decision::NoOne => denied(format!(
+                "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
+                effects(verdict).join(", ")
+            )),
+        }
+    }
+
+    fn grant(&self, classes: &[String]) {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        for class in classes {
+            if !rules.session.contains(class) {
+                rules.session.push(class.clone());
+            }
+        }
+        drop(rules);
+        self.asker.granted(classes);
+    }
+}
+
+fn folder(ctx: &ToolCtx) -> PathBuf {
+    ctx.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn effects(verdict: &Verdict) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for why in verdict.reasons() {
+        if !found.contains(&why.effect) {
+            found.push(why.effect.clone());
+        }
+    }
+    found
+}
+
+fn refused(why: &[Why]) -> String {
+    let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
+    format!(
+        "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",
+        reasons.join("; ")
+    )
+}
+
+fn blocked_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Refused => "refused",
+        Outcome::Denied => "denied",
+        Outcome::Interrupted => "stopped",
+        Outcome::Ok | Outcome::Failed => "failed",
+    }
+}
+
+/// The arguments with another command; anything that is no object becomes one.
+fn with_command(args: &str, line: &str) -> String {
+    let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
+    fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
+    serde_json::Value::Object(fields).to_string()
+}
