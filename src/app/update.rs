@@ -81,6 +81,9 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
     if model.mouse_captured {
         out.push(Effect::Mouse(true));
     }
+    if model.first_run.is_some() {
+        first_run::open(model, &mut out);
+    }
     sessions::window_title(model, &mut out);
     out
 }

@@ -1,1 +1,270 @@
-//! stub
+//! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
+
+mod effects;
+mod frame;
+mod images;
+mod input;
+mod loads;
+mod reports;
+
+use crate::agent::event::AgentEvent;
+use crate::agent::runner::Handle;
+use crate::app::{Effect, Model, Msg, update};
+use crate::config::load::{Loaded, Sources};
+use crate::config::paths::Paths;
+use crate::exec::{Exec, ProcessEvent};
+use crate::store::Store;
+use crate::term::{Frames, Guard};
+use crate::ui::ViewCache;
+use frame::{FrameClock, Urgency};
+use input::Input;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Everything the screen talks to.
+pub struct Workers {
+    pub agent: Handle,
+    pub exec: Exec,
+    pub processes: mpsc::Receiver<ProcessEvent>,
+    pub store: Store,
+}
+
+/// When a frame that was drawn without grammars is drawn again.
+const BETTER: Duration = Duration::from_millis(50);
+/// How long queued messages are taken in before a frame is drawn.
+const DRAIN: Duration = Duration::from_millis(4);
+
+/// The screen, drawn once and waiting for its workers.
+pub struct Screen {
+    _guard: Guard,
+    frames: Frames,
+    model: Model,
+    cache: ViewCache,
+    clock: FrameClock,
+    /// Something is drawn that will look better soon (grammars load): another frame then.
+    better_at: Option<Instant>,
+    /// Orders of the last frame, not yet carried out.
+    owed: Vec<Effect>,
+    trace: bool,
+}
+
+/// What the loop ended with.
+pub struct Ended {
+    pub code: i32,
+    /// The demo was asked for.
+    pub demo: bool,
+    /// Something was said in it.
+    pub spoke: bool,
+    /// The session that was open, for the words of farewell.
+    pub session: Option<crate::agent::event::SessionInfo>,
+}
+
+impl Screen {
+    /// Takes the terminal and draws the first frame. Nothing else has been started yet.
+    pub fn open(mut model: Model) -> io::Result<Self> {
+        crate::term::install_panic_hook();
+        let (guard, first) = Guard::enter(model.mouse_captured)?;
+        let frames = Frames::new(&first)?;
+        model.size = frames.size()?;
+        let trace = std::env::var_os("HERMES_TRACE_FRAMES").is_some();
+        let mut screen = Self {
+            _guard: guard,
+            frames,
+            model,
+            cache: ViewCache::default(),
+            clock: FrameClock::default(),
+            better_at: None,
+            owed: Vec::new(),
+            trace,
+        };
+        screen.draw()?;
+        Ok(screen)
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let began = Instant::now();
+        let mut layout = None;
+        let (model, cache) = (&self.model, &mut self.cache);
+        let bytes = self.frames.draw(|frame| layout = Some(crate::ui::draw(model, cache, frame)))?;
+        self.clock.drawn(Instant::now());
+        self.better_at = self.cache.wants_frame().then(|| Instant::now() + BETTER);
+        if self.trace {
+            tracing::info!(bytes, micros = began.elapsed().as_micros(), "frame");
+        }
+        if let Some(layout) = layout
+            && (layout != self.model.layout || self.model.transcript.scroll != 0)
+        {
+            let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
+            self.owed.extend(effects);
+        }
+        Ok(())
+    }
+
+    /// Runs until the person leaves.
+    pub async fn run(mut self, mut workers: Workers, context: Context, first: Option<String>) -> io::Result<Ended> {
+        let mut signals = Signals::new()?;
+        let mut input = Input::start();
+        let (replies, mut heard) = mpsc::channel(64);
+        let mut hands = effects::Hands::new(&workers, &context, replies);
+        let start = crate::app::start(&mut self.model);
+        self.owed.extend(start);
+        if let Some(text) = first {
+            self.owed.push(Effect::Agent(crate::agent::event::AgentCommand::Submit { text, images: Vec::new() }));
+        }
+        loop {
+            let owed = std::mem::take(&mut self.owed);
+            for effect in owed {
+                match hands.carry_out(effect, &mut self.frames, &self.model) {
+                    effects::Then::GoOn => {}
+                    effects::Then::Redraw => self.clock.want(Urgency::Input),
+                    effects::Then::Outside(errand) => {
+                        // The editor and the shell read the terminal themselves: nobody else may.
+                        input.stop().await;
+                        let msg = errand.run(&mut self.frames, self.model.mouse_captured).await?;
+                        input = Input::start();
+                        self.take_in(msg, Urgency::Input);
+                    }
+                    effects::Then::Leave { code, demo } => {
+                        hands.leave(&workers).await;
+                        let spoke = !self.model.transcript.cells.is_empty();
+                        return Ok(Ended { code, demo, spoke, session: self.model.session.take() });
+                    }
+                }
+            }
+            if self.clock.due(Instant::now()).is_some_and(|at| at <= Instant::now()) {
+                self.draw()?;
+                if !self.owed.is_empty() {
+                    continue;
+                }
+            }
+            let better_at = self.better_at.map(tokio::time::Instant::from_std);
+            let frame_at = self.clock.due(Instant::now()).map(tokio::time::Instant::from_std);
+            let first = tokio::select! {
+                biased;
+                () = signals.next() => (Msg::Terminated, Urgency::Input),
+                event = input.next() => match event {
+                    Some(event) => match input::message(event) {
+                        Some(msg) => (msg, Urgency::Input),
+                        None => continue,
+                    },
+                    // The terminal is gone.
+                    None => (Msg::Terminated, Urgency::Input),
+                },
+                () = until(frame_at) => continue,
+                () = until(better_at) => {
+                    self.better_at = None;
+                    self.clock.want(Urgency::Background);
+                    continue;
+                }
+                Some(event) = workers.agent.events.recv() => (Msg::Agent(event), Urgency::Background),
+                Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
+                Some(msg) = heard.recv() => (msg, Urgency::Background),
+                () = hands.woken() => (Msg::Woke, Urgency::Background),
+            };
+            self.take_in(first.0, first.1);
+            self.drain(&mut workers, &mut input, &mut heard);
+        }
+    }
+
+    /// One message into the model.
+    fn take_in(&mut self, msg: Msg, urgency: Urgency) {
+        let urgency = if is_urgent(&msg) { Urgency::Input } else { urgency };
+        let effects = update(&mut self.model, crate::agent::now(), msg);
+        self.owed.extend(effects);
+        self.clock.want(urgency);
+    }
+
+    /// Everything that is queued already, within the time bound, input first.
+    fn drain(&mut self, workers: &mut Workers, input: &mut Input, heard: &mut mpsc::Receiver<Msg>) {
+        let stop = Instant::now() + DRAIN;
+        let mut held: Option<Msg> = None;
+        while Instant::now() < stop {
+            if let Some(event) = input.ready() {
+                if let Some(msg) = input::message(event) {
+                    match held.as_mut() {
+                        Some(before) => {
+                            if let Some(next) = input::merge(before, msg)
+                                && let Some(done) = held.replace(next)
+                            {
+                                self.take_in(done, Urgency::Input);
+                            }
+                        }
+                        None => held = Some(msg),
+                    }
+                }
+            } else if let Ok(event) = workers.agent.events.try_recv() {
+                self.take_in(Msg::Agent(event), Urgency::Background);
+            } else if let Ok(event) = workers.processes.try_recv() {
+                self.take_in(Msg::Process(event), Urgency::Background);
+            } else if let Ok(msg) = heard.try_recv() {
+                self.take_in(msg, Urgency::Background);
+            } else {
+                break;
+            }
+        }
+        if let Some(msg) = held {
+            self.take_in(msg, Urgency::Input);
+        }
+    }
+}
+
+/// Facts that a person waits for.
+fn is_urgent(msg: &Msg) -> bool {
+    matches!(
+        msg,
+        Msg::Agent(
+            AgentEvent::ApprovalRequested(_)
+                | AgentEvent::Asked(_)
+                | AgentEvent::TurnFinished(_)
+                | AgentEvent::TurnStarted { .. }
+                | AgentEvent::SessionOpened { .. }
+        )
+    )
+}
+
+/// What loads and effects need beside the workers.
+#[derive(Clone)]
+pub struct Context {
+    pub loaded: Arc<Loaded>,
+    pub sources: Arc<Sources>,
+    pub paths: Paths,
+    pub cwd: PathBuf,
+    pub canvas: crate::config::theme::Canvas,
+    pub registry: Arc<crate::tools::registry::Registry>,
+}
+
+/// The signals that end the program; each goes through the normal way out.
+struct Signals {
+    term: Signal,
+    hup: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            hup: signal(SignalKind::hangup())?,
+            int: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.hup.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}
+
+async fn until(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -40,7 +40,8 @@ pub fn copy(text: &str, mut send: impl FnMut(&str) -> std::io::Result<()>) -> Re
 }
 
 fn pipe(program: &str, args: &[&str], text: &str) -> bool {
-    let child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let child =
+        Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let Ok(mut child) = child else { return false };
     let written = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(text.as_bytes()).is_ok());
     // These programs go on in the background by themselves; the one we started ends at once.

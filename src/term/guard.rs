@@ -50,12 +50,18 @@ pub fn restore() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// Restores the terminal before a panic is printed.
+/// Restores the terminal before a panic of the screen is printed. A panic on a worker (a tool) is caught there and
+/// becomes a failed result: it goes to the log and the screen stays.
 pub fn install_panic_hook() {
     let before = std::panic::take_hook();
+    let screen = std::thread::current().id();
     std::panic::set_hook(Box::new(move |info| {
-        restore();
-        before(info);
+        if std::thread::current().id() == screen {
+            restore();
+            before(info);
+        } else {
+            tracing::error!("a worker panicked: {info}");
+        }
     }));
 }
 

@@ -1,0 +1,236 @@
+//! Carries out what `update` orders. Long work goes to tasks that answer with messages.
+
+use super::{Context, Workers, loads};
+use crate::agent::event::AgentCommand;
+use crate::app::effect::LoadRequest;
+use crate::app::{Effect, Model, Msg};
+use crate::exec::Exec;
+use crate::store::Store;
+use crate::term::{Frames, Guard};
+use std::collections::HashMap;
+use std::mem::Discriminant;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// What the loop does after an effect.
+pub enum Then {
+    GoOn,
+    Redraw,
+    /// Something else takes the terminal for a while.
+    Outside(Errand),
+    Leave {
+        code: i32,
+        demo: bool,
+    },
+}
+
+/// What takes the terminal.
+pub enum Errand {
+    Editor(String),
+    Suspend,
+}
+
+/// The hands of the screen: senders and running loads.
+pub struct Hands {
+    agent: mpsc::Sender<AgentCommand>,
+    exec: Exec,
+    store: Store,
+    context: Context,
+    replies: mpsc::Sender<Msg>,
+    /// The latest load of each kind; an older one is dropped.
+    loads: HashMap<Discriminant<LoadRequest>, tokio::task::JoinHandle<()>>,
+    /// Milliseconds since the epoch; the earliest counts.
+    wake_at: Option<i64>,
+    /// Agent orders go out one after another, though the channel may be full for a moment.
+    orders: mpsc::UnboundedSender<AgentCommand>,
+    /// Store jobs likewise, so that a draft never overtakes a later one.
+    jobs: mpsc::UnboundedSender<crate::store::StoreJob>,
+    job_pump: Option<tokio::task::JoinHandle<()>>,
+    order_pump: tokio::task::JoinHandle<()>,
+}
+
+impl Hands {
+    /// Hands for these workers.
+    pub fn new(workers: &Workers, context: &Context, replies: mpsc::Sender<Msg>) -> Self {
+        // Both queues hold what a person typed: a handful of entries, never a stream.
+        let (orders, mut queue) = mpsc::unbounded_channel();
+        let agent = workers.agent.commands.clone();
+        let to_agent = agent.clone();
+        let order_pump = tokio::spawn(async move {
+            while let Some(order) = queue.recv().await {
+                if to_agent.send(order).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let (jobs, mut work) = mpsc::unbounded_channel();
+        let (store, answers) = (workers.store.clone(), replies.clone());
+        let job_pump = tokio::spawn(async move {
+            let opened = store.opened().await;
+            let _ = answers
+                .send(Msg::Store(crate::store::StoreReply::Opened { path: opened.path, warning: opened.warning }))
+                .await;
+            while let Some(job) = work.recv().await {
+                let reply = store.job(job).await;
+                if let Some(reply) = reply
+                    && answers.send(Msg::Store(reply)).await.is_err()
+                {
+                    break;
+                }
+            }
+        });
+        Self {
+            agent,
+            exec: workers.exec.clone(),
+            store: workers.store.clone(),
+            context: context.clone(),
+            replies,
+            loads: HashMap::new(),
+            wake_at: None,
+            orders,
+            jobs,
+            job_pump: Some(job_pump),
+            order_pump,
+        }
+    }
+
+    /// Carries out one effect.
+    pub fn carry_out(&mut self, effect: Effect, frames: &mut Frames, model: &Model) -> Then {
+        match effect {
+            Effect::Agent(order) => {
+                // Closed only when the agent ended, which ends the program too.
+                let _ = self.orders.send(order);
+            }
+            Effect::Process(order) => self.exec.command(order),
+            Effect::Store(job) => {
+                let _ = self.jobs.send(job);
+            }
+            Effect::Load(LoadRequest::Demo) => return Then::Leave { code: 0, demo: true },
+            Effect::Load(request) => self.load(request, model),
+            Effect::Copy(text) => {
+                let result = crate::term::copy(&text, |sequence| frames.send(sequence));
+                self.answer(Msg::Copied(result));
+            }
+            Effect::Edit(text) => return Then::Outside(Errand::Editor(text)),
+            Effect::Title(title) => self.write(frames, &format!("\x1b]2;{}\x07", plain(&title))),
+            Effect::Notify(text) => self.write(frames, &format!("\x07\x1b]9;{}\x07", plain(&text))),
+            Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |before| before.min(at))),
+            Effect::Mouse(on) => self.write(frames, Guard::mouse(on)),
+            Effect::Repaint => {
+                if let Err(error) = frames.clear() {
+                    tracing::warn!("the screen could not be cleared: {error}");
+                }
+                return Then::Redraw;
+            }
+            Effect::Suspend => return Then::Outside(Errand::Suspend),
+            Effect::Quit(code) => return Then::Leave { code, demo: false },
+        }
+        Then::GoOn
+    }
+
+    /// Comes back when the earliest wake-up is due; never when none was asked for.
+    pub async fn woken(&mut self) {
+        match self.wake_at {
+            Some(at) => {
+                let wait = u64::try_from(at.saturating_sub(crate::agent::now())).unwrap_or(0);
+                tokio::time::sleep_until(Instant::now() + std::time::Duration::from_millis(wait)).await;
+                self.wake_at = None;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    fn load(&mut self, request: LoadRequest, model: &Model) {
+        let key = std::mem::discriminant(&request);
+        let (context, replies) = (self.context.clone(), self.replies.clone());
+        let facts = loads::Facts::of(model, self.store.clone(), self.exec.clone());
+        let task = tokio::spawn(async move {
+            if let Some(reply) = loads::answer(request, context, facts).await {
+                // The screen is gone: nobody waits.
+                let _ = replies.send(reply).await;
+            }
+        });
+        if let Some(before) = self.loads.insert(key, task) {
+            before.abort();
+        }
+    }
+
+    fn answer(&self, msg: Msg) {
+        let replies = self.replies.clone();
+        tokio::spawn(async move {
+            let _ = replies.send(msg).await;
+        });
+    }
+
+    fn write(&self, frames: &mut Frames, sequence: &str) {
+        if let Err(error) = frames.send(sequence) {
+            tracing::warn!("the terminal did not take a sequence: {error}");
+        }
+    }
+
+    /// Lets queued jobs (drafts) finish and the agent close.
+    pub async fn leave(mut self, workers: &Workers) {
+        let patience = std::time::Duration::from_secs(2);
+        let _ = self.orders.send(AgentCommand::Close);
+        drop(std::mem::replace(&mut self.jobs, mpsc::unbounded_channel().0));
+        drop(self.agent);
+        if let Some(pump) = self.job_pump.take() {
+            let _ = tokio::time::timeout(patience, pump).await;
+        }
+        let _ = tokio::time::timeout(patience, async {
+            while !workers.agent.task.is_finished() {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+        })
+        .await;
+        self.order_pump.abort();
+        self.store.close().await;
+    }
+}
+
+/// Text for a terminal sequence: no control characters, not endless.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(120).collect()
+}
+
+impl Errand {
+    /// Gives the terminal away, does it, and takes the terminal back.
+    pub async fn run(self, frames: &mut Frames, mouse: bool) -> std::io::Result<Msg> {
+        crate::term::restore();
+        let msg = match self {
+            Errand::Editor(text) => Msg::Edited(edit(text).await),
+            Errand::Suspend => {
+                crate::term::suspend()?;
+                let (columns, rows) = frames.size()?;
+                Msg::Resized(columns, rows)
+            }
+        };
+        let (guard, first) = Guard::enter(mouse)?;
+        // The screen's own guard restores at the end; this one only entered again.
+        std::mem::forget(guard);
+        frames.send(&first)?;
+        frames.clear()?;
+        Ok(msg)
+    }
+}
+
+/// Lets the person edit a text in `$VISUAL` or `$EDITOR`; `None` when it failed or nothing was saved.
+async fn edit(text: String) -> Option<String> {
+    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
+    let editor = editor.unwrap_or_else(|| "vi".into());
+    let file = tempfile::Builder::new().prefix("hermes-").suffix(".md").tempfile().ok()?;
+    tokio::fs::write(file.path(), &text).await.ok()?;
+    let status = tokio::process::Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg("hermes")
+        .arg(file.path())
+        .status()
+        .await
+        .ok()?;
+    if !status.success() {
+        return None;
+    }
+    let edited = tokio::fs::read_to_string(file.path()).await.ok()?;
+    Some(edited.trim_end_matches('\n').to_owned())
+}

@@ -1,0 +1,76 @@
+//! Pictures for the model: from the clipboard's program or from a file.
+
+use crate::llm::message::Image;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::path::Path;
+
+/// Bytes that providers take at most.
+const LIMIT: usize = 20 << 20;
+
+/// The picture in this file, or in the clipboard; the error says what to do.
+pub async fn image(path: Option<String>, cwd: &Path) -> Result<Image, String> {
+    let bytes = match path {
+        Some(path) => {
+            let file = cwd.join(crate::config::paths::expand_home(&path));
+            tokio::fs::read(&file).await.map_err(|error| format!("{} could not be read: {error}", file.display()))?
+        }
+        None => clipboard().await?,
+    };
+    if bytes.len() > LIMIT {
+        return Err(format!("the image has {} MB; {} MB is the most", bytes.len() >> 20, LIMIT >> 20));
+    }
+    let media_type = media_type(&bytes).ok_or("that is no PNG, JPEG, GIF or WebP image")?;
+    Ok(Image { media_type: media_type.to_owned(), data: STANDARD.encode(&bytes) })
+}
+
+/// By the first bytes, since names lie.
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+async fn clipboard() -> Result<Vec<u8>, String> {
+    let programs: [(&str, &[&str]); 3] = [
+        ("wl-paste", &["--no-newline", "--type", "image/png"]),
+        ("xclip", &["-selection", "clipboard", "-target", "image/png", "-out"]),
+        ("pngpaste", &["-"]),
+    ];
+    for (program, args) in programs {
+        let output = tokio::process::Command::new(program)
+            .args(args)
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(std::time::Duration::from_secs(3), output).await;
+        if let Ok(Ok(output)) = output
+            && output.status.success()
+            && !output.stdout.is_empty()
+        {
+            return Ok(output.stdout);
+        }
+    }
+    Err("no image in the clipboard, or no wl-paste, xclip or pngpaste to read it; drop a file instead".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_are_told_by_their_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.txt"), b"\x89PNG\r\n\x1a\n rest").unwrap();
+        let image = image(Some("a.txt".into()), folder.path()).await.unwrap();
+        assert_eq!(image.media_type, "image/png");
+        std::fs::write(folder.path().join("b.png"), b"not a picture").unwrap();
+        assert!(super::image(Some("b.png".into()), folder.path()).await.unwrap_err().contains("no PNG"));
+        assert!(super::image(Some("none.png".into()), folder.path()).await.unwrap_err().contains("none.png"));
+    }
+}

@@ -1,0 +1,232 @@
+//! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
+
+use super::{Context, reports};
+use crate::app::effect::LoadRequest;
+use crate::app::model::first_run::Found;
+use crate::app::model::sidebar::{Git, Knowledge};
+use crate::app::msg::{LoadReply, ModelChoice};
+use crate::app::{Model, Msg};
+use crate::config::load::{self, Place};
+use crate::config::skin::{self, Listed, Look};
+use crate::exec::Exec;
+use crate::llm::{Endpoint, ModelInfo, catalog, http, local, ready};
+use crate::store::Store;
+use std::path::PathBuf;
+
+/// What a load may need to know of the screen.
+pub struct Facts {
+    pub session: Option<crate::agent::event::SessionInfo>,
+    pub meter: crate::agent::event::Meter,
+    pub store: Store,
+    pub exec: Exec,
+    pub cwd: PathBuf,
+}
+
+impl Facts {
+    /// The facts of now.
+    pub fn of(model: &Model, store: Store, exec: Exec) -> Self {
+        let session = model.session.clone();
+        let cwd = session.as_ref().map_or_else(|| PathBuf::from("."), |s| PathBuf::from(&s.cwd));
+        Self { session, meter: model.meter, store, exec, cwd }
+    }
+}
+
+/// Does the work; `None` when there is nothing to tell.
+pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Option<Msg> {
+    let reply = match request {
+        LoadRequest::Models { refresh } => models(&context, refresh).await,
+        LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
+        LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
+        LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts.cwd).await),
+        LoadRequest::Look { skin, theme, save } => look(context, skin, theme, save).await,
+        LoadRequest::Git => {
+            LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
+        }
+        LoadRequest::Paths { word } => {
+            let cwd = facts.cwd;
+            let wanted = word.clone();
+            let paths = tokio::task::spawn_blocking(move || complete(&cwd, &wanted)).await.unwrap_or_default();
+            LoadReply::Paths { word, paths }
+        }
+        LoadRequest::Report { name, argument } => reports::report(&name, &argument, &context, &facts).await,
+        LoadRequest::Image { path } => LoadReply::Image(super::images::image(path, &facts.cwd).await),
+        LoadRequest::Looks => {
+            let dirs = context.paths.look_dirs();
+            let rows = |list: Vec<Listed>| list.into_iter().map(|l| (l.name, l.description)).collect();
+            LoadReply::Looks { skins: rows(skin::list_skins(&dirs)), themes: rows(skin::list_themes(&dirs)) }
+        }
+        LoadRequest::SaveKey { provider, key } => {
+            let result = save_key(&context, &provider, &key);
+            LoadReply::KeySaved { provider, result }
+        }
+        LoadRequest::SetConfig { key, value } => {
+            let text = match crate::config::edit::set(&context.paths.config(), &key, &value) {
+                Ok(()) => return None,
+                Err(error) => error.to_string(),
+            };
+            LoadReply::Report { title: format!("{key} was not saved"), text }
+        }
+        // The loop takes it before it gets here.
+        LoadRequest::Demo => return None,
+    };
+    Some(Msg::Loaded(reply))
+}
+
+/// The configuration as it is now; a key may have been pasted since the start.
+fn fresh(context: &Context) -> load::Loaded {
+    load::load(&context.sources)
+}
+
+async fn models(context: &Context, refresh: bool) -> LoadReply {
+    let loaded = fresh(context);
+    let env = |name: &str| loaded.env(name).map(str::to_owned);
+    let (cache, http) = (context.paths.cache(), http::client());
+    let found = ready::endpoints(&loaded.config, &env);
+    let ask = found.iter().map(|endpoint| catalog::list_models(endpoint, &http, &cache, refresh));
+    let lists = futures::future::join_all(ask).await;
+    let choice = |info: &ModelInfo| ModelChoice {
+        provider: info.provider.clone(),
+        model: info.id.clone(),
+        detail: ready::detail(info),
+        ready: true,
+    };
+    let mut choices: Vec<ModelChoice> = Vec::new();
+    let mut problems = Vec::new();
+    for (endpoint, list) in found.iter().zip(lists) {
+        match list {
+            Ok(models) => choices.extend(models.iter().map(choice)),
+            Err(error) => {
+                problems.push(error.message);
+                // The configured model can be chosen though its provider's list can't be had.
+                choices.push(choice(&catalog::model_info(endpoint, &loaded.config, Some(&cache))));
+            }
+        }
+    }
+    LoadReply::Models { choices, problems }
+}
+
+async fn found(context: &Context) -> Found {
+    let loaded = fresh(context);
+    let env = |name: &str| loaded.env(name).map(str::to_owned);
+    let keys = ready::keys_found(&env, |name| match loaded.locate(name) {
+        Some((_, Place::Dotenv)) => "~/.hermes/.env",
+        Some((_, Place::Environment)) | None => "the environment",
+    });
+    let servers = local::scan(&http::client()).await;
+    let server = |s: local::LocalServer| (s.kind.provider().to_owned(), s.base_url, s.models.len());
+    Found { keys, servers: servers.into_iter().map(server).collect(), providers: ready::pasteable() }
+}
+
+/// One live call with a pasted key, which advises and never walls.
+async fn try_key(context: &Context, provider: String, key: &str) -> LoadReply {
+    let outcome = tried(context, &provider, key).await;
+    LoadReply::KeyTried { provider, outcome }
+}
+
+async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, String> {
+    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} takes no key"))?;
+    let loaded = fresh(context);
+    let env = |name: &str| {
+        if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
+    };
+    let endpoint = ready::endpoints(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
+    let endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    ping(endpoint, &loaded.config).await
+}
+
+/// The smallest possible request: an address that lists models without a key would say nothing about one.
+async fn ping(endpoint: Endpoint, config: &crate::config::Config) -> Result<String, String> {
+    let info = catalog::model_info(&endpoint, config, None);
+    let name = endpoint.label();
+    let provider = crate::llm::connect(endpoint, http::client(), info);
+    let request = crate::llm::Request {
+        system: "Answer with one word.".into(),
+        tools: Vec::new().into(),
+        messages: vec![crate::llm::message::Message::User { text: "Say ok.".into(), images: Vec::new() }],
+        effort: crate::llm::Effort::None,
+        max_output: Some(16),
+        cache_key: String::new(),
+    };
+    let (sink, _deltas) = tokio::sync::mpsc::channel(1);
+    let cancel = tokio_util::sync::CancellationToken::new();
+    let asked = provider.stream(&request, sink, cancel);
+    match tokio::time::timeout(std::time::Duration::from_secs(20), asked).await {
+        Ok(Ok(_)) => Ok(format!("{name} answered")),
+        Ok(Err(error)) => Err(error.message),
+        Err(_) => Err(format!("{name} did not answer within 20 seconds")),
+    }
+}
+
+/// Puts a key into `.env`, readable by its owner only.
+fn save_key(context: &Context, provider: &str, key: &str) -> Result<(), String> {
+    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} takes no key"))?;
+    crate::config::dotenv::set(&context.paths.dotenv(), &variable, key).map_err(|error| error.to_string())
+}
+
+async fn knowledge(context: Context, cwd: PathBuf) -> Knowledge {
+    let unavailable = context.registry.unavailable().await.into_iter().collect();
+    let summary = tokio::task::spawn_blocking(move || {
+        if let Err(error) = crate::knowledge::skills::extract(&context.paths) {
+            tracing::warn!("bundled skills were not put on disk: {error}");
+        }
+        crate::knowledge::Knowledge::read(&context.paths, &context.loaded.config, &cwd, None).summary()
+    })
+    .await
+    .unwrap_or_default();
+    Knowledge {
+        notes: summary.notes,
+        profile: summary.profile,
+        skills: summary.skills,
+        context_files: summary.context_files,
+        unavailable,
+    }
+}
+
+async fn look(context: Context, skin: Option<String>, theme: Option<String>, save: bool) -> LoadReply {
+    let work = move || {
+        let loaded = fresh(&context);
+        let asked = skin.clone().or_else(|| theme.clone()).unwrap_or_default();
+        let skin_name = skin.clone().unwrap_or_else(|| loaded.config.display.skin.clone());
+        let theme_name = theme.clone().unwrap_or_else(|| loaded.config.display.theme.clone());
+        let mut result =
+            Look::load(&skin_name, &theme_name, &context.paths.look_dirs(), context.canvas).map_err(|e| e.to_string());
+        if save && result.is_ok() {
+            let file = context.paths.config();
+            for (key, value) in [("display.skin", skin), ("display.theme", theme)] {
+                if let Some(value) = value
+                    && let Err(error) = crate::config::edit::set(&file, key, &value)
+                {
+                    result = Err(error.to_string());
+                }
+            }
+        }
+        LoadReply::Look { name: asked, result }
+    };
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| LoadReply::Look { name: String::new(), result: Err(error.to_string()) })
+}
+
+/// Paths that begin with this word, folders with a slash; at most fifty.
+fn complete(cwd: &std::path::Path, word: &str) -> Vec<String> {
+    let (folder, start) = word.rsplit_once('/').map_or(("", word), |(folder, start)| (folder, start));
+    let base = if word.starts_with('/') { PathBuf::from(format!("{folder}/")) } else { cwd.join(folder) };
+    let Ok(entries) = std::fs::read_dir(base) else { return Vec::new() };
+    let mut found: Vec<String> = entries
+        .filter_map(Result::ok)
+        .take(5000)
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let hidden = name.starts_with('.') && !start.starts_with('.');
+            if hidden || !name.to_lowercase().starts_with(&start.to_lowercase()) {
+                return None;
+            }
+            let slash = if entry.file_type().is_ok_and(|t| t.is_dir()) { "/" } else { "" };
+            let before = if word.contains('/') { format!("{folder}/") } else { String::new() };
+            Some(format!("{before}{name}{slash}"))
+        })
+        .collect();
+    found.sort();
+    found.truncate(50);
+    found
+}

@@ -1,0 +1,167 @@
+//! Text that answers slash commands.
+
+use super::Context;
+use super::loads::Facts;
+use crate::app::msg::LoadReply;
+use crate::exec::ProcessState;
+
+/// The text for a command.
+pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
+    let (title, text) = match name {
+        "doctor" => ("Doctor".into(), doctor(context).await),
+        "config" => ("Configuration".into(), config(context)),
+        "tools" => ("Tools".into(), tools(context).await),
+        "context" | "usage" => ("Context and usage".into(), usage(facts)),
+        "memory" => ("Memory".into(), memory(context)),
+        "skills" => ("Skills".into(), skills(context)),
+        "processes" => ("Processes".into(), processes(facts)),
+        "approvals" | "permissions" => ("Approvals".into(), approvals(context, facts)),
+        "diff" => ("Changes in this folder".into(), git_diff(facts).await),
+        "export" => ("Export".into(), export(argument, facts).await),
+        other => (other.to_owned(), format!("nothing is known about /{other}")),
+    };
+    LoadReply::Report { title, text }
+}
+
+async fn doctor(context: &Context) -> String {
+    let paths = context.paths.clone();
+    let work = move || {
+        let mut out = Vec::new();
+        match crate::cli::doctor::run(&crate::cli::doctor::DoctorArgs::default(), &paths, &mut out) {
+            Ok(_) => String::from_utf8_lossy(&out).into_owned(),
+            Err(error) => format!("the doctor failed: {error:#}"),
+        }
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| error.to_string())
+}
+
+fn config(context: &Context) -> String {
+    let file = context.paths.config();
+    match std::fs::read_to_string(&file) {
+        Ok(text) => format!("{}\n\n{}", file.display(), hide_keys(&text)),
+        Err(_) => format!("{} does not exist: everything is at its default", file.display()),
+    }
+}
+
+/// A literal key in the file is not for the screen.
+fn hide_keys(text: &str) -> String {
+    text.lines()
+        .map(|line| match line.split_once(':') {
+            Some((key, value))
+                if key.trim_end().ends_with("api_key") && !value.trim().is_empty() && !value.contains("${") =>
+            {
+                format!("{key}: ***")
+            }
+            _ => line.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+async fn tools(context: &Context) -> String {
+    let unavailable = context.registry.unavailable().await;
+    let mut out = String::new();
+    for tool in context.registry.specs() {
+        let state = unavailable
+            .get(tool.name.as_ref())
+            .map_or_else(|| "ready".to_owned(), |reason| format!("not available: {reason}"));
+        out.push_str(&format!("{} {:14} {:10} {state}\n", tool.emoji, tool.name, tool.toolset));
+    }
+    out
+}
+
+fn usage(facts: &Facts) -> String {
+    let meter = facts.meter;
+    let total = meter.total;
+    let window = meter.window.map_or_else(|| "?".to_owned(), |w| w.to_string());
+    let cost = total.cost.map_or_else(|| "no price".to_owned(), |c| format!("${c:.4}"));
+    format!(
+        "next request   {} of {window} tokens\n\nthis session\n  input        {}\n  of it cached {}\n  output       {}\n  reasoning    {}\n  cost         {cost}\n",
+        meter.context, total.input, total.cached, total.output, total.reasoning
+    )
+}
+
+fn memory(context: &Context) -> String {
+    let mut out = String::new();
+    for file in ["MEMORY.md", "USER.md"] {
+        let path = context.paths.memories().join(file);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => out.push_str(&format!("{}\n\n{}\n\n", path.display(), text.replace("\n§\n", "\n\n"))),
+            Err(_) => out.push_str(&format!("{}: nothing yet\n\n", path.display())),
+        }
+    }
+    out
+}
+
+fn skills(context: &Context) -> String {
+    let skills = crate::knowledge::skills::discover(&context.paths, &context.loaded.config.skills);
+    skills.iter().map(|skill| format!("{}\n  {}\n", skill.name, skill.description)).collect()
+}
+
+fn processes(facts: &Facts) -> String {
+    let rows = facts.exec.running();
+    if rows.is_empty() {
+        return "no process runs".into();
+    }
+    rows.iter()
+        .map(|p| {
+            let state = match &p.state {
+                ProcessState::Running => "running".to_owned(),
+                ProcessState::NeedsInput => "needs input".to_owned(),
+                ProcessState::Exited(exit) => format!("exit {}", exit.code),
+            };
+            format!("{}  pid {}  {state}\n  {}\n", p.id.0, p.pid, p.command)
+        })
+        .collect()
+}
+
+fn approvals(context: &Context, facts: &Facts) -> String {
+    let mode = facts.session.as_ref().map_or("?", |s| match s.mode {
+        crate::policy::Mode::Manual => "ask (manual)",
+        crate::policy::Mode::Smart => "auto (smart)",
+        crate::policy::Mode::Off => "yolo (off)",
+    });
+    let mut out = format!("mode: {mode}\n\nalways allowed (command_allowlist)\n");
+    let loaded = crate::config::load::load(&context.sources);
+    for entry in &loaded.config.command_allowlist {
+        out.push_str(&format!("  {entry}\n"));
+    }
+    if loaded.config.command_allowlist.is_empty() {
+        out.push_str("  nothing\n");
+    }
+    out
+}
+
+async fn git_diff(facts: &Facts) -> String {
+    let output = tokio::process::Command::new("git")
+        .args(["--no-optional-locks", "--no-pager", "diff", "--stat", "--patch", "HEAD"])
+        .current_dir(&facts.cwd)
+        .stdin(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    match tokio::time::timeout(std::time::Duration::from_secs(10), output).await {
+        Ok(Ok(output)) if output.status.success() && output.stdout.is_empty() => {
+            "nothing changed since the last commit".into()
+        }
+        Ok(Ok(output)) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).chars().take(400_000).collect()
+        }
+        Ok(Ok(output)) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Ok(Err(error)) => format!("git could not be started: {error}"),
+        Err(_) => "git took longer than ten seconds".into(),
+    }
+}
+
+async fn export(argument: &str, facts: &Facts) -> String {
+    let Some(session) = &facts.session else { return "no session is open".into() };
+    let format = if argument.is_empty() { "md" } else { argument };
+    let name = format!("hermes-{}.{format}", session.id);
+    let path = facts.cwd.join(&name);
+    match crate::cli::sessions::export_text(&facts.store, &session.id, format).await {
+        Ok(text) => match tokio::fs::write(&path, text).await {
+            Ok(()) => format!("written to {}", path.display()),
+            Err(error) => format!("{} could not be written: {error}", path.display()),
+        },
+        Err(error) => format!("{error:#}"),
+    }
+}
