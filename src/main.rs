@@ -1,3 +1,5 @@
-//! The program.
+//! The program. Everything is in the library, so that tests and other front ends can use it.
 
-fn main() {}
+fn main() {
+    std::process::exit(hermes::cli::main());
+}

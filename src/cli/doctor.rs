@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 /// Arguments of `hermes doctor`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,

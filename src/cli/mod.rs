@@ -1,8 +1,195 @@
-//! The command line.
+//! The command line: what `docs/CLI.md` describes. One file a group of commands.
 
+pub mod approvals;
+pub mod chat;
 pub mod config;
+pub mod debug;
 pub mod doctor;
 pub mod keys;
+pub mod models;
+pub mod plain;
+pub mod print;
 pub mod sessions;
+pub mod setup;
 pub mod skins;
 pub mod tools;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+/// Exit code of a wrong command line (`sysexits`).
+const USAGE: i32 = 64;
+
+/// A terminal agent: ask, watch, approve, resume.
+#[derive(Debug, Parser)]
+#[command(name = "hermes", version, about, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    chat: ChatArgs,
+}
+
+/// Flags of a conversation, on the screen and with `-p`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ChatArgs {
+    /// First prompt
+    pub prompt: Option<String>,
+    /// Answer one prompt without a screen; `-` or no value reads standard input
+    #[arg(short = 'p', long = "print", visible_short_alias = 'z', alias = "oneshot", value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
+    pub print: Option<String>,
+    /// Go on with the newest session of this folder
+    #[arg(short = 'c', long = "continue")]
+    pub continue_: bool,
+    /// Resume a session by id, the start of an id, or title
+    #[arg(short = 'r', long, value_name = "ID|TITLE")]
+    pub resume: Option<String>,
+    /// MODEL or PROVIDER:MODEL
+    #[arg(short = 'm', long)]
+    pub model: Option<String>,
+    /// Provider of the model
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// Only these toolsets, by commas
+    #[arg(short = 't', long, value_delimiter = ',', value_name = "A,B")]
+    pub toolsets: Option<Vec<String>>,
+    /// Load these skills at the start, by commas
+    #[arg(short = 's', long, value_delimiter = ',', value_name = "A,B")]
+    pub skills: Vec<String>,
+    /// Skin of the screen
+    #[arg(long)]
+    pub skin: Option<String>,
+    /// Do not ask before dangerous commands; some are still asked about or refused
+    #[arg(long)]
+    pub yolo: bool,
+    /// Plain lines instead of the screen, for screen readers and pipes
+    #[arg(long)]
+    pub plain: bool,
+    /// A scripted model in a scratch folder: nothing is sent anywhere
+    #[arg(long)]
+    pub demo: bool,
+    /// Work in this folder
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// What `-p` prints
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Steps a turn may take
+    #[arg(long, value_name = "N")]
+    pub max_turns: Option<u32>,
+    /// The answer must fit this JSON Schema
+    #[arg(long, value_name = "FILE")]
+    pub json_schema: Option<PathBuf>,
+}
+
+/// Shapes of `-p`'s output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    #[default]
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The screen, or one answer with `-q`
+    Chat(ChatCommand),
+    /// Tools: list, schemas, run one
+    Tools(tools::ToolsArgs),
+    /// Past sessions: list, show, search, export, import
+    Sessions(sessions::SessionsArgs),
+    /// The gate: judge commands
+    Approvals(approvals::ApprovalsArgs),
+    /// The configuration file
+    Config(config::ConfigArgs),
+    /// Models that can be chosen
+    Models(models::ModelsArgs),
+    /// Skins and themes
+    Skins(skins::SkinsArgs),
+    /// Keys and what they do
+    Keys(keys::KeysArgs),
+    /// What is set up and what is not
+    Doctor(doctor::DoctorArgs),
+    /// Completions for a shell
+    #[command(alias = "completions")]
+    Completion { shell: clap_complete::Shell },
+    /// For bug reports and checks
+    Debug(debug::DebugArgs),
+}
+
+#[derive(Debug, Args)]
+struct ChatCommand {
+    /// One answer without a screen
+    #[arg(short = 'q', long = "query", value_name = "PROMPT")]
+    query: Option<String>,
+    #[command(flatten)]
+    chat: ChatArgs,
+}
+
+/// Runs the program; returns the exit code.
+pub fn main() -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output and are no error.
+            let code = if error.use_stderr() { USAGE } else { 0 };
+            let _ = error.print();
+            return code;
+        }
+    };
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "hermes: {error:#}");
+            1
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<i32> {
+    // The screen writes from other threads, so standard output is only locked for the other commands.
+    let command = match cli.command {
+        None => return chat(cli.chat),
+        Some(Command::Chat(command)) => {
+            let mut args = command.chat;
+            args.print = args.print.or(command.query);
+            return chat(args);
+        }
+        Some(command) => command,
+    };
+    let mut out = io::stdout().lock();
+    match command {
+        Command::Chat(_) => Ok(0),
+        Command::Tools(args) => setup::block_on(tools::main(args, &mut out)),
+        Command::Sessions(args) => {
+            let cwd = std::env::current_dir().unwrap_or_default();
+            let home = setup::paths()?.home;
+            setup::block_on(async {
+                sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
+            })
+        }
+        Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
+        Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
+        Command::Models(args) => setup::block_on(models::run(args, &mut out)),
+        Command::Skins(args) => skins::run(&args, &setup::paths()?, &mut out),
+        Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
+        Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
+        Command::Completion { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut out);
+            Ok(0)
+        }
+        Command::Debug(args) => debug::run(args, &mut out),
+    }
+}
+
+fn chat(args: ChatArgs) -> anyhow::Result<i32> {
+    if args.print.is_some() {
+        return print::run(args);
+    }
+    if args.plain {
+        return plain::run(args);
+    }
+    chat::run(args)
+}

@@ -115,6 +115,15 @@ pub async fn run(
     done
 }
 
+/// A session as text, for the screen's `/export`; `format` as on the command line.
+pub async fn export_text(store: &Store, session: &SessionId, format: &str) -> anyhow::Result<String> {
+    let format =
+        Format::from_str(format, true).map_err(|_| anyhow::anyhow!("formats are md, jsonl, html, sharegpt"))?;
+    let mut out = Vec::new();
+    export::export(&export::gather(store, session).await?, format, &mut out, &mut std::io::sink())?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
 fn broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
@@ -140,7 +149,7 @@ async fn command(
         }
         SessionsCommand::Export { id, format } => {
             let session = store.resolve(&id).await?;
-            export::export(store, &session, format, out, err).await
+            export::export(&export::gather(store, &session).await?, format, out, err)
         }
         SessionsCommand::Rename { id, title } => {
             let session = store.resolve(&id).await?;

@@ -1,16 +1,20 @@
 //! `hermes tools`: what there is, how the model sees it, and one call through the same door as the agent's.
 
-use crate::llm::message::Outcome;
-use crate::policy::{Intent, Verdict};
-use crate::tools::dispatch::{Dispatch, Planned};
-use crate::tools::spec::{Access, AgentPort, Question, Todo, ToolCtx, ToolSpec};
+use super::setup;
+use crate::agent::Port;
+use crate::llm::message::{Outcome, ToolCall};
+use crate::policy::Mode;
+use crate::tools::dispatch::Dispatch;
+use crate::tools::gate::Gate;
+use crate::tools::spec::{Access, ToolCtx, ToolSpec};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Version of the JSON shapes.
 const VERSION: u32 = 1;
@@ -51,14 +55,46 @@ enum Command {
     },
 }
 
-/// Runs the command and gives the exit code: 0 done, 1 failed, 2 denied. `ctx` is asked for only to run a tool, and
-/// `judge` is the gate without a person.
-pub async fn run(
+/// `hermes tools` with this process's home.
+pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
+    let base = setup::base(&super::ChatArgs::default())?;
+    let house = setup::house(&base, None, true);
+    let code = run(args, &house.deps.dispatch, |yolo| door(&base, &house, yolo), out).await;
+    house.deps.exec.shutdown(true).await;
+    house.deps.store.close().await;
+    code
+}
+
+/// A gate without a person, and what its calls may use.
+fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx) {
+    let config = &base.loaded.config;
+    let port = Arc::new(Port::alone());
+    let mode = if yolo { Mode::Off } else { config.approvals.mode };
+    let rules = crate::agent::rules(config);
+    let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
+    let gate = Gate::new(Arc::clone(&house.deps.dispatch), rules, mode, Arc::clone(&house.deps.world), asker);
+    let ctx = ToolCtx {
+        config: Arc::new(config.clone()),
+        call_id: "cli".into(),
+        task: "cli".into(),
+        cwd: Arc::new(Mutex::new(base.cwd.clone())),
+        exec: house.deps.exec.clone(),
+        world: Arc::clone(&house.deps.world),
+        files: Arc::default(),
+        agent: port,
+        progress: mpsc::channel(1).0,
+        cancel: CancellationToken::new(),
+        spill: base.paths.spill().join("cli"),
+    };
+    (gate, ctx)
+}
+
+/// Runs the command and gives the exit code: 0 done, 1 failed, 2 denied. `door` is asked for only to run a tool.
+async fn run(
     args: ToolsArgs,
     dispatch: &Dispatch,
-    ctx: impl FnOnce() -> Result<ToolCtx>,
-    judge: impl Fn(&Intent) -> Verdict,
-    out: &mut (dyn Write + Send),
+    door: impl FnOnce(bool) -> (Gate, ToolCtx),
+    out: &mut dyn Write,
 ) -> Result<i32> {
     match args.command {
         Command::List { json } => {
@@ -71,54 +107,18 @@ pub async fn run(
             Ok(0)
         }
         Command::Run { name, args, yolo } => {
-            let (result, code) = call(dispatch, &ctx()?, &judge, &name, &args, yolo).await;
-            writeln!(out, "{result}")?;
-            Ok(code)
+            let (gate, ctx) = door(yolo);
+            let call = ToolCall { id: "cli".into(), name, args, repaired: false };
+            // Nobody watches: starts and progress are dropped with their receiver.
+            let body = gate.call(&call, ctx, mpsc::channel(1).0).await;
+            writeln!(out, "{}", body.content)?;
+            Ok(match body.outcome {
+                Outcome::Ok => 0,
+                Outcome::Failed | Outcome::Interrupted => FAILED,
+                Outcome::Denied | Outcome::Refused => DENIED,
+            })
         }
     }
-}
-
-async fn call(
-    dispatch: &Dispatch,
-    ctx: &ToolCtx,
-    judge: &impl Fn(&Intent) -> Verdict,
-    name: &str,
-    args: &str,
-    yolo: bool,
-) -> (String, i32) {
-    let Planned { call, spec, .. } = dispatch.plan(name, args, ctx).await;
-    let (call, spec) = match (call, spec) {
-        (Ok(call), Some(spec)) => (call, spec),
-        (Err(error), _) => return (error, FAILED),
-        (Ok(_), None) => return (json!({"error": format!("there is no tool {name}")}).to_string(), FAILED),
-    };
-    let verdict = judge(call.intent());
-    let allowed = match &verdict {
-        Verdict::Allow(_) => true,
-        Verdict::Ask(_) => yolo,
-        Verdict::AskAlways(_) | Verdict::DeniedByRule(_) | Verdict::Refuse(_) => false,
-    };
-    if !allowed {
-        return (denied(&verdict).to_string(), DENIED);
-    }
-    let output = dispatch.run(call, &spec, ctx.clone()).await;
-    let code = match output.outcome {
-        Outcome::Ok => 0,
-        Outcome::Failed | Outcome::Interrupted => FAILED,
-        Outcome::Denied | Outcome::Refused => DENIED,
-    };
-    (output.content, code)
-}
-
-fn denied(verdict: &Verdict) -> Value {
-    let why: Vec<&str> = verdict.reasons().iter().map(|why| why.text.as_str()).collect();
-    let why = if why.is_empty() { "no reason given".to_owned() } else { why.join("; ") };
-    let error = match verdict {
-        Verdict::Ask(_) => format!("denied, nobody can be asked here: {why} (--yolo goes on without asking)"),
-        Verdict::AskAlways(_) => format!("denied, nobody can be asked here, and this is always asked: {why}"),
-        _ => format!("denied: {why}"),
-    };
-    json!({"error": error, "status": verdict.name()})
 }
 
 fn list(dispatch: &Dispatch, missing: &BTreeMap<String, String>, json: bool, out: &mut dyn Write) -> Result<()> {
@@ -188,99 +188,4 @@ fn schema(dispatch: &Dispatch, name: Option<&str>, json: bool, out: &mut dyn Wri
         (false, rows) => rows.iter().try_for_each(|row| writeln!(out, "{row:#}"))?,
     }
     Ok(())
-}
-
-/// The agent's state where there is no agent: a plan in memory, and nobody to ask.
-#[derive(Debug, Default)]
-pub struct Alone {
-    plan: Mutex<Vec<Todo>>,
-}
-
-impl AgentPort for Alone {
-    fn plan(&self) -> Vec<Todo> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set_plan(&self, plan: Vec<Todo>) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
-    }
-
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<String, String>> {
-        Box::pin(async { Err("there is no person to ask here".to_owned()) })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::Why;
-    use crate::tools::testing::Bench;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        tools: ToolsArgs,
-    }
-
-    async fn cli(bench: &Bench, verdict: Verdict, words: &[&str]) -> (String, i32) {
-        let args = Cli::try_parse_from([&["tools"], words].concat()).unwrap().tools;
-        let mut out = Vec::new();
-        let code = run(args, &bench.dispatch, || Ok(bench.ctx()), |_| verdict.clone(), &mut out).await.unwrap();
-        (String::from_utf8(out).unwrap(), code)
-    }
-
-    fn why() -> Vec<Why> {
-        vec![Why { effect: "e".into(), text: "it would write".into(), span: 0..0 }]
-    }
-
-    #[tokio::test]
-    async fn the_gate_decides_over_a_run() {
-        let bench = Bench::new();
-        let args = r#"{"path":"f","content":"x"}"#;
-        for (verdict, yolo, code) in [
-            (Verdict::Ask(why()), false, DENIED),
-            (Verdict::AskAlways(why()), true, DENIED),
-            (Verdict::Refuse(why()), true, DENIED),
-            (Verdict::DeniedByRule(why().remove(0)), true, DENIED),
-            (Verdict::Ask(why()), true, 0),
-            (Verdict::Allow(vec![]), false, 0),
-        ] {
-            let _ = std::fs::remove_file(bench.path("f"));
-            let words = ["run", "write_file", args, "--yolo"];
-            let words = if yolo { &words[..] } else { &words[..3] };
-            let (out, got) = cli(&bench, verdict, words).await;
-            let result: Value = serde_json::from_str(&out).unwrap();
-            assert_eq!((got, bench.path("f").exists()), (code, code == 0), "{out}");
-            assert_eq!(result["error"].as_str().is_some_and(|error| error.contains("it would write")), code != 0);
-        }
-    }
-
-    #[tokio::test]
-    async fn failures_are_results_too() {
-        let bench = Bench::new();
-        for (words, part) in [
-            (["run", "read_file", "{\"path\":\"nope\"}"], "file not found"),
-            (["run", "nothing_like_it", "{}"], "there is no tool"),
-            (["run", "read_file", "{"], "invalid JSON"),
-            (["run", "clarify", "{\"question\":\"q\"}"], "decide yourself"),
-        ] {
-            let (out, code) = cli(&bench, Verdict::Allow(vec![]), &words).await;
-            assert!(code == FAILED && out.contains(part), "{out}");
-        }
-    }
-
-    #[tokio::test]
-    async fn lists_and_schemas() {
-        let bench = Bench::new();
-        let ok = Verdict::Allow(vec![]);
-        let list: Value = serde_json::from_str(&cli(&bench, ok.clone(), &["list", "--json"]).await.0).unwrap();
-        assert_eq!((&list["version"], &list["tools"][0]["available"]), (&json!(1), &json!(true)));
-        assert!(cli(&bench, ok.clone(), &["list"]).await.0.contains("read_file"));
-        let one: Value = serde_json::from_str(&cli(&bench, ok, &["schema", "patch", "--json"]).await.0).unwrap();
-        assert_eq!(one["tool"]["name"], "patch");
-        let args = Cli::try_parse_from(["tools", "schema", "ptach"]).unwrap().tools;
-        let error = run(args, &bench.dispatch, || Ok(bench.ctx()), |_| Verdict::Allow(vec![]), &mut Vec::new()).await;
-        assert!(error.unwrap_err().to_string().contains("patch"));
-    }
 }

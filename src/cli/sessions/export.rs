@@ -3,19 +3,27 @@
 use super::text::rfc3339;
 use super::{Format, html, markdown};
 use crate::llm::message::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
-use crate::store::Store;
+use crate::store::{Page, SessionMeta, Store, StoreError};
 use serde_json::{Value, json};
 use std::io::Write;
 
-pub(super) async fn export(
-    store: &Store,
-    session: &SessionId,
-    format: Format,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> anyhow::Result<i32> {
-    let about = store.about(session).await?;
-    let page = store.whole(session).await?;
+/// All that an export needs to know.
+pub(super) struct Gathered {
+    session: SessionId,
+    about: SessionMeta,
+    page: Page,
+    prompt: Option<String>,
+}
+
+/// Reads a session for an export.
+pub(super) async fn gather(store: &Store, session: &SessionId) -> Result<Gathered, StoreError> {
+    let (about, page) = (store.about(session).await?, store.whole(session).await?);
+    Ok(Gathered { session: session.clone(), about, page, prompt: store.prompt(session).await? })
+}
+
+/// Writes what was gathered.
+pub(super) fn export(from: &Gathered, format: Format, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Result<i32> {
+    let Gathered { session, about, page, prompt } = from;
     if page.skipped > 0 {
         writeln!(err, "warning: {} items can't be read and are left out; try `hermes sessions repair`", page.skipped)?;
     }
@@ -26,11 +34,10 @@ pub(super) async fn export(
             }
         }
         Format::Sharegpt => {
-            let prompt = store.prompt(session).await?;
-            writeln!(out, "{}", sharegpt(prompt, &about.row.model, about.row.started_at, &page.items))?;
+            writeln!(out, "{}", sharegpt(prompt.clone(), &about.row.model, about.row.started_at, &page.items))?;
         }
-        Format::Md => markdown::write(&about, &page.items, out)?,
-        Format::Html => html::write(&about, &page.items, out)?,
+        Format::Md => markdown::write(about, &page.items, out)?,
+        Format::Html => html::write(about, &page.items, out)?,
     }
     out.flush()?;
     Ok(0)

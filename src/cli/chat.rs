@@ -1,0 +1,194 @@
+//! The screen: draws its first frame before anything else starts.
+
+use super::setup::{self, Base};
+use super::{ChatArgs, print};
+use crate::agent::event::Level;
+use crate::agent::runner::{self, Start};
+use crate::app::Model;
+use crate::app::model::ToolWords;
+use crate::app::model::first_run::FirstRun;
+use crate::config::keymap::Keymap;
+use crate::config::skin::Look;
+use crate::config::theme::Canvas;
+use crate::llm::endpoint;
+use crate::llm::scripted;
+use crate::runtime::{Context, Ended, Screen, Workers};
+use crate::tools::registry::Registry;
+use crate::tools::spec::ToolSpec;
+use anyhow::Context as _;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Runs the screen and returns the exit code.
+pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        anyhow::bail!("the screen needs a terminal; use -p PROMPT for an answer without one");
+    }
+    let mut args = args;
+    loop {
+        let ended = once(&args)?;
+        if !ended.demo {
+            return Ok(ended.code);
+        }
+        args = ChatArgs { demo: true, ..ChatArgs::default() };
+    }
+}
+
+fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
+    let scratch = args.demo.then(scratch_folder).transpose()?;
+    let mut args = args.clone();
+    if let Some(folder) = &scratch {
+        args.cwd = Some(folder.path().to_path_buf());
+    }
+    let base = setup::base(&args)?;
+    let canvas = Canvas::from_env(|name| std::env::var(name).ok());
+    let screen = Screen::open(model(&args, &base, canvas)?).context("the terminal could not be taken")?;
+    // From here on the person can type; everything else follows.
+    let _log = setup::logging(&base.paths);
+    let runtime = setup::runtime()?;
+    let ended = runtime.block_on(live(screen, &args, &base, canvas))?;
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    drop(scratch);
+    if !ended.demo {
+        farewell(&ended);
+    }
+    Ok(ended)
+}
+
+fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> {
+    let config = &base.loaded.config;
+    let skin = args.skin.as_deref().unwrap_or(&config.display.skin);
+    let mut problems: Vec<String> = base.loaded.warnings.iter().map(ToString::to_string).collect();
+    let look = match Look::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas) {
+        Ok(look) => look,
+        Err(error) => {
+            problems.push(error.to_string());
+            Look::fallback(canvas)?
+        }
+    };
+    let keymap = match Keymap::load(&base.paths.keymap()) {
+        Ok(keymap) => keymap,
+        Err(error) => {
+            problems.push(error.to_string());
+            Keymap::defaults()?
+        }
+    };
+    let ready = args.demo
+        || endpoint::resolve(
+            config,
+            &|name| base.loaded.env(name).map(str::to_owned),
+            setup::model_choice(args).as_deref(),
+        )
+        .is_ok();
+    let now = crate::agent::now();
+    let (config, look, keymap) = (Arc::new(config.clone()), Arc::new(look), Arc::new(keymap));
+    let mut model = Model::new(config, look, keymap, (0, 0), shown_folder(&base.cwd), now);
+    model.demo = args.demo;
+    model.tool_words = Arc::new(words());
+    model.first_run = (!ready).then(FirstRun::default);
+    for problem in problems {
+        model.notices.add(now, Level::Warning, problem);
+    }
+    Ok(model)
+}
+
+async fn live(screen: Screen, args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Ended> {
+    let script = args.demo.then(scripted::demo);
+    let house = setup::house(base, script, false);
+    let store = house.deps.store.clone();
+    let resume = match print::resumed(args, &store, base).await {
+        Ok(resume) => resume,
+        Err(error) => {
+            drop(screen);
+            return Err(error);
+        }
+    };
+    let start = Start {
+        cwd: base.cwd.clone(),
+        source: "tui",
+        resume,
+        model: setup::model_choice(args),
+        interactive: true,
+        mode: setup::mode(args),
+        toolsets: args.toolsets.clone(),
+        skills: skill_texts(&args.skills, base)?,
+        max_turns: args.max_turns,
+        instructions: String::new(),
+    };
+    let context = Context {
+        loaded: Arc::clone(&base.loaded),
+        sources: Arc::clone(&base.sources),
+        paths: base.paths.clone(),
+        cwd: base.cwd.clone(),
+        canvas,
+        registry: Arc::clone(&house.registry),
+    };
+    let exec = house.deps.exec.clone();
+    let workers = Workers {
+        agent: runner::spawn(house.deps, start, house.notices),
+        exec: exec.clone(),
+        processes: house.processes,
+        store,
+    };
+    let first = args.prompt.clone();
+    let ended = screen.run(workers, context, first).await.context("the terminal failed")?;
+    exec.shutdown(true).await;
+    Ok(ended)
+}
+
+/// The text of skills that `--skills` names.
+pub fn skill_texts(names: &[String], base: &Base) -> anyhow::Result<Vec<String>> {
+    if !names.is_empty() {
+        crate::knowledge::skills::extract(&base.paths)?;
+    }
+    let known = crate::knowledge::skills::discover(&base.paths, &base.loaded.config.skills);
+    names
+        .iter()
+        .map(|name| {
+            let skill = known.iter().find(|skill| skill.name == *name);
+            let skill = skill.with_context(|| {
+                let all: Vec<&str> = known.iter().map(|s| s.name.as_str()).collect();
+                format!("no skill is named {name}; there are {}", all.join(", "))
+            })?;
+            std::fs::read_to_string(&skill.path).with_context(|| format!("{} could not be read", skill.path.display()))
+        })
+        .collect()
+}
+
+/// How tools are shown, for the calls of resumed sessions.
+fn words() -> BTreeMap<String, ToolWords> {
+    let word = |spec: &ToolSpec| ToolWords {
+        emoji: spec.emoji.to_owned(),
+        running: spec.verbs.running.to_owned(),
+        done: spec.verbs.done.to_owned(),
+    };
+    Registry::builtin().specs().map(|spec| (spec.name.to_string(), word(spec))).collect()
+}
+
+/// A folder for the demo, removed when it ends.
+fn scratch_folder() -> anyhow::Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("hermes-demo-").tempdir().context("no scratch folder for the demo; set TMPDIR")
+}
+
+/// The folder with the home shortened to `~`.
+fn shown_folder(cwd: &Path) -> String {
+    let home = crate::config::paths::user_home().unwrap_or_default();
+    match cwd.strip_prefix(&home) {
+        Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
+        Ok(rest) => format!("~/{}", rest.display()),
+        Err(_) => cwd.display().to_string(),
+    }
+}
+
+/// After the screen is gone: how to come back.
+fn farewell(ended: &Ended) {
+    let Some(session) = &ended.session else { return };
+    let mut out = io::stdout().lock();
+    if ended.spoke {
+        let title = session.title.as_deref().unwrap_or("untitled");
+        // Nobody is left to tell when the terminal is gone.
+        let _ = writeln!(out, "{title}\nresume with: hermes -r {}", session.id);
+    }
+}

@@ -1,0 +1,225 @@
+//! `--plain`: the conversation as lines, for screen readers and dumb terminals. The same agent, gate and questions.
+
+use super::setup::{self, Base};
+use super::{ChatArgs, print};
+use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
+use crate::agent::runner::{self, Start};
+use crate::llm::message::{Body, Item, Outcome};
+use crate::policy::{Approval, Decision, Intent, Verdict};
+use std::io::{self, BufRead as _, Write as _};
+use tokio::sync::mpsc;
+
+/// Runs until the end of input or `/quit`.
+pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
+    let base = setup::base(&args)?;
+    let _log = setup::logging(&base.paths);
+    setup::block_on(talk(args, base))
+}
+
+/// Lines of standard input, from a thread of their own: reading them can't be cancelled.
+fn lines() -> mpsc::Receiver<String> {
+    let (tx, rx) = mpsc::channel(16);
+    let read = move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if tx.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    };
+    // Without the thread the channel is closed at once, which ends the conversation.
+    let _ = std::thread::Builder::new().name("stdin".into()).spawn(read);
+    rx
+}
+
+async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
+    let house = setup::house(&base, None, false);
+    let (store, exec) = (house.deps.store.clone(), house.deps.exec.clone());
+    let start = Start {
+        cwd: base.cwd.clone(),
+        source: "tui",
+        resume: print::resumed(&args, &store, &base).await?,
+        model: setup::model_choice(&args),
+        interactive: true,
+        mode: setup::mode(&args),
+        toolsets: args.toolsets.clone(),
+        skills: super::chat::skill_texts(&args.skills, &base)?,
+        max_turns: args.max_turns,
+        instructions: String::new(),
+    };
+    let mut agent = runner::spawn(house.deps, start, house.notices);
+    let mut processes = house.processes;
+    let mut typed = lines();
+    let mut talk = Talk::default();
+    if let Some(prompt) = args.prompt {
+        talk.running = true;
+        let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
+    } else {
+        say("> ")?;
+    }
+    loop {
+        tokio::select! {
+            line = typed.recv() => {
+                let Some(line) = line else { break };
+                if line.trim() == "/quit" {
+                    break;
+                }
+                for order in talk.line(&line) {
+                    let _ = agent.commands.send(order).await;
+                }
+            }
+            event = agent.events.recv() => {
+                let Some(event) = event else { break };
+                talk.event(event)?;
+            }
+            Some(_) = processes.recv() => {}
+            _ = tokio::signal::ctrl_c() => {
+                if !talk.running {
+                    break;
+                }
+                let _ = agent.commands.send(AgentCommand::Stop { force: false }).await;
+            }
+        }
+        // Input that came from a pipe ends before the answer does.
+        if typed.is_closed() && typed.is_empty() && !talk.running && talk.asked.is_none() {
+            break;
+        }
+    }
+    let _ = agent.commands.send(AgentCommand::Close).await;
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
+    exec.shutdown(true).await;
+    store.close().await;
+    Ok(0)
+}
+
+fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// What the next line of input answers.
+enum Asked {
+    Approval(Box<Approval>),
+    Question(Question),
+}
+
+#[derive(Default)]
+struct Talk {
+    running: bool,
+    asked: Option<Asked>,
+    /// The cursor stands inside a line of the answer.
+    inside: bool,
+}
+
+impl Talk {
+    /// What a typed line means now.
+    fn line(&mut self, line: &str) -> Vec<AgentCommand> {
+        match self.asked.take() {
+            Some(Asked::Approval(approval)) => vec![AgentCommand::Decide(approval.id, decision(&approval, line))],
+            Some(Asked::Question(question)) => {
+                let choice = line.trim().parse::<usize>().ok().and_then(|n| question.choices.get(n.wrapping_sub(1)));
+                vec![AgentCommand::Answer(question.id, choice.cloned().unwrap_or_else(|| line.to_owned()))]
+            }
+            None if line.trim().is_empty() => Vec::new(),
+            None if self.running => vec![AgentCommand::Steer(line.to_owned())],
+            None => {
+                self.running = true;
+                vec![AgentCommand::Submit { text: line.to_owned(), images: Vec::new() }]
+            }
+        }
+    }
+
+    fn row(&mut self, text: &str) -> io::Result<()> {
+        let before = if std::mem::take(&mut self.inside) { "\n" } else { "" };
+        say(&format!("{before}{text}\n"))
+    }
+
+    fn event(&mut self, event: AgentEvent) -> io::Result<()> {
+        match event {
+            AgentEvent::TextDelta(text) => {
+                self.inside = !text.ends_with('\n');
+                say(&text)
+            }
+            AgentEvent::ToolStarted(start) => self.row(&format!("[{} {}]", start.verb, start.target)),
+            AgentEvent::ItemFinished(Item { body: Body::Tool(tool), .. }) => {
+                let word = match tool.outcome {
+                    Outcome::Ok => "done",
+                    Outcome::Failed => "failed",
+                    Outcome::Denied => "denied",
+                    Outcome::Refused => "refused",
+                    Outcome::Interrupted => "stopped",
+                };
+                self.row(&format!("[{} {word}: {}]", tool.name, tool.view.summary))
+            }
+            AgentEvent::ItemFinished(Item { body: Body::Note { text, .. }, .. }) => self.row(&format!("[{text}]")),
+            AgentEvent::ApprovalRequested(approval) => {
+                self.row(&question(&approval))?;
+                self.asked = Some(Asked::Approval(approval));
+                say("deny (n), allow once (y), this session (s), or a reason why not: ")
+            }
+            AgentEvent::Asked(question) => {
+                self.row(&question.text)?;
+                for (n, choice) in question.choices.iter().enumerate() {
+                    self.row(&format!("  {}. {choice}", n + 1))?;
+                }
+                self.asked = Some(Asked::Question(question));
+                say("answer: ")
+            }
+            AgentEvent::Retrying { reason, attempt, of, .. } => self.row(&format!("[{reason}; try {attempt} of {of}]")),
+            AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
+            AgentEvent::TurnFinished(outcome) => {
+                self.running = false;
+                self.asked = None;
+                if outcome.end == TurnEnd::Completed {
+                    self.row("")?;
+                }
+                say("> ")
+            }
+            AgentEvent::SessionOpened { .. }
+            | AgentEvent::SessionChanged(_)
+            | AgentEvent::TurnStarted { .. }
+            | AgentEvent::StepStarted { .. }
+            | AgentEvent::ReasoningDelta(_)
+            | AgentEvent::CallDelta { .. }
+            | AgentEvent::ItemFinished(_)
+            | AgentEvent::StreamReset
+            | AgentEvent::ToolProgress { .. }
+            | AgentEvent::ToolProcess { .. }
+            | AgentEvent::ApprovalClosed(_)
+            | AgentEvent::QuestionClosed(_)
+            | AgentEvent::PlanChanged(_)
+            | AgentEvent::UsageChanged(_)
+            | AgentEvent::RetryEnded
+            | AgentEvent::Notice { .. } => Ok(()),
+        }
+    }
+}
+
+/// The question as lines; control characters are made visible.
+fn question(approval: &Approval) -> String {
+    let what = match &approval.intent {
+        Intent::Command { line, .. } => line.clone(),
+        Intent::Edit(edits) => edits.iter().map(|e| e.path.display().to_string()).collect::<Vec<_>>().join(", "),
+        Intent::Read(path) => path.display().to_string(),
+        Intent::Input { process, text } => format!("type into {process}: {text}"),
+        Intent::Talk => approval.tool.clone(),
+    };
+    let mut out = format!("Approve {}: {}", approval.tool, crate::text::visible::visible(&what).text);
+    for why in approval.verdict.reasons() {
+        out.push_str(&format!("\n  {}: {}", why.effect, why.text));
+    }
+    out
+}
+
+/// What a typed answer means; anything that is no clear yes is a no with a reason.
+fn decision(approval: &Approval, line: &str) -> Decision {
+    match line.trim() {
+        "y" | "yes" => Decision::Once,
+        "s" if matches!(approval.verdict, Verdict::Ask(_)) => {
+            Decision::Session(approval.verdict.reasons().iter().map(|why| why.effect.clone()).collect())
+        }
+        "" | "n" | "no" => Decision::Deny { feedback: String::new() },
+        reason => Decision::Deny { feedback: reason.to_owned() },
+    }
+}

@@ -1,0 +1,295 @@
+//! `-p`: one answer without a screen. Never waits for a person; only the answer goes to standard output.
+
+use super::setup::{self, Base};
+use super::{ChatArgs, Output};
+use crate::agent::event::{AgentCommand, AgentEvent, Level, TurnEnd, TurnOutcome};
+use crate::agent::runner::{self, Start};
+use crate::llm::message::{AssistantBody, Body, Item, Outcome, SessionId, ToolBody};
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, Read as _, Write};
+
+/// Exit codes of `docs/CLI.md`.
+mod exit {
+    pub const COMPLETED: i32 = 0;
+    pub const ERROR: i32 = 1;
+    pub const DENIED: i32 = 2;
+    pub const LIMIT: i32 = 3;
+    pub const PROVIDER: i32 = 4;
+    pub const STOPPED: i32 = 130;
+}
+
+/// Runs `-p` and returns the exit code.
+pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
+    let prompt = match args.print.as_deref().or(args.prompt.as_deref()) {
+        None | Some("-") => read_stdin()?,
+        Some(text) => text.to_owned(),
+    };
+    anyhow::ensure!(!prompt.trim().is_empty(), "the prompt is empty; give one after -p or on standard input");
+    let base = setup::base(&args)?;
+    let _log = setup::logging(&base.paths);
+    for warning in &base.loaded.warnings {
+        writeln!(io::stderr(), "hermes: {warning}").ok();
+    }
+    setup::block_on(answer(args, base, prompt))
+}
+
+fn read_stdin() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).context("standard input could not be read")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i32> {
+    let house = setup::house(&base, None, true);
+    let store = house.deps.store.clone();
+    let exec = house.deps.exec.clone();
+    let start = Start {
+        cwd: base.cwd.clone(),
+        source: "print",
+        resume: resumed(&args, &store, &base).await?,
+        model: setup::model_choice(&args),
+        interactive: false,
+        mode: setup::mode(&args),
+        toolsets: args.toolsets.clone(),
+        skills: super::chat::skill_texts(&args.skills, &base)?,
+        max_turns: args.max_turns,
+        instructions: schema_instructions(&args)?,
+    };
+    let mut agent = runner::spawn(house.deps, start, house.notices);
+    let mut processes = house.processes;
+    let mut report = Report::new(args.output);
+    // A closed channel means that the agent is gone; the loop below sees it too.
+    let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
+    let mut stopped = false;
+    let end = loop {
+        tokio::select! {
+            event = agent.events.recv() => match event {
+                Some(AgentEvent::TurnFinished(outcome)) => break Some(outcome),
+                Some(event) => report.event(event)?,
+                None => break None,
+            },
+            Some(_) = processes.recv() => {}
+            _ = tokio::signal::ctrl_c() => {
+                let _ = agent.commands.send(AgentCommand::Stop { force: stopped }).await;
+                stopped = true;
+            }
+        }
+    };
+    let _ = agent.commands.send(AgentCommand::Close).await;
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
+    exec.shutdown(true).await;
+    store.close().await;
+    report.finish(end)
+}
+
+/// The session that `-c` or `-r` names.
+pub async fn resumed(args: &ChatArgs, store: &crate::store::Store, base: &Base) -> anyhow::Result<Option<SessionId>> {
+    if let Some(name) = &args.resume {
+        return Ok(Some(store.resolve(name).await?));
+    }
+    if args.continue_ {
+        let folder = base.cwd.display().to_string();
+        let newest = match store.latest(Some(&folder)).await? {
+            Some(id) => Some(id),
+            None => store.latest(None).await?,
+        };
+        anyhow::ensure!(newest.is_some(), "there is no session to go on with; start one without -c");
+        return Ok(newest);
+    }
+    Ok(None)
+}
+
+fn schema_instructions(args: &ChatArgs) -> anyhow::Result<String> {
+    let Some(file) = &args.json_schema else { return Ok(String::new()) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("{} could not be read", file.display()))?;
+    let schema: Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is not a JSON Schema", file.display()))?;
+    Ok(format!(
+        "Your final answer must be one JSON value that fits this JSON Schema, without a code fence or other words:\n{schema}"
+    ))
+}
+
+/// Gathers the answer and prints as it goes.
+struct Report {
+    output: Output,
+    session: String,
+    /// Text of the answer since the last tool call.
+    result: String,
+    calls: Vec<Value>,
+    denied: Vec<Value>,
+    /// Arguments of calls by id.
+    args: BTreeMap<String, Value>,
+    usage: Value,
+    files: Vec<String>,
+    errors: Vec<String>,
+}
+
+impl Report {
+    fn new(output: Output) -> Self {
+        Self {
+            output,
+            session: String::new(),
+            result: String::new(),
+            calls: Vec::new(),
+            denied: Vec::new(),
+            args: BTreeMap::new(),
+            usage: json!({ "input": 0, "cached": 0, "output": 0, "cost": null }),
+            files: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn event(&mut self, event: AgentEvent) -> anyhow::Result<()> {
+        match event {
+            AgentEvent::SessionOpened { session, .. } => {
+                self.session = session.id.0.clone();
+                self.line(json!({ "type": "session", "session_id": session.id.0, "model": session.model, "cwd": session.cwd }))
+            }
+            AgentEvent::TextDelta(text) => self.line(json!({ "type": "text", "text": text })),
+            AgentEvent::ReasoningDelta(text) => self.line(json!({ "type": "reasoning", "text": text })),
+            AgentEvent::ToolStarted(start) => {
+                let args = self.args.get(&start.call_id).cloned().unwrap_or(Value::Null);
+                self.line(json!({ "type": "tool_started", "id": start.call_id, "name": start.name, "args": args }))
+            }
+            AgentEvent::ItemFinished(item) => self.item(item),
+            AgentEvent::UsageChanged(meter) => {
+                let t = meter.total;
+                self.usage = json!({ "input": t.input, "cached": t.cached, "output": t.output, "cost": t.cost });
+                let usage = self.usage.clone();
+                self.line(json!({ "type": "usage", "usage": usage }))
+            }
+            AgentEvent::Retrying { reason, attempt, of, until } => {
+                writeln!(io::stderr(), "hermes: {reason}; try {attempt} of {of} follows").ok();
+                self.line(json!({ "type": "retry", "reason": reason, "attempt": attempt, "of": of, "until": until }))
+            }
+            AgentEvent::Notice { level, text } => {
+                if level != Level::Info {
+                    writeln!(io::stderr(), "hermes: {text}").ok();
+                }
+                Ok(())
+            }
+            AgentEvent::SessionChanged(_)
+            | AgentEvent::TurnStarted { .. }
+            | AgentEvent::StepStarted { .. }
+            | AgentEvent::CallDelta { .. }
+            | AgentEvent::StreamReset
+            | AgentEvent::ToolProgress { .. }
+            | AgentEvent::ToolProcess { .. }
+            | AgentEvent::ApprovalRequested(_)
+            | AgentEvent::ApprovalClosed(_)
+            | AgentEvent::Asked(_)
+            | AgentEvent::QuestionClosed(_)
+            | AgentEvent::PlanChanged(_)
+            | AgentEvent::RetryEnded
+            | AgentEvent::TurnFinished(_) => Ok(()),
+        }
+    }
+
+    fn item(&mut self, item: Item) -> anyhow::Result<()> {
+        match item.body {
+            Body::Assistant(body) => self.assistant(body),
+            Body::Tool(body) => return self.tool(body),
+            Body::User { .. } | Body::Note { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn assistant(&mut self, body: AssistantBody) {
+        self.result.push_str(&body.text);
+        for call in body.calls {
+            let args = serde_json::from_str(&call.args).unwrap_or(Value::String(call.args));
+            self.args.insert(call.id, args);
+        }
+    }
+
+    fn tool(&mut self, body: ToolBody) -> anyhow::Result<()> {
+        // Words before a tool call are not the answer.
+        self.result.clear();
+        let args = self.args.get(&body.call_id).cloned().unwrap_or(Value::Null);
+        let status = match body.outcome {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Denied => "denied",
+            Outcome::Refused => "refused",
+            Outcome::Interrupted => "interrupted",
+        };
+        for diff in &body.view.diffs {
+            if !self.files.contains(&diff.path) {
+                self.files.push(diff.path.clone());
+            }
+        }
+        let call = json!({
+            "name": body.name, "args": args, "status": status,
+            "exit_code": body.view.exit_code, "duration_ms": body.duration_ms,
+        });
+        if matches!(body.outcome, Outcome::Denied | Outcome::Refused) {
+            let refusal = json!({ "name": body.name, "args": args, "why": body.view.approval });
+            self.line(json!({ "type": "approval", "verdict": status, "call": refusal }))?;
+            self.denied.push(refusal);
+        }
+        self.line(json!({ "type": "tool_finished", "id": body.call_id, "call": call, "result": body.content }))?;
+        self.calls.push(call);
+        Ok(())
+    }
+
+    /// One line of `stream-json`.
+    fn line(&self, value: Value) -> anyhow::Result<()> {
+        if self.output == Output::StreamJson {
+            let mut out = io::stdout().lock();
+            writeln!(out, "{value}")?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, end: Option<TurnOutcome>) -> anyhow::Result<i32> {
+        let steps = end.as_ref().map_or(0, |outcome| outcome.steps);
+        let end =
+            end.map_or_else(|| TurnEnd::Error("the agent ended by itself; see the log".into()), |outcome| outcome.end);
+        let (reason, code) = match &end {
+            TurnEnd::Completed if self.denied.is_empty() => ("completed", exit::COMPLETED),
+            TurnEnd::Completed => ("denied", exit::DENIED),
+            TurnEnd::Limit => ("limit", exit::LIMIT),
+            TurnEnd::Provider(_) => ("provider_error", exit::PROVIDER),
+            TurnEnd::Error(_) => ("error", exit::ERROR),
+            TurnEnd::Stopped => ("stopped", exit::STOPPED),
+        };
+        if let TurnEnd::Provider(text) | TurnEnd::Error(text) = &end {
+            self.errors.push(text.clone());
+        }
+        for text in &self.errors {
+            writeln!(io::stderr(), "hermes: {text}").ok();
+        }
+        let envelope = json!({
+            "version": 1,
+            "session_id": self.session,
+            "result": self.result,
+            "termination_reason": reason,
+            "steps": steps,
+            "tool_calls": self.calls,
+            "denied": self.denied,
+            "usage": self.usage,
+            "files_changed": self.files,
+        });
+        let mut out = io::stdout().lock();
+        match self.output {
+            Output::Text => {
+                if !self.result.is_empty() {
+                    writeln!(out, "{}", self.result.trim_end())?;
+                }
+            }
+            Output::Json => writeln!(out, "{envelope}")?,
+            Output::StreamJson => {
+                let mut last = json!({ "type": "result" });
+                if let (Some(last), Value::Object(fields)) = (last.as_object_mut(), envelope) {
+                    last.extend(fields);
+                }
+                writeln!(out, "{last}")?;
+            }
+        }
+        out.flush()?;
+        Ok(code)
+    }
+}

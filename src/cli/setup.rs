@@ -1,0 +1,146 @@
+//! Builds the parts that commands share, in one visible order: paths, configuration, workers.
+
+use super::ChatArgs;
+use crate::agent::Models;
+use crate::agent::runner::Deps;
+use crate::config::load::{self, Loaded, Sources};
+use crate::config::paths::{Paths, expand_home};
+use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
+use crate::llm::Provider;
+use crate::policy::World;
+use crate::policy::redact::{RedactKind, redact};
+use crate::store::Store;
+use crate::tools::bound::Redact;
+use crate::tools::dispatch::Dispatch;
+use crate::tools::registry::Registry;
+use crate::tools::world::LocalWorld;
+use anyhow::Context as _;
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// What is known before anything runs.
+pub struct Base {
+    pub paths: Paths,
+    pub sources: Arc<Sources>,
+    pub loaded: Arc<Loaded>,
+    pub cwd: PathBuf,
+}
+
+/// The workers.
+pub struct House {
+    pub deps: Deps,
+    pub notices: mpsc::Receiver<Notice>,
+    pub processes: mpsc::Receiver<ProcessEvent>,
+    pub registry: Arc<Registry>,
+}
+
+/// The folders of this home.
+pub fn paths() -> anyhow::Result<Paths> {
+    Paths::discover(|name| std::env::var(name).ok()).context("no home folder: set HOME or HERMES_HOME")
+}
+
+/// Paths, working folder and configuration; the flags win over the files.
+pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
+    let paths = paths()?;
+    let cwd = match &args.cwd {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().context("the current folder is gone; cd to one that exists")?,
+    };
+    let cwd = std::fs::canonicalize(&cwd).with_context(|| format!("no folder {}", cwd.display()))?;
+    let sources = Sources { cwd: Some(cwd.clone()), ..Sources::of_process(paths.clone()) };
+    let loaded = Arc::new(load::load(&sources));
+    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd })
+}
+
+/// The model that the flags ask for.
+pub fn model_choice(args: &ChatArgs) -> Option<String> {
+    match (&args.provider, &args.model) {
+        (Some(provider), Some(model)) => Some(format!("{provider}:{model}")),
+        (Some(provider), None) => Some(format!("{provider}:")),
+        (None, model) => model.clone(),
+    }
+}
+
+/// The approval mode that the flags ask for.
+pub fn mode(args: &ChatArgs) -> Option<crate::policy::Mode> {
+    args.yolo.then_some(crate::policy::Mode::Off)
+}
+
+/// The async runtime. Two workers: the machine's cores belong to what the person runs.
+pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(16)
+        .enable_all()
+        .build()
+        .context("the async runtime could not start")
+}
+
+/// Runs a command that awaits.
+pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    runtime()?.block_on(work)
+}
+
+/// Starts the workers. Must be called inside the runtime.
+pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> House {
+    let store = Store::spawn(base.paths.home.clone());
+    let terminal = &base.loaded.config.terminal;
+    let (exec, processes) = Exec::new(ExecOptions {
+        spill: base.paths.spill(),
+        env_passthrough: terminal.env_passthrough.clone(),
+        shell_init_files: terminal.shell_init_files.iter().map(|file| expand_home(file)).collect(),
+        headless,
+        term_grace: std::time::Duration::from_secs_f64(terminal.daemon_term_grace_seconds.clamp(0.0, 60.0)),
+        ..ExecOptions::default()
+    });
+    // A closed channel never tells anything: nothing is lost when somebody else took it.
+    let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
+    let registry = Arc::new(Registry::builtin());
+    let redact: Redact = if base.loaded.config.security.redact_secrets { redacted } else { as_it_is };
+    let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
+    let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
+    if let Some(script) = script {
+        models = models.scripted(script);
+    }
+    let deps = Deps {
+        loaded: Arc::clone(&base.loaded),
+        sources: Arc::clone(&base.sources),
+        paths: base.paths.clone(),
+        store,
+        exec,
+        models,
+        dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact)),
+        world,
+    };
+    House { deps, notices, processes, registry }
+}
+
+/// Secrets masked, as every result that the model reads.
+fn redacted(text: &str) -> Cow<'_, str> {
+    redact(text, RedactKind::Code)
+}
+
+/// Nothing masked: the configuration says so.
+fn as_it_is(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
+
+/// Logs to `<home>/logs/hermes.log`; the screen and standard output stay clean. The guard flushes at the end.
+pub fn logging(paths: &Paths) -> Option<tracing_appender::non_blocking::WorkerGuard> {
+    let folder = paths.logs();
+    crate::config::paths::ensure_dir(&folder).ok()?;
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_env("HERMES_LOG").unwrap_or_else(|_| "hermes=info,warn".into());
+    let file = tracing_appender::rolling::RollingFileAppender::builder()
+        .rotation(tracing_appender::rolling::Rotation::DAILY)
+        .filename_prefix("hermes")
+        .filename_suffix("log")
+        .max_log_files(5)
+        .build(&folder)
+        .ok()?;
+    let (writer, guard) = tracing_appender::non_blocking(file);
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).try_init().ok()?;
+    Some(guard)
+}
