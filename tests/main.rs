@@ -1,1 +1,6 @@
-//! One integration binary.
+//! One integration binary: links once, runs everything that needs more than one room of the house.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
+
+mod e2e;
+mod harness;
+mod tidy;

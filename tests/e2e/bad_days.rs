@@ -1,0 +1,121 @@
+//! Bad input: each has a clear message, nothing panics, nothing is lost.
+
+use crate::harness::home::{err, out};
+use crate::harness::mock::call;
+use crate::harness::{Home, Mock, Step, Term};
+use serde_json::json;
+
+#[test]
+fn broken_yaml_is_named_and_the_program_starts() {
+    let home = Home::empty();
+    home.config("model:\n  default: [unclosed\n");
+    let done = home.run(&["config", "check"]);
+    let text = format!("{}{}", out(&done), err(&done));
+    assert!(text.contains("config.yaml") && !done.status.success(), "{text}");
+    let term = Term::start(&home, &[]);
+    term.wait("❯");
+}
+
+#[test]
+fn unknown_keys_warn_with_the_nearest() {
+    let home = Home::empty();
+    home.config("modle:\n  default: x\ndisplay:\n  skinn: slate\n");
+    let text = out(&home.run(&["config", "check"]));
+    assert!(text.contains("modle") && text.contains("skinn"), "{text}");
+}
+
+#[test]
+fn no_model_shows_the_card_and_typing_is_kept() {
+    let home = Home::empty();
+    let mut term = Term::start(&home, &[]);
+    term.wait("offline");
+    term.send("typed before anything was set up");
+    term.wait("typed before anything was set up");
+}
+
+#[test]
+fn an_unreachable_server_is_named() {
+    let home = Home::empty();
+    home.config("model:\n  default: m\n  provider: custom\n  base_url: http://127.0.0.1:9/v1\n  api_key: k\nagent:\n  api_max_retries: 0\n");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("hello\r").wait("127.0.0.1:9");
+}
+
+#[test]
+fn a_corrupt_database_is_kept_and_told() {
+    let mock = Mock::start(vec![Step::Text("still works".into())]);
+    let home = Home::with(&mock, "");
+    let garbage = b"SQLite format 3\0this is not a database at all".repeat(100);
+    std::fs::write(home.hermes().join("state.db"), &garbage).unwrap();
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("hello\r").wait("still works");
+    assert_eq!(std::fs::read(home.hermes().join("state.db")).unwrap(), garbage);
+}
+
+#[test]
+fn another_programs_database_is_never_written_to() {
+    let mock = Mock::start(vec![Step::Text("fine".into())]);
+    let home = Home::with(&mock, "");
+    let file = home.hermes().join("state.db");
+    let foreign = rusqlite::Connection::open(&file).unwrap();
+    foreign.execute_batch("CREATE TABLE sessions(id TEXT); INSERT INTO sessions VALUES('theirs');").unwrap();
+    drop(foreign);
+    let before = std::fs::read(&file).unwrap();
+    assert!(home.run(&["-p", "hello"]).status.success());
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert!(out(&home.run(&["sessions", "list", "--json"])).contains("hello"));
+}
+
+#[test]
+fn every_size_of_terminal_works() {
+    let mock = Mock::start(vec![Step::Text("an answer with 日本語 and 🎉 in it".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::sized(&home, &[], (1, 1));
+    term.settled(100);
+    for (cols, rows) in [(5, 2), (39, 11), (40, 12), (80, 24), (300, 100), (1, 1), (120, 40)] {
+        term.resize(cols, rows).settled(60);
+    }
+    term.send("hello\r").wait("日本語");
+}
+
+#[test]
+fn a_huge_paste_is_instant_and_whole() {
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    let text = "a line of a large file\n".repeat(100_000);
+    term.paste(&text).wait("Pasted");
+    term.send(" please look\r").wait("done");
+    let sent = mock.requests().pop().unwrap()["messages"].to_string();
+    assert!(sent.len() > 2_000_000 && sent.contains("please look"), "{} bytes", sent.len());
+}
+
+#[test]
+fn wild_output_of_commands() {
+    let command = r"printf 'bad \xff\xfe bytes\n'; printf 'progress 1\rprogress 2\rprogress 3\n'; head -c 3000000 /dev/zero | tr '\0' x; echo; echo the-end";
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])]);
+    let home = Home::with(&mock, "");
+    assert!(home.run(&["-p", "go"]).status.success());
+    let result = mock.requests().pop().unwrap()["messages"].to_string();
+    assert!(result.contains("the-end") && result.contains("progress 3") && !result.contains("progress 2"));
+    assert!(result.len() < 100_000, "{} bytes", result.len());
+}
+
+#[test]
+fn a_read_only_home_still_answers() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!("skipped: root can write to a read-only folder");
+        return;
+    }
+    let mock = Mock::start(vec![Step::Text("read-only is fine".into())]);
+    let home = Home::with(&mock, "");
+    let mut permissions = std::fs::metadata(home.hermes()).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(home.hermes(), permissions).unwrap();
+    let done = home.run(&["-p", "hello"]);
+    assert_eq!(out(&done), "read-only is fine\n");
+    assert!(err(&done).contains("not saved") || err(&done).contains("not being saved"), "{}", err(&done));
+}

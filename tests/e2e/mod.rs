@@ -1,0 +1,7 @@
+//! The built program from outside: a person at a terminal, a script at a pipe, and bad days.
+
+mod bad_days;
+mod commands;
+mod print;
+mod story;
+mod terminal;

@@ -1,0 +1,119 @@
+//! `-p`: envelopes, exit codes, streams and what never waits for a person.
+
+use crate::harness::home::{err, out};
+use crate::harness::mock::call;
+use crate::harness::{Home, Mock, Step};
+use serde_json::{Value, json};
+
+fn terminal(command: &str) -> Step {
+    Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])
+}
+
+#[test]
+fn json_is_one_versioned_object() {
+    let mock = Mock::start(vec![terminal("echo made > made.txt"), Step::Text("It is made.".into())]);
+    let home = Home::with(&mock, "");
+    let done = home.run(&["-p", "make it", "--output", "json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    let envelope: Value = serde_json::from_str(&out(&done)).unwrap();
+    assert_eq!(envelope["version"], 1);
+    assert_eq!(envelope["result"], "It is made.");
+    assert_eq!(envelope["termination_reason"], "completed");
+    assert_eq!(envelope["steps"], 2);
+    assert_eq!(envelope["tool_calls"][0]["name"], "terminal");
+    assert_eq!(envelope["tool_calls"][0]["exit_code"], 0);
+    assert_eq!(envelope["usage"]["input"], 2000);
+    assert_eq!(envelope["usage"]["cost"], Value::Null);
+    assert_eq!(std::fs::read_to_string(home.project().join("made.txt")).unwrap(), "made\n");
+}
+
+#[test]
+fn text_and_stdin() {
+    let mock = Mock::start(vec![Step::Text("Plain words.".into()), Step::Text("From a pipe.".into())]);
+    let home = Home::with(&mock, "");
+    assert_eq!(out(&home.run(&["-p", "hello"])), "Plain words.\n");
+    assert_eq!(out(&home.run_with(&["-p", "-"], "a prompt from a pipe")), "From a pipe.\n");
+    assert!(mock.requests()[1]["messages"].to_string().contains("a prompt from a pipe"));
+}
+
+#[test]
+fn stream_json_ends_with_the_result() {
+    let mock = Mock::start(vec![terminal("echo hi"), Step::Text("Said hi.".into())]);
+    let home = Home::with(&mock, "");
+    let text = out(&home.run(&["-p", "go", "--output", "stream-json"]));
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    assert_eq!(kinds[0], "session");
+    for kind in ["text", "tool_started", "tool_finished", "usage"] {
+        assert!(kinds.contains(&kind), "no {kind} in {kinds:?}");
+    }
+    assert_eq!(lines.last().unwrap()["type"], "result");
+    assert_eq!(lines.last().unwrap()["result"], "Said hi.");
+}
+
+#[test]
+fn exit_codes() {
+    // Denied: what needs a person is refused and nothing of the line runs.
+    let mock = Mock::start(vec![terminal("rm -rf keep; echo ran > ran.txt")]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("keep")).unwrap();
+    let done = home.run(&["-p", "clean", "--output", "json"]);
+    assert_eq!(done.status.code(), Some(2), "{}", err(&done));
+    assert!(home.project().join("keep").exists() && !home.project().join("ran.txt").exists());
+    let envelope: Value = serde_json::from_str(&out(&done)).unwrap();
+    assert_eq!(envelope["termination_reason"], "denied");
+    assert!(!envelope["denied"][0]["why"].as_str().unwrap().is_empty());
+
+    // Limit.
+    let mock = Mock::start((0..5).map(|n| terminal(&format!("echo {n}"))).collect());
+    let home = Home::with(&mock, "");
+    assert_eq!(home.run(&["-p", "go", "--max-turns", "2"]).status.code(), Some(3));
+
+    // Provider: a wrong key is told with its remedy.
+    let mock = Mock::start(vec![Step::Error(401, r#"{"error":{"message":"bad key"}}"#.into(), None)]);
+    let home = Home::with(&mock, "");
+    let done = home.run(&["-p", "go", "--output", "json"]);
+    assert_eq!(done.status.code(), Some(4));
+    assert!(err(&done).contains("key"), "{}", err(&done));
+    assert!(!err(&done).contains("mock\n"), "no key in messages");
+
+    // Usage, and no model at all.
+    assert_eq!(home.run(&["-p", "x", "--no-such-flag"]).status.code(), Some(64));
+    let home = Home::empty();
+    let done = home.run(&["-p", "hello"]);
+    assert_eq!(done.status.code(), Some(4), "{}", err(&done));
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_and_a_cut_stream_is_continued() {
+    let mock = Mock::start(vec![
+        Step::Error(429, r#"{"error":{"message":"slow down"}}"#.into(), Some(0)),
+        Step::Cut("The first half".into()),
+        Step::Text(" and the second.".into()),
+    ]);
+    let home = Home::with(&mock, "");
+    let done = home.run(&["-p", "go", "--output", "json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    let envelope: Value = serde_json::from_str(&out(&done)).unwrap();
+    assert_eq!(envelope["result"], "The first half and the second.");
+}
+
+#[test]
+fn each_request_extends_the_one_before() {
+    let mut steps: Vec<Step> = (0..4).map(|n| terminal(&format!("echo {n}"))).collect();
+    steps.push(Step::Calls(
+        "two at once".into(),
+        vec![call("read_file", json!({ "path": "a.txt" })), call("search_files", json!({ "pattern": "x" }))],
+    ));
+    let mock = Mock::start(steps);
+    let home = Home::with(&mock, "");
+    std::fs::write(home.project().join("a.txt"), "x\n").unwrap();
+    assert!(home.run(&["-p", "go"]).status.success());
+    let requests = mock.requests();
+    assert_eq!(requests.len(), 6);
+    for pair in requests.windows(2) {
+        let (before, after) = (pair[0]["messages"].to_string(), pair[1]["messages"].to_string());
+        assert!(after.starts_with(&before[..before.len() - 1]), "a request changed what was sent before");
+        assert_eq!(pair[0]["tools"].to_string(), pair[1]["tools"].to_string());
+    }
+}

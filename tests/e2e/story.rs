@@ -1,0 +1,181 @@
+//! The main job, end to end: ask, watch, approve, look at the terminal, quit, resume; and the same with kill -9.
+
+use crate::harness::mock::call;
+use crate::harness::{Home, Mock, Step, Term, until};
+use rustix::process::Signal;
+use serde_json::json;
+use std::time::Duration;
+
+const QUIET: u64 = 600;
+
+fn terminal(command: &str) -> (String, serde_json::Value) {
+    call("terminal", json!({ "command": command }))
+}
+
+#[test]
+fn a_session_from_question_to_resume() {
+    let mock = Mock::start(vec![
+        Step::Calls(
+            "I'll look first.".into(),
+            vec![
+                call("todo", json!({ "todos": [{ "id": "1", "content": "look around", "status": "in_progress" }] })),
+                call("read_file", json!({ "path": "notes.txt" })),
+            ],
+        ),
+        Step::Calls("Now I clean up.".into(), vec![terminal("rm -rf build && echo cleaned-up")]),
+        Step::Text("# Done\n\nThe folder is **clean**.\n\n| what | how |\n| --- | --- |\n| build | removed |\n".into()),
+    ]);
+    let home = Home::with(&mock, "");
+    std::fs::write(home.project().join("notes.txt"), "remember the milk\n").unwrap();
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    std::fs::write(home.project().join("build/old.o"), "x").unwrap();
+
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("clean up here, please\r");
+    term.wait("look around").wait("notes.txt");
+    // The dangerous command waits for a person; nothing has run.
+    term.wait("Approve").wait("rm -rf build").wait("recursive delete");
+    assert!(home.project().join("build/old.o").exists());
+    term.settled(QUIET);
+    term.send("y").settled(100);
+    assert!(home.project().join("build/old.o").exists(), "one key must not be enough");
+    term.send("\r");
+    term.wait("Done").wait("clean");
+    until("the folder is gone", || !home.project().join("build").exists());
+    // What the tools gave back went to the model, each to its call.
+    let requests = mock.requests();
+    let text = requests[2]["messages"].to_string();
+    assert!(text.contains("remember the milk") && text.contains("cleaned-up"), "{text}");
+
+    // Quit, and tomorrow: the browser finds it, the model knows it.
+    term.send("\x04");
+    assert_eq!(term.ended(), 0);
+    let shown = String::from_utf8_lossy(&term.raw()).into_owned();
+    assert!(shown.contains("hermes -r"), "the way back is told");
+    assert!(shown.contains("\x1b[?1049l"), "the terminal is restored");
+
+    mock.push(vec![Step::Text("You asked me to clean up.".into())]);
+    let mut term = Term::sized(&home, &["-c"], (140, 45));
+    term.wait("The folder is").wait("clean up here");
+    term.send("what did I ask?\r").wait("You asked me to clean up.");
+    let last = mock.requests().pop().unwrap();
+    let first = &requests[0]["messages"];
+    assert_eq!(last["messages"][0], first[0], "the system prompt is the same, byte for byte");
+    assert!(last["messages"].to_string().contains("remember the milk"));
+}
+
+#[test]
+fn kill_nine_loses_at_most_the_last_second() {
+    let long = "words that keep coming, one after another, without an end. ".repeat(400);
+    let mock = Mock::start(vec![Step::Slow(long, Duration::from_millis(4))]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
+    term.send("tell me a very long story\r").wait("words that keep coming");
+    term.send("a draft that was not sent");
+    term.wait("a draft that was not sent");
+    // Streamed text is on disk within a second, the draft sooner.
+    let began = std::time::Instant::now();
+    until("two seconds of the stream", || began.elapsed() > Duration::from_secs(2));
+    term.kill();
+
+    let mut term = Term::start(&home, &["-c"]);
+    term.wait("tell me a very long story").wait("words that keep coming").wait("a draft that was not sent");
+    term.send("\x15go on\r").wait("done");
+}
+
+#[test]
+fn a_call_cut_off_by_a_crash_gets_its_result() {
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![terminal("echo began; sleep 300")])]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("run it\r").wait("sleep 300");
+    until("the session is on disk", || {
+        let listed = home.run(&["sessions", "search", "run it", "--json"]);
+        String::from_utf8_lossy(&listed.stdout).contains("session_id")
+    });
+    term.kill();
+    let mut term = Term::start(&home, &["-c"]);
+    term.wait("run it");
+    term.send("and now?\r").wait("done");
+    let last = mock.requests().pop().unwrap();
+    assert!(last["messages"].to_string().contains("interrupted"), "{last}");
+}
+
+#[test]
+fn stop_is_visible_at_once_and_ends_the_whole_group() {
+    let command = "bash -c 'echo $PPID > pid; sleep 301' & wait";
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![terminal(&format!("eval \"{command}\""))])]);
+    let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("go\r");
+    let file = home.project().join("pid");
+    until("the command runs", || std::fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n')));
+    let pid: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+    term.send("\x1b");
+    let alive = || rustix::process::test_kill_process(rustix::process::Pid::from_raw(pid).unwrap()).is_ok();
+    until("the command is gone", || !alive());
+    term.wait("stopped");
+    // The call has its result, and the next turn works.
+    term.send("and now?\r").wait("done");
+}
+
+#[test]
+fn denying_tells_the_model_why() {
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![terminal("rm -rf build")])]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("clean\r").wait("Approve").settled(QUIET);
+    term.send("d").settled(100);
+    term.send("keep the artifacts\r").wait("done");
+    assert!(home.project().join("build").exists());
+    let last = mock.requests().pop().unwrap();
+    assert!(last["messages"].to_string().contains("keep the artifacts"), "{last}");
+}
+
+#[test]
+fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
+    let steps = |n: usize| Step::Calls(String::new(), vec![terminal(&format!("rm -rf build{n} && echo gone-{n}"))]);
+    let mock = Mock::start(vec![steps(1), steps(2), Step::Text("both-are-gone".into())]);
+    let home = Home::with(&mock, "# a comment to keep\ndisplay:\n  skin: slate\n");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("clean\r").wait("Approve").settled(QUIET);
+    term.send("s").settled(100);
+    term.send("\r").wait("both-are-gone");
+
+    mock.push(vec![steps(3), Step::Text("third-is-gone".into())]);
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯").settled(50);
+    term.send("clean\r").wait("Approve").settled(QUIET);
+    term.send("a").settled(100);
+    term.send("\r").settled(100);
+    if term.text().contains("Approve") {
+        term.send("\r");
+    }
+    term.wait("third-is-gone");
+    let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    assert!(config.contains("# a comment to keep"), "{config}");
+    assert!(config.contains("command_allowlist") && config.contains("recursive delete"), "{config}");
+}
+
+#[test]
+fn signals_restore_the_terminal() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let mock = Mock::start(vec![]);
+        let home = Home::with(&mock, "");
+        let mut term = Term::start(&home, &[]);
+        term.wait("❯").settled(50);
+        term.signal(signal);
+        term.ended();
+        let raw = String::from_utf8_lossy(&term.raw()).into_owned();
+        for sequence in ["\x1b[?1049l", "\x1b[?2004l", "\x1b[?25h", "\x1b[<1u"] {
+            assert!(raw.contains(sequence), "{signal:?}: no {sequence:?}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A home folder and a project folder that vanish with the test.
+
+use super::{binary, mock::Mock};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// `HOME`, `HERMES_HOME` and a project to work in.
+pub struct Home {
+    root: tempfile::TempDir,
+}
+
+impl Home {
+    /// An empty home: no configuration, no key.
+    pub fn empty() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("home/.hermes")).unwrap();
+        std::fs::create_dir_all(root.path().join("project")).unwrap();
+        Self { root }
+    }
+
+    /// A home whose model is this server.
+    pub fn with(mock: &Mock, more: &str) -> Self {
+        let home = Self::empty();
+        home.config(&format!(
+            "model:\n  default: mock-model\n  provider: custom\n  base_url: {}/v1\n  api_key: mock\n  context_length: 200000\n{more}",
+            mock.url()
+        ));
+        home
+    }
+
+    /// Writes `config.yaml`.
+    pub fn config(&self, text: &str) {
+        std::fs::write(self.hermes().join("config.yaml"), text).unwrap();
+    }
+
+    pub fn hermes(&self) -> PathBuf {
+        self.root.path().join("home/.hermes")
+    }
+
+    pub fn user(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.root.path().join("project")
+    }
+
+    /// The environment of the program: nothing of the person who runs the tests.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let text = |path: &Path| path.display().to_string();
+        vec![
+            ("HOME".into(), text(&self.user())),
+            ("HERMES_HOME".into(), text(&self.hermes())),
+            ("PATH".into(), std::env::var("PATH").unwrap_or_default()),
+            ("TERM".into(), "xterm-256color".into()),
+            ("COLORTERM".into(), "truecolor".into()),
+            ("LANG".into(), "C.UTF-8".into()),
+            ("SHELL".into(), "/bin/bash".into()),
+            ("NO_PROXY".into(), "127.0.0.1,localhost".into()),
+        ]
+    }
+
+    /// Runs the program without a terminal.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.run_with(args, "")
+    }
+
+    /// The same with this on standard input.
+    pub fn run_with(&self, args: &[&str], input: &str) -> Output {
+        use std::io::Write as _;
+        let mut child = Command::new(binary())
+            .args(args)
+            .env_clear()
+            .envs(self.environment())
+            .current_dir(self.project())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+}
+
+/// Standard output as text.
+pub fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Standard error as text.
+pub fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

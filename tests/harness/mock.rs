@@ -1,0 +1,164 @@
+//! A model on loopback: plays steps over Chat Completions with real chunk timing and keeps the requests.
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{Response, StatusCode};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// One reply.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Text(String),
+    /// Text in pieces of four characters with a pause between them.
+    Slow(String, Duration),
+    /// Text before calls: name and arguments.
+    Calls(String, Vec<(String, Value)>),
+    /// An HTTP error with a body, and seconds for `Retry-After`.
+    Error(u16, String, Option<u64>),
+    /// Text, and then the connection is cut.
+    Cut(String),
+    /// Text, and then nothing comes any more.
+    Stall(String),
+}
+
+#[derive(Default)]
+struct Script {
+    steps: VecDeque<Step>,
+    requests: Vec<Value>,
+}
+
+/// The server; ends with the test.
+pub struct Mock {
+    port: u16,
+    script: Arc<Mutex<Script>>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Mock {
+    /// Starts a server that plays these steps; afterwards it says `done`.
+    pub fn start(steps: Vec<Step>) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let script = Arc::new(Mutex::new(Script { steps: steps.into(), requests: Vec::new() }));
+        let app = Router::new()
+            .route("/v1/chat/completions", post(complete))
+            .route("/v1/models", get(models))
+            .with_state(Arc::clone(&script));
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        runtime.spawn(async move { axum::serve(listener, app).await });
+        Self { port, script, _runtime: runtime }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// More steps at the end.
+    pub fn push(&self, steps: Vec<Step>) {
+        self.script.lock().unwrap().steps.extend(steps);
+    }
+
+    /// The bodies of all requests so far.
+    pub fn requests(&self) -> Vec<Value> {
+        self.script.lock().unwrap().requests.clone()
+    }
+}
+
+/// A call as a step names it.
+pub fn call(name: &str, args: Value) -> (String, Value) {
+    (name.to_owned(), args)
+}
+
+async fn models() -> String {
+    json!({ "object": "list", "data": [{ "id": "mock-model", "object": "model" }] }).to_string()
+}
+
+async fn complete(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Response<Body> {
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    let (step, count) = {
+        let mut script = script.lock().unwrap();
+        script.requests.push(request);
+        (script.steps.pop_front().unwrap_or(Step::Text("done".into())), script.requests.len())
+    };
+    if let Step::Error(status, text, retry) = &step {
+        let mut response = Response::builder().status(StatusCode::from_u16(*status).unwrap());
+        if let Some(seconds) = retry {
+            response = response.header("retry-after", seconds.to_string());
+        }
+        return response.body(Body::from(text.clone())).unwrap();
+    }
+    let (tx, rx) = tokio::sync::mpsc::channel::<Result<String, std::io::Error>>(8);
+    tokio::spawn(async move { play(step, count, tx).await });
+    let stream = futures::stream::unfold(rx, |mut rx| async move { rx.recv().await.map(|item| (item, rx)) });
+    Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(stream)).unwrap()
+}
+
+type Wire = tokio::sync::mpsc::Sender<Result<String, std::io::Error>>;
+
+async fn play(step: Step, count: usize, wire: Wire) {
+    let send = |delta: Value, finish: Option<&'static str>| {
+        let wire = wire.clone();
+        async move {
+            let chunk = json!({
+                "id": "c", "object": "chat.completion.chunk", "model": "mock-model",
+                "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }],
+            });
+            let _ = wire.send(Ok(format!("data: {chunk}\n\n"))).await;
+        }
+    };
+    let pieces = |text: &str| -> Vec<String> {
+        text.chars().collect::<Vec<_>>().chunks(4).map(|c| c.iter().collect()).collect()
+    };
+    match step {
+        Step::Text(text) => {
+            for piece in pieces(&text) {
+                send(json!({ "content": piece }), None).await;
+            }
+            send(json!({}), Some("stop")).await;
+        }
+        Step::Slow(text, pause) => {
+            for piece in pieces(&text) {
+                send(json!({ "content": piece }), None).await;
+                tokio::time::sleep(pause).await;
+            }
+            send(json!({}), Some("stop")).await;
+        }
+        Step::Calls(text, calls) => {
+            for piece in pieces(&text) {
+                send(json!({ "content": piece }), None).await;
+            }
+            for (index, (name, args)) in calls.into_iter().enumerate() {
+                let head = json!({ "tool_calls": [{ "index": index, "id": format!("call_{count}_{index}"), "type": "function",
+                    "function": { "name": name, "arguments": "" } }] });
+                send(head, None).await;
+                for piece in pieces(&args.to_string()) {
+                    send(json!({ "tool_calls": [{ "index": index, "function": { "arguments": piece } }] }), None).await;
+                }
+            }
+            send(json!({}), Some("tool_calls")).await;
+        }
+        Step::Cut(text) => {
+            for piece in pieces(&text) {
+                send(json!({ "content": piece }), None).await;
+            }
+            let _ = wire.send(Err(std::io::Error::other("cut"))).await;
+            return;
+        }
+        Step::Stall(text) => {
+            for piece in pieces(&text) {
+                send(json!({ "content": piece }), None).await;
+            }
+            wire.closed().await;
+            return;
+        }
+        Step::Error(..) => return,
+    }
+    let usage = json!({ "id": "c", "object": "chat.completion.chunk", "model": "mock-model", "choices": [],
+        "usage": { "prompt_tokens": 1000, "completion_tokens": 20, "prompt_tokens_details": { "cached_tokens": 800 } } });
+    let _ = wire.send(Ok(format!("data: {usage}\n\ndata: [DONE]\n\n"))).await;
+}

@@ -1,0 +1,39 @@
+//! What the integration tests share: a home of their own, the built program in a real PTY, a model on loopback.
+
+pub mod home;
+pub mod mock;
+pub mod term;
+
+pub use home::Home;
+pub use mock::{Mock, Step};
+pub use term::Term;
+
+use std::time::{Duration, Instant};
+
+/// The longest wait for anything on the screen; machines under load are slow.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The built program.
+pub fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_hermes")
+}
+
+/// Whether a program is there; a test that needs it says why it is skipped.
+pub fn has(program: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|paths| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file()));
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// Waits for a condition; panics with a description when it does not come.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let stop = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < stop, "nothing within {PATIENCE:?}: {what}");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,259 @@
+//! The house rules as tests: what may use what, how long a file may be, what may not stand in it.
+
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The cap of code lines a file.
+const CAP: usize = 500;
+
+/// What each room may use of ours. `llm::message`, `text` and `policy` are leaves.
+const LEAVES: &[&str] = &["text", "policy", "llm::message"];
+
+fn allowed(room: &str) -> Option<Vec<&'static str>> {
+    let mut may: Vec<&'static str> = LEAVES.to_vec();
+    may.extend_from_slice(match room {
+        "text" | "policy" | "term" => &[],
+        "config" => &["config"],
+        "exec" => &["exec", "config"],
+        "store" => &["store", "config"],
+        "llm" => &["llm", "config"],
+        "knowledge" => &["knowledge", "config"],
+        "tools" => &["tools", "exec", "store", "llm", "knowledge", "config", "agent::event"],
+        "agent" => &["agent", "llm", "tools", "exec", "store", "knowledge", "config"],
+        "app" => &["app", "agent::event", "exec", "store", "llm", "config"],
+        "ui" => &["ui", "app", "config", "agent::event", "exec", "llm"],
+        "runtime" | "cli" | "main" | "lib" => return None,
+        other => panic!("{other} is not in the import table of tests/tidy.rs"),
+    });
+    Some(may)
+}
+
+struct Source {
+    path: PathBuf,
+    room: String,
+    /// Without comments, string contents and test modules.
+    code: String,
+    raw: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let raw = std::fs::read_to_string(&path).unwrap();
+                let inside = path.strip_prefix(root().join("src")).unwrap().to_path_buf();
+                let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
+                let room = first.trim_end_matches(".rs").to_owned();
+                let test = inside.ends_with("tests.rs") || inside.components().any(|c| c.as_os_str() == "tests");
+                let code = if test { String::new() } else { without_tests(&strip(&raw)) };
+                found.push(Source { path: inside, room, code, raw });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    assert!(found.len() > 50, "the sources were not found");
+    found
+}
+
+/// Rust text without comments and without what strings hold; lines stay.
+fn strip(text: &str) -> String {
+    let token = Regex::new(
+        r##"(?s)//[^\n]*|/\*.*?\*/|\br"(?:[^"])*"|\br#".*?"#|b?"(?:[^"\\]|\\.)*"|'(?:\\(?:u\{[^}]*\}|x..|.)|[^\\'\n])'"##,
+    )
+    .unwrap();
+    token
+        .replace_all(text, |found: &regex::Captures| {
+            let hit = &found[0];
+            let lines = "\n".repeat(hit.matches('\n').count());
+            if hit.starts_with('/') { lines } else { format!("\"\"{lines}") }
+        })
+        .into_owned()
+}
+
+/// Without the trailing inline test modules.
+fn without_tests(code: &str) -> String {
+    let mut text = code.to_owned();
+    let head = Regex::new(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*\{").unwrap();
+    while let Some(found) = head.find(&text) {
+        let mut depth = 1;
+        let mut end = found.end();
+        for (offset, c) in text[found.end()..].char_indices() {
+            depth += match c {
+                '{' => 1,
+                '}' => -1,
+                _ => 0,
+            };
+            if depth == 0 {
+                end = found.end() + offset + 1;
+                break;
+            }
+        }
+        let range = found.range();
+        text.replace_range(range.start..end, "");
+    }
+    text
+}
+
+fn fail_on(what: &str, faults: Vec<String>) {
+    assert!(faults.is_empty(), "{what}:\n  {}", faults.join("\n  "));
+}
+
+#[test]
+fn rooms_use_only_what_the_table_allows() {
+    let path = Regex::new(r"\bcrate::(\w+)(?:::(\w+))?").unwrap();
+    let group = Regex::new(r"\bcrate::\{").unwrap();
+    let mut faults = Vec::new();
+    for source in sources() {
+        let Some(may) = allowed(&source.room) else { continue };
+        if group.is_match(&source.code) {
+            faults.push(format!("{}: write one `use crate::room` a line", source.path.display()));
+        }
+        for found in path.captures_iter(&source.code) {
+            let first = &found[1];
+            let second = found.get(2).map_or("", |m| m.as_str());
+            let both = format!("{first}::{second}");
+            let own = first == source.room;
+            if !own && !may.contains(&first) && !may.contains(&both.as_str()) {
+                faults.push(format!("{} uses crate::{both}", source.path.display()));
+            }
+        }
+    }
+    fail_on("imports against the table of docs/ARCHITECTURE.md", faults);
+}
+
+#[test]
+fn the_core_is_pure() {
+    let impure = Regex::new(
+        r"\bstd::(fs|process|net)\b|\btokio\b|\b(Instant|SystemTime|Utc|Local)::now\b|\brusqlite\b|\bcrossterm\b",
+    )
+    .unwrap();
+    let faults = sources()
+        .into_iter()
+        .filter(|s| {
+            matches!(s.room.as_str(), "app" | "policy" | "text")
+                || s.path == Path::new("agent/turn.rs")
+                || s.path == Path::new("agent/retry.rs")
+        })
+        .filter_map(|s| impure.find(&s.code).map(|m| format!("{}: {}", s.path.display(), m.as_str())))
+        .collect();
+    fail_on("the core touches the world", faults);
+}
+
+#[test]
+fn files_stay_short() {
+    let faults = sources()
+        .into_iter()
+        .map(|s| (s.code.lines().filter(|l| !l.trim().is_empty()).count(), s.path))
+        .filter(|(lines, _)| *lines > CAP)
+        .map(|(lines, path)| format!("{}: {lines} code lines, {CAP} is the cap", path.display()))
+        .collect();
+    fail_on("files that want to be split", faults);
+}
+
+#[test]
+fn files_say_what_they_own() {
+    let faults = sources()
+        .into_iter()
+        .filter(|s| !s.raw.starts_with("//! "))
+        .map(|s| format!("{}: the first line is no `//!`", s.path.display()))
+        .collect();
+    fail_on("files without a head", faults);
+}
+
+#[test]
+fn nothing_panics_or_prints() {
+    let bad = Regex::new(
+        r"\.unwrap\(\)|\.expect\(|\bpanic!|\bunreachable!|\btodo!|\bunimplemented!|\be?print(ln)?!|\bdbg!|thread::sleep|static mut",
+    )
+    .unwrap();
+    let mut faults = Vec::new();
+    for source in sources() {
+        for (number, line) in source.code.lines().enumerate() {
+            if let Some(found) = bad.find(line) {
+                faults.push(format!("{}:{}: {}", source.path.display(), number + 1, found.as_str()));
+            }
+        }
+    }
+    fail_on("words that may not stand in src", faults);
+}
+
+#[test]
+fn colours_live_in_the_theme() {
+    let colour =
+        Regex::new(r"\bColor::(Rgb|Indexed|Black|Red|Green|Yellow|Blue|Magenta|Cyan|Gray|White|Light\w+|Dark\w+)")
+            .unwrap();
+    let faults = sources()
+        .into_iter()
+        .filter(|s| !s.path.starts_with("config/theme") && s.path != Path::new("config/theme.rs"))
+        .filter_map(|s| colour.find(&s.code).map(|m| format!("{}: {}", s.path.display(), m.as_str())))
+        .collect();
+    fail_on("raw colours outside config::theme", faults);
+}
+
+#[test]
+fn every_tool_file_is_in_the_list() {
+    let registry = std::fs::read_to_string(root().join("src/tools/registry.rs")).unwrap();
+    let faults = sources()
+        .into_iter()
+        .filter(|s| s.room == "tools" && Regex::new(r"\bimpl Tool for (\w+)").unwrap().is_match(&s.code))
+        .filter_map(|s| {
+            let name = s.path.file_stem()?.to_str()?.to_owned();
+            (!registry.contains(&format!("{name}::"))).then(|| format!("{}: no line in builtin()", s.path.display()))
+        })
+        .collect();
+    fail_on("tools that were forgotten", faults);
+}
+
+#[test]
+fn assets_parse() {
+    let mut faults = Vec::new();
+    let mut folders: Vec<PathBuf> = ["assets", "themes", "skins"].iter().map(|f| root().join(f)).collect();
+    let mut seen = BTreeMap::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let problem = match ending.as_str() {
+                "yaml" => serde_saphyr::from_str::<serde_json::Value>(&text).err().map(|e| e.to_string()),
+                "json" => serde_json::from_str::<serde_json::Value>(&text).err().map(|e| e.to_string()),
+                _ => None,
+            };
+            if let Some(problem) = problem {
+                faults.push(format!("{}: {problem}", path.display()));
+            }
+            *seen.entry(ending).or_insert(0) += 1;
+        }
+    }
+    assert!(seen.get("yaml").is_some_and(|n| *n > 10), "the assets were not found: {seen:?}");
+    fail_on("assets that do not parse", faults);
+}
+
+#[test]
+fn the_tree_of_packages_stays_small_and_single() {
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let names: Vec<&str> =
+        lock.lines().filter_map(|l| l.strip_prefix("name = \"")).map(|l| l.trim_end_matches('"')).collect();
+    for single in ["crossterm", "ratatui-core", "reqwest", "rustls", "unicode-width"] {
+        let count = names.iter().filter(|n| **n == single).count();
+        assert!(count <= 1, "{count} versions of {single} in Cargo.lock");
+    }
+    for banned in ["aws-lc-sys", "openssl-sys", "native-tls"] {
+        assert!(!names.contains(&banned), "{banned} came into the tree");
+    }
+    assert!(names.len() <= 460, "{} packages in Cargo.lock", names.len());
+}
