@@ -29,6 +29,8 @@ pub(crate) struct Hub {
     pub(crate) screens: Arc<Screens>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
+    /// Held while a child starts: a terminal that is just being opened must not leak into another child.
+    pub(crate) spawning: Mutex<()>,
     table: Mutex<Vec<Arc<Process>>>,
     shell: OnceCell<Shell>,
     base: OnceCell<Arc<Env>>,
@@ -44,6 +46,7 @@ impl Hub {
             outbox,
             notices: Notices::new(),
             screens: Arc::default(),
+            spawning: Mutex::default(),
             table: Mutex::default(),
             shell: OnceCell::new(),
             base: OnceCell::new(),

@@ -26,6 +26,12 @@ const LONGEST_LOOK: Duration = Duration::from_secs(2);
 const LINGER: Duration = Duration::from_millis(20);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
+/// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
+/// within `HURRY`, the pipe is left alone for `GULP` at a time, and the program need not wake this thread for each line.
+const SMALL_READS: u32 = 8;
+const SMALL: usize = 32 * 1024;
+const HURRY: Duration = Duration::from_micros(500);
+const GULP: Duration = Duration::from_millis(1);
 /// At the end of the leader at most this much is read: survivors may print for ever.
 const LAST_READS: usize = 4 * 1024 * 1024;
 
@@ -49,6 +55,8 @@ pub(crate) struct Reader {
     quiet_since: Instant,
     look_after: Duration,
     bytes_shown: Instant,
+    small_reads: u32,
+    last_round: Instant,
 }
 
 /// What a process is started for.
@@ -84,6 +92,8 @@ impl Reader {
             quiet_since: Instant::now(),
             look_after: SILENCE,
             bytes_shown: Instant::now(),
+            small_reads: 0,
+            last_round: Instant::now(),
             process,
             hub,
         };
@@ -96,6 +106,9 @@ impl Reader {
             if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).abandoned {
                 break;
             }
+            if self.small_reads >= SMALL_READS && !self.gone {
+                self.pause();
+            }
             let timeout = self.timeout();
             let Some(ready) = self.wait(timeout) else { break };
             if ready.wake {
@@ -103,7 +116,11 @@ impl Reader {
             }
             // Before the end: what was printed belongs to the result.
             if ready.pipe {
-                self.read_pipe(8);
+                let count = self.read_pipe(8);
+                let now = Instant::now();
+                let hurried = count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
+                self.small_reads = if hurried { self.small_reads.saturating_add(1) } else { 0 };
+                self.last_round = now;
             }
             if ready.tty {
                 self.read_tty(8);
@@ -170,6 +187,15 @@ impl Reader {
         })
     }
 
+    /// Lets output gather, unless the leader exits or someone types.
+    fn pause(&self) {
+        let mut fds = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(&self.exit, PollFlags::IN)];
+        let gulp = Timespec { tv_sec: 0, tv_nsec: i64::from(GULP.subsec_nanos()) };
+        if let Err(error) = poll(&mut fds, Some(&gulp)) {
+            tracing::debug!("pause: {error}");
+        }
+    }
+
     fn drain_wake(&mut self) {
         let mut bytes = [0; 64];
         // The pipe had something to read, so this does not block; leftovers wake again.
@@ -191,8 +217,10 @@ impl Reader {
             match got {
                 Ok(Got::Bytes(count)) => {
                     sum += count;
+                    self.spill(before + count as u64);
                     self.printed(before, count);
                 }
+                Ok(Got::Full) => super::spill::wait_for_room(&self.process, 64 * 1024),
                 Ok(Got::Later) => break,
                 Ok(Got::End) => self.pipe = None,
                 Err(error) => {
@@ -216,6 +244,9 @@ impl Reader {
                 Ok(Got::Bytes(count)) => {
                     sum += count;
                     let bytes = &buffer[..count];
+                    if self.process.pty {
+                        super::spill::wait_for_room(&self.process, count);
+                    }
                     let (before, pane_end) = {
                         let mut out = lock(&self.process.out);
                         let before = out.log.total();
@@ -226,10 +257,11 @@ impl Reader {
                         }
                         (before, out.pane_end())
                     };
+                    self.spill(before);
                     self.answer(bytes, pane_end - count as u64);
                     self.printed(before, if self.process.pty { count } else { 0 });
                 }
-                Ok(Got::Later) => break,
+                Ok(Got::Later | Got::Full) => break,
                 Ok(Got::End) => self.tty = None,
                 Err(error) => {
                     tracing::warn!("reading the terminal of {}: {error}", self.process.id.0);
@@ -238,6 +270,17 @@ impl Reader {
             }
         }
         sum
+    }
+
+    /// Output has reached `total` bytes: what outgrew memory goes to the spill file.
+    fn spill(&self, total: u64) {
+        if total <= log::HEAD as u64 {
+            return;
+        }
+        if lock(&self.process.out).log.begin_spill() {
+            super::spill::start(&self.process);
+        }
+        self.process.flow.notify_all();
     }
 
     /// Answers what a program asks its terminal. `start` is where `bytes` begin in the pane's stream.
@@ -372,6 +415,7 @@ impl Reader {
                 break;
             }
         }
+        super::spill::catch_up(&self.process);
         let exit = self.reap();
         let state = if self.keep { self.hub.shell_state(&self.process) } else { None };
         let survivors = self.pipe.is_some() || self.tty.is_some();
@@ -432,6 +476,8 @@ impl Reader {
 
     /// Everyone has let go of the output.
     fn close(mut self) {
+        lock(&self.process.out).ended = true;
+        self.process.flow.notify_all();
         let abandoned = lock(&self.process.life).abandoned;
         if abandoned {
             super::leave::go_on(&self.process, self.pipe.take());
