@@ -303,6 +303,7 @@ impl Exec {
         if let Err(error) = all.await {
             tracing::error!("waiting for processes to end: {error}");
         }
+        self.hub.discard_shell();
     }
 }
 

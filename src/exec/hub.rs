@@ -58,6 +58,13 @@ impl Hub {
         self.shell.get_or_try_init(|| async { Shell::new().map_err(ExecError::Shell) }).await
     }
 
+    /// Removes what the shell had on disk.
+    pub(crate) fn discard_shell(&self) {
+        if let Some(shell) = self.shell.get() {
+            shell.discard();
+        }
+    }
+
     /// What children start with; asks the login shell the first time.
     pub(crate) async fn base(&self) -> &Arc<Env> {
         self.base
