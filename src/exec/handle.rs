@@ -156,7 +156,10 @@ impl Exec {
         }
         let started = Instant::now();
         let failed = |source| ExecError::Spawn { command: spawn.command.clone(), source };
-        let mut spawned = spawn::spawn(command, wiring).map_err(failed)?;
+        let mut spawned = {
+            let _one_at_a_time = lock(&self.hub.spawning);
+            spawn::spawn(command, wiring).map_err(failed)?
+        };
         let tty = spawned.tty.take();
         let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
         let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
@@ -171,6 +174,7 @@ impl Exec {
             started_at: now_ms(),
             started,
             out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit))),
+            flow: std::sync::Condvar::new(),
             life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
             ended: std::sync::Condvar::new(),
             phase: watch::Sender::new(Phase::default()),
@@ -287,7 +291,7 @@ impl Exec {
             let deadline = Instant::now() + Duration::from_secs(3);
             for process in waiting {
                 let mut life = lock(&process.life);
-                while !life.closed && !(life.exit.is_some() && !life.survivors) {
+                while !life.closed && (life.exit.is_none() || life.survivors) {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
                         break;
@@ -299,6 +303,7 @@ impl Exec {
         if let Err(error) = all.await {
             tracing::error!("waiting for processes to end: {error}");
         }
+        self.hub.discard_shell();
     }
 }
 

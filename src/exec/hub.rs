@@ -29,6 +29,8 @@ pub(crate) struct Hub {
     pub(crate) screens: Arc<Screens>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
+    /// Held while a child starts: a terminal that is just being opened must not leak into another child.
+    pub(crate) spawning: Mutex<()>,
     table: Mutex<Vec<Arc<Process>>>,
     shell: OnceCell<Shell>,
     base: OnceCell<Arc<Env>>,
@@ -44,6 +46,7 @@ impl Hub {
             outbox,
             notices: Notices::new(),
             screens: Arc::default(),
+            spawning: Mutex::default(),
             table: Mutex::default(),
             shell: OnceCell::new(),
             base: OnceCell::new(),
@@ -53,6 +56,13 @@ impl Hub {
 
     pub(crate) async fn shell(&self) -> Result<&Shell, ExecError> {
         self.shell.get_or_try_init(|| async { Shell::new().map_err(ExecError::Shell) }).await
+    }
+
+    /// Removes what the shell had on disk.
+    pub(crate) fn discard_shell(&self) {
+        if let Some(shell) = self.shell.get() {
+            shell.discard();
+        }
     }
 
     /// What children start with; asks the login shell the first time.

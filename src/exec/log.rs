@@ -6,11 +6,13 @@ use super::spill::Spill;
 use std::os::fd::BorrowedFd;
 
 /// Bytes kept from the beginning: 40 % of what is kept.
-pub(crate) const HEAD: usize = 512 * 1024;
+pub(crate) const HEAD: usize = 1024 * 1024;
 /// Bytes kept from the end: 60 %.
-pub(crate) const TAIL: usize = 768 * 1024;
+pub(crate) const TAIL: usize = 1536 * 1024;
 /// Bytes of a mixed terminal stream that the pane can show again.
 const PANE: usize = 256 * 1024;
+/// Bytes that go to the spill file at a time.
+const SPILL_CHUNK: u64 = 256 * 1024;
 /// First read of a process; grows with what it prints.
 const FIRST_READ: usize = 64 * 1024;
 
@@ -20,6 +22,8 @@ pub(crate) enum Got {
     Bytes(usize),
     /// Nothing there at the moment.
     Later,
+    /// The spill file must catch up first.
+    Full,
     End,
 }
 
@@ -110,12 +114,15 @@ impl Log {
             got
         } else {
             let total = self.total;
-            let ring = self.ring.get_or_insert_with(|| Ring::new(TAIL, total));
-            let got = read(fd, ring.free_run());
-            if let Ok(Got::Bytes(count)) = got {
-                self.spill.write(&self.head, &ring.free_run()[..count]);
-                ring.advance(count);
+            let room = self.spill.room(total);
+            if room == 0 {
+                return Ok(Got::Full);
             }
+            let ring = self.ring.get_or_insert_with(|| Ring::new(TAIL, total));
+            let run = ring.free_run();
+            let most = run.len().min(room);
+            let got = read(fd, &mut run[..most]);
+            ring.advance(bytes_of(&got));
             got
         };
         self.total += bytes_of(&got) as u64;
@@ -130,18 +137,54 @@ impl Log {
         if !rest.is_empty() {
             let total = self.total;
             let ring = self.ring.get_or_insert_with(|| Ring::new(TAIL, total));
-            self.spill.write(&self.head, rest);
             ring.append(rest);
             self.total += rest.len() as u64;
         }
     }
 
+    /// Bytes that can be added now without losing what the spill file still has to take.
+    pub(crate) fn room(&self) -> usize {
+        HEAD - self.head.len() + self.spill.room(self.total)
+    }
+
+    /// Output has outgrown the head: someone must call [`Self::unspilled`] and [`Self::spilled`] from now on. True once.
+    pub(crate) fn begin_spill(&mut self) -> bool {
+        self.ring.is_some() && self.spill.begin()
+    }
+
+    /// The next bytes for the spill file, into `into`. False when there are none at the moment.
+    pub(crate) fn unspilled(&self, into: &mut Vec<u8>) -> bool {
+        into.clear();
+        let from = self.spill.written();
+        let to = self.total.min(from + SPILL_CHUNK).min(self.spill.limit());
+        if self.spill.busy() {
+            self.copy(from, to, into);
+        }
+        !into.is_empty()
+    }
+
+    /// Notes what was done with them.
+    pub(crate) fn spilled(&mut self, result: std::io::Result<std::fs::File>, count: usize) {
+        self.spill.note(result, count);
+    }
+
+    /// The file to write to, or where to make it.
+    pub(crate) fn spill(&self) -> &Spill {
+        &self.spill
+    }
+
+    /// Everything that belongs into the spill file is there (or cannot be).
+    pub(crate) fn all_spilled(&self) -> bool {
+        !self.spill.busy() || self.spill.written() >= self.total
+    }
+
     /// The spill file with all that is known in it, open at its end, for someone who goes on writing.
     pub(crate) fn hand_over(&mut self) -> std::io::Result<std::fs::File> {
-        if self.spill.path().is_none() {
-            let mut tail = Vec::new();
-            self.copy(self.head.len() as u64, self.total, &mut tail);
-            self.spill.write(&self.head, &tail);
+        self.spill.begin();
+        let mut bytes = Vec::new();
+        while self.unspilled(&mut bytes) {
+            let result = self.spill.write(&bytes);
+            self.spilled(result, bytes.len());
         }
         self.spill.append_handle()
     }
@@ -224,12 +267,14 @@ pub struct Captured {
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) log: Log,
+    /// Nothing more comes.
+    pub(crate) ended: bool,
     pane: Option<Ring>,
 }
 
 impl Output {
     pub(crate) fn new(spill: Spill) -> Self {
-        Self { log: Log::new(spill), pane: None }
+        Self { log: Log::new(spill), ended: false, pane: None }
     }
 
     /// Reads once into the log.
@@ -309,12 +354,28 @@ mod tests {
         (folder, Log::new(spill))
     }
 
+    fn spill(log: &mut Log) {
+        log.begin_spill();
+        let mut bytes = Vec::new();
+        while log.unspilled(&mut bytes) {
+            let result = log.spill().write(&bytes);
+            log.spilled(result, bytes.len());
+        }
+        assert!(log.all_spilled());
+    }
+
     fn pour(log: &mut Log, bytes: &[u8]) {
         for chunk in bytes.chunks(60_000) {
             let (reader, mut writer) = std::io::pipe().unwrap();
             writer.write_all(chunk).unwrap();
             drop(writer);
-            while log.read_from(reader.as_fd()).unwrap() != Got::End {}
+            loop {
+                match log.read_from(reader.as_fd()).unwrap() {
+                    Got::End => break,
+                    Got::Full => spill(log),
+                    _ => {}
+                }
+            }
         }
     }
 
@@ -333,13 +394,14 @@ mod tests {
         let (_folder, mut log) = log();
         let bytes: Vec<u8> = (0..700_000u32).flat_map(|n| format!("{n:06}").into_bytes()).collect();
         pour(&mut log, &bytes);
+        spill(&mut log);
         let captured = log.captured();
         assert_eq!(captured.head, &bytes[..HEAD]);
         assert_eq!(captured.tail, &bytes[bytes.len() - TAIL..]);
         assert_eq!(captured.omitted as usize, bytes.len() - HEAD - TAIL);
         let spilled = std::fs::read(captured.spill.unwrap()).unwrap();
         assert_eq!(spilled, &bytes[..2 * 1024 * 1024]);
-        assert_eq!(log.read_back(600_000, 600_010), &bytes[600_000..600_010]);
+        assert_eq!(log.read_back(1_200_000, 1_200_010), &bytes[1_200_000..1_200_010]);
         let end = bytes.len();
         assert_eq!(log.read_back(end as u64 - 10, end as u64), &bytes[end - 10..]);
     }

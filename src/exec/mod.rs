@@ -6,6 +6,7 @@
 mod blocked;
 mod end;
 mod env;
+mod finish;
 mod handle;
 mod hub;
 mod leave;

@@ -41,6 +41,8 @@ pub(crate) struct Process {
     pub(crate) started_at: i64,
     pub(crate) started: Instant,
     pub(crate) out: Mutex<Output>,
+    /// Signalled when output came or was spilled, for the spill writer and the reader.
+    pub(crate) flow: Condvar,
     pub(crate) life: Mutex<Life>,
     /// Signalled whenever `life` says more of the end.
     pub(crate) ended: Condvar,

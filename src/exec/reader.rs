@@ -1,5 +1,6 @@
 //! The thread of one process: reads its output, types its input, notices its end. Sleeps in `poll` otherwise.
 
+use super::ProcessEvent;
 use super::blocked;
 use super::hub::Hub;
 use super::log::{self, Got};
@@ -8,11 +9,9 @@ use super::port;
 use super::process::{Process, lock};
 use super::query::Queries;
 use super::spawn::Spawned;
-use super::{Exit, ExitReason, ProcessEvent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,25 +21,27 @@ use std::time::{Duration, Instant};
 const SILENCE: Duration = Duration::from_millis(300);
 /// The longest pause between two looks at a silent process.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
-/// How long what a command started may take to let go of its output before it counts as left behind.
-const LINGER: Duration = Duration::from_millis(20);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
-/// At the end of the leader at most this much is read: survivors may print for ever.
-const LAST_READS: usize = 4 * 1024 * 1024;
+/// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
+/// within `HURRY`, the pipe is left alone for `GULP` at a time, and the program need not wake this thread for each line.
+const SMALL_READS: u32 = 8;
+const SMALL: usize = 32 * 1024;
+const HURRY: Duration = Duration::from_micros(500);
+const GULP: Duration = Duration::from_millis(1);
 
 /// What the thread owns.
 pub(crate) struct Reader {
-    process: Arc<Process>,
-    hub: Arc<Hub>,
-    child: Child,
-    pipe: Option<OwnedFd>,
-    tty: Option<OwnedFd>,
+    pub(super) process: Arc<Process>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) child: Child,
+    pub(super) pipe: Option<OwnedFd>,
+    pub(super) tty: Option<OwnedFd>,
     exit: OwnedFd,
     wake: PipeReader,
     /// The shell state belongs to the task.
-    keep: bool,
-    gone: bool,
+    pub(super) keep: bool,
+    pub(super) gone: bool,
     queries: Queries,
     matches: Option<Matches>,
     /// Ports are looked for until one is found or this much was printed.
@@ -49,6 +50,8 @@ pub(crate) struct Reader {
     quiet_since: Instant,
     look_after: Duration,
     bytes_shown: Instant,
+    small_reads: u32,
+    last_round: Instant,
 }
 
 /// What a process is started for.
@@ -84,6 +87,8 @@ impl Reader {
             quiet_since: Instant::now(),
             look_after: SILENCE,
             bytes_shown: Instant::now(),
+            small_reads: 0,
+            last_round: Instant::now(),
             process,
             hub,
         };
@@ -96,6 +101,9 @@ impl Reader {
             if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).abandoned {
                 break;
             }
+            if self.small_reads >= SMALL_READS && !self.gone {
+                self.pause();
+            }
             let timeout = self.timeout();
             let Some(ready) = self.wait(timeout) else { break };
             if ready.wake {
@@ -103,7 +111,11 @@ impl Reader {
             }
             // Before the end: what was printed belongs to the result.
             if ready.pipe {
-                self.read_pipe(8);
+                let count = self.read_pipe(8);
+                let now = Instant::now();
+                let hurried = count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
+                self.small_reads = if hurried { self.small_reads.saturating_add(1) } else { 0 };
+                self.last_round = now;
             }
             if ready.tty {
                 self.read_tty(8);
@@ -133,7 +145,7 @@ impl Reader {
         Some(self.look_after.saturating_sub(self.quiet_since.elapsed()))
     }
 
-    fn wait(&self, timeout: Option<Duration>) -> Option<Ready> {
+    pub(super) fn wait(&self, timeout: Option<Duration>) -> Option<Ready> {
         let typing = self.tty.is_some() && !lock(&self.process.input).is_empty();
         let tty_events = if typing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let mut fds = Vec::with_capacity(4);
@@ -170,6 +182,15 @@ impl Reader {
         })
     }
 
+    /// Lets output gather, unless the leader exits or someone types.
+    fn pause(&self) {
+        let mut fds = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(&self.exit, PollFlags::IN)];
+        let gulp = Timespec { tv_sec: 0, tv_nsec: i64::from(GULP.subsec_nanos()) };
+        if let Err(error) = poll(&mut fds, Some(&gulp)) {
+            tracing::debug!("pause: {error}");
+        }
+    }
+
     fn drain_wake(&mut self) {
         let mut bytes = [0; 64];
         // The pipe had something to read, so this does not block; leftovers wake again.
@@ -180,7 +201,7 @@ impl Reader {
     }
 
     /// Reads the pipe at most `times`; returns the bytes read.
-    fn read_pipe(&mut self, times: usize) -> usize {
+    pub(super) fn read_pipe(&mut self, times: usize) -> usize {
         let mut sum = 0;
         for _ in 0..times {
             let Some(fd) = &self.pipe else { break };
@@ -191,8 +212,10 @@ impl Reader {
             match got {
                 Ok(Got::Bytes(count)) => {
                     sum += count;
+                    self.spill(before + count as u64);
                     self.printed(before, count);
                 }
+                Ok(Got::Full) => super::spill::wait_for_room(&self.process, 64 * 1024),
                 Ok(Got::Later) => break,
                 Ok(Got::End) => self.pipe = None,
                 Err(error) => {
@@ -205,7 +228,7 @@ impl Reader {
     }
 
     /// Reads the terminal at most `times`; returns the bytes read.
-    fn read_tty(&mut self, times: usize) -> usize {
+    pub(super) fn read_tty(&mut self, times: usize) -> usize {
         let mut sum = 0;
         for _ in 0..times {
             let Some(fd) = &self.tty else { break };
@@ -216,6 +239,9 @@ impl Reader {
                 Ok(Got::Bytes(count)) => {
                     sum += count;
                     let bytes = &buffer[..count];
+                    if self.process.pty {
+                        super::spill::wait_for_room(&self.process, count);
+                    }
                     let (before, pane_end) = {
                         let mut out = lock(&self.process.out);
                         let before = out.log.total();
@@ -226,10 +252,11 @@ impl Reader {
                         }
                         (before, out.pane_end())
                     };
+                    self.spill(before);
                     self.answer(bytes, pane_end - count as u64);
                     self.printed(before, if self.process.pty { count } else { 0 });
                 }
-                Ok(Got::Later) => break,
+                Ok(Got::Later | Got::Full) => break,
                 Ok(Got::End) => self.tty = None,
                 Err(error) => {
                     tracing::warn!("reading the terminal of {}: {error}", self.process.id.0);
@@ -238,6 +265,17 @@ impl Reader {
             }
         }
         sum
+    }
+
+    /// Output has reached `total` bytes: what outgrew memory goes to the spill file.
+    fn spill(&self, total: u64) {
+        if total <= log::HEAD as u64 {
+            return;
+        }
+        if lock(&self.process.out).log.begin_spill() {
+            super::spill::start(&self.process);
+        }
+        self.process.flow.notify_all();
     }
 
     /// Answers what a program asks its terminal. `start` is where `bytes` begin in the pane's stream.
@@ -355,107 +393,11 @@ impl Reader {
             self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
         }
     }
-
-    /// The leader is a zombie: reads what is there, tells how it ended, and leaves survivors to the table.
-    fn leader_exited(&mut self) {
-        self.gone = true;
-        let deadline = Instant::now() + LINGER;
-        let mut sum = 0;
-        loop {
-            let got = self.read_pipe(8) + self.read_tty(64);
-            sum += got;
-            let left = deadline.saturating_duration_since(Instant::now());
-            if self.pipe.is_none() && self.tty.is_none() || sum > LAST_READS || left.is_zero() {
-                break;
-            }
-            if got == 0 && self.wait(Some(left)).is_none() {
-                break;
-            }
-        }
-        let exit = self.reap();
-        let state = if self.keep { self.hub.shell_state(&self.process) } else { None };
-        let survivors = self.pipe.is_some() || self.tty.is_some();
-        let notify = {
-            let mut life = lock(&self.process.life);
-            life.exit = Some(exit.clone());
-            life.cwd_after = state;
-            life.finished_at = Some(Instant::now());
-            life.survivors = survivors;
-            life.closed = !survivors;
-            life.needs_input = false;
-            if survivors {
-                life.background = true;
-            }
-            life.notify
-        };
-        self.process.ended.notify_all();
-        self.process.phase.send_modify(|phase| phase.exited = true);
-        if notify {
-            let tail = lock(&self.process.out).log.tail(8192);
-            self.hub.notices.post(Notice::completed(&self.process, exit, &tail));
-        }
-        let info = self.process.info();
-        self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });
-        if self.process.watched.load(Ordering::Relaxed) {
-            self.hub.screens.touch();
-        }
-    }
-
-    fn reap(&mut self) -> Exit {
-        let status = {
-            // Signals are sent under this lock, so none can reach a stranger with the same number.
-            let mut life = lock(&self.process.life);
-            let status = self.child.wait();
-            life.reaped = true;
-            status
-        };
-        let ending = lock(&self.process.life).ending;
-        let (own, signalled) = match &status {
-            Ok(status) => {
-                let signal = status.signal();
-                (status.code().unwrap_or(128 + signal.unwrap_or(0)), signal.is_some())
-            }
-            Err(error) => {
-                tracing::error!("waiting for {}: {error}", self.process.id.0);
-                (-1, false)
-            }
-        };
-        let (code, reason) = match ending {
-            Some(ExitReason::TimedOut) => (124, ExitReason::TimedOut),
-            Some(ExitReason::Stopped) => (130, ExitReason::Stopped),
-            Some(reason) => (own, reason),
-            None if signalled => (own, ExitReason::Signalled),
-            None => (own, ExitReason::Exited),
-        };
-        Exit { code, reason, duration: self.process.started.elapsed() }
-    }
-
-    /// Everyone has let go of the output.
-    fn close(mut self) {
-        let abandoned = lock(&self.process.life).abandoned;
-        if abandoned {
-            super::leave::go_on(&self.process, self.pipe.take());
-            lock(&self.process.life).closed = true;
-            self.process.ended.notify_all();
-            return;
-        }
-        let survived = {
-            let mut life = lock(&self.process.life);
-            life.closed = true;
-            life.finished_at = Some(Instant::now());
-            life.survivors && life.exit.is_some()
-        };
-        self.process.ended.notify_all();
-        *lock(&self.process.tty) = None;
-        if survived {
-            self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));
-        }
-    }
 }
 
 /// What `poll` found.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ready {
+pub(super) struct Ready {
     wake: bool,
     exit: bool,
     pipe: bool,

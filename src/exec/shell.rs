@@ -103,6 +103,13 @@ impl Shell {
         self.bash
     }
 
+    /// Removes the private folder; nothing can be started afterwards. Threads of processes that go on keep this value.
+    pub(crate) fn discard(&self) {
+        if let Err(error) = std::fs::remove_dir_all(self.folder.path()) {
+            tracing::debug!("could not remove {}: {error}", self.folder.path().display());
+        }
+    }
+
     /// Reads and removes what the shell with this process id left.
     pub(crate) fn take_state(&self, pid: u32) -> Option<ShellState> {
         let path = self.folder.path().join(pid.to_string());

@@ -1,9 +1,19 @@
 //! The file that keeps output which outgrew memory: made when needed, bounded, readable by position.
+//!
+//! A thread of its own writes it beside the reader, so that a flood runs as fast as its reader does; the ring between
+//! them bounds how far it may lag.
 
+use super::log::TAIL;
+use super::process::{Process, lock};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the end of a command waits for its spill file.
+const CATCH_UP: Duration = Duration::from_secs(3);
 
 /// A bounded file that may never come to be.
 #[derive(Debug)]
@@ -12,6 +22,7 @@ pub(crate) struct Spill {
     limit: u64,
     written: u64,
     file: Option<File>,
+    begun: bool,
     /// The disk refused; nothing more is tried, memory still holds head and tail.
     failed: bool,
 }
@@ -19,44 +30,53 @@ pub(crate) struct Spill {
 impl Spill {
     /// `limit` is the largest size in bytes.
     pub(crate) fn new(path: PathBuf, limit: u64) -> Self {
-        Self { path, limit, written: 0, file: None, failed: limit == 0 }
+        Self { path, limit, written: 0, file: None, begun: false, failed: limit == 0 }
     }
 
-    /// Appends `bytes`, after `head` when it is the first time.
-    pub(crate) fn write(&mut self, head: &[u8], bytes: &[u8]) {
-        if self.failed || self.written >= self.limit {
-            return;
+    /// True the first time.
+    pub(crate) fn begin(&mut self) -> bool {
+        !std::mem::replace(&mut self.begun, true) && !self.failed
+    }
+
+    /// More may be written.
+    pub(crate) fn busy(&self) -> bool {
+        self.begun && !self.failed && self.written < self.limit
+    }
+
+    /// Bytes that the ring may take at `total` before it would overwrite what is not written yet.
+    pub(crate) fn room(&self, total: u64) -> usize {
+        if self.failed || self.written >= self.limit || total <= self.written {
+            return TAIL;
         }
-        if self.file.is_none() {
-            match self.create() {
-                Ok(file) => self.file = Some(file),
-                Err(error) => return self.give_up(&error),
+        let waiting = total - self.written.max(super::log::HEAD as u64).min(total);
+        (TAIL as u64).saturating_sub(waiting) as usize
+    }
+
+    /// Appends `bytes` to the file (made the first time) and gives a handle of it; [`Self::note`] takes the result.
+    /// Needs no lock, so that reading goes on meanwhile.
+    pub(crate) fn write(&self, bytes: &[u8]) -> std::io::Result<File> {
+        write(self.target(), bytes)
+    }
+
+    fn target(&self) -> Target {
+        match self.file.as_ref().map(File::try_clone) {
+            Some(Ok(file)) => Target::Open(file),
+            Some(Err(error)) => Target::Broken(error),
+            None => Target::New(self.path.clone()),
+        }
+    }
+
+    pub(crate) fn note(&mut self, result: std::io::Result<File>, count: usize) {
+        match result {
+            Ok(file) => {
+                self.file.get_or_insert(file);
+                self.written += count as u64;
             }
-            self.put(head);
+            Err(error) => {
+                self.failed = true;
+                tracing::warn!("could not keep output in {}: {error}", self.path.display());
+            }
         }
-        self.put(bytes);
-    }
-
-    fn create(&self) -> std::io::Result<File> {
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        // Output may hold secrets: only the user reads it.
-        File::options().create(true).truncate(true).write(true).read(true).mode(0o600).open(&self.path)
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        let room = (self.limit - self.written).min(bytes.len() as u64) as usize;
-        let Some(file) = &mut self.file else { return };
-        match file.write_all(&bytes[..room]) {
-            Ok(()) => self.written += room as u64,
-            Err(error) => self.give_up(&error),
-        }
-    }
-
-    fn give_up(&mut self, error: &std::io::Error) {
-        self.failed = true;
-        tracing::warn!("could not keep output in {}: {error}", self.path.display());
     }
 
     /// Bytes `from..to` as far as they were written.
@@ -86,5 +106,85 @@ impl Spill {
     /// Bytes in it.
     pub(crate) fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Bytes that it may hold.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+}
+
+/// Where bytes go.
+enum Target {
+    Open(File),
+    New(PathBuf),
+    Broken(std::io::Error),
+}
+
+fn write(target: Target, bytes: &[u8]) -> std::io::Result<File> {
+    let mut file = match target {
+        Target::Open(file) => file,
+        Target::Broken(error) => return Err(error),
+        Target::New(path) => {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            // Output may hold secrets: only the user reads it.
+            File::options().create(true).truncate(true).write(true).read(true).mode(0o600).open(path)?
+        }
+    };
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+/// Starts the writer of a process whose output has outgrown memory.
+pub(crate) fn start(process: &Arc<Process>) {
+    let writer = Arc::clone(process);
+    let started = std::thread::Builder::new().name("exec-spill".into()).spawn(move || run(&writer));
+    if let Err(error) = started {
+        lock(&process.out).log.spilled(Err(error), 0);
+    }
+}
+
+fn run(process: &Process) {
+    let mut bytes = Vec::new();
+    loop {
+        let target = {
+            let mut out = lock(&process.out);
+            loop {
+                if out.log.unspilled(&mut bytes) {
+                    break;
+                }
+                if out.ended || !out.log.spill().busy() {
+                    return;
+                }
+                out = process.flow.wait(out).unwrap_or_else(PoisonError::into_inner);
+            }
+            out.log.spill().target()
+        };
+        let result = write(target, &bytes);
+        lock(&process.out).log.spilled(result, bytes.len());
+        process.flow.notify_all();
+    }
+}
+
+/// Waits until `count` more bytes fit without losing what is not written yet.
+pub(crate) fn wait_for_room(process: &Process, count: usize) {
+    let mut out = lock(&process.out);
+    while out.log.room() < count {
+        out = process.flow.wait(out).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Waits until the file is complete, or the disk is too slow for that.
+pub(crate) fn catch_up(process: &Process) {
+    let deadline = Instant::now() + CATCH_UP;
+    let mut out = lock(&process.out);
+    while !out.log.all_spilled() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        out = process.flow.wait_timeout(out, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -14,7 +14,9 @@ pub(crate) fn present(captured: &Captured, most: usize, file: &Path) -> String {
         if text.chars().count() <= most {
             return text.to_owned();
         }
-        let kept = keep(text, file);
+        // The spill file will do when cleaning changed nothing.
+        let spill = captured.spill.clone().filter(|_| head.len() as u64 == captured.spilled);
+        let kept = spill.or_else(|| keep(text, file));
         return cap(text, text, most, captured.total, kept.as_deref());
     }
     // The last line of the head was cut somewhere.

@@ -158,7 +158,7 @@ pub(crate) fn words<'a>(segment: &Segment<'a>) -> Vec<&'a str> {
         let assigns = masked
             .split_once('=')
             .is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
-        if !masked.is_empty() && !(words.is_empty() && assigns) {
+        if !masked.is_empty() && (!words.is_empty() || !assigns) {
             words.push(word);
         }
     }

@@ -25,6 +25,7 @@ fn is_preparation(segment: &Segment<'_>) -> bool {
     match words(segment).as_slice() {
         [] => true,
         ["cd" | "pushd" | "popd" | "export" | "set" | "unset" | "source" | "." | "true" | "false" | ":", ..] => true,
+        ["do" | "then" | "else" | "done" | "fi" | "esac"] => true,
         // A line drawn between two outputs.
         ["echo", rest @ ..] => rest.iter().all(|w| w.chars().all(|c| "-=*#_~+'\"".contains(c))),
         _ => false,
@@ -61,6 +62,12 @@ fn without_plumbing(segment: &Segment<'_>) -> String {
             kept.push(shown);
         }
     }
+    // A group that was split has its closing bracket in another segment.
+    let opens = |word: &&&str| matches!(**word, "{" | "(");
+    let brackets = kept.iter().take_while(opens).count();
+    if brackets < kept.len() && !masked.contains(['}', ')']) {
+        kept.drain(..brackets);
+    }
     if kept.is_empty() { text.trim().to_owned() } else { kept.join(" ") }
 }
 
@@ -80,7 +87,7 @@ mod tests {
     #[test]
     fn many_commands_and_redirections() {
         assert_eq!(shell_summary("make > /tmp/x 2>&1; ls &>f; pwd"), "make + 2 commands");
-        assert_eq!(shell_summary("for f in *; do\n  cat $f\ndone"), "for f in * + 2 commands");
+        assert_eq!(shell_summary("for f in *; do\n  cat $f\ndone"), "for f in * + 1 command");
         assert_eq!(shell_summary(""), "");
         assert_eq!(shell_summary("grep 'a | head' x | sort | uniq -c"), "grep 'a | head' x");
     }

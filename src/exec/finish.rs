@@ -1,0 +1,115 @@
+//! How a process ends, as its reader thread sees it: the leader exits, survivors may stay, the output closes.
+
+use super::notice::Notice;
+use super::process::lock;
+use super::reader::Reader;
+use super::{Exit, ExitReason, ProcessEvent};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long what a command started may take to let go of its output before it counts as left behind.
+const LINGER: Duration = Duration::from_millis(20);
+/// At the end of the leader at most this much is read: survivors may print for ever.
+const LAST_READS: usize = 4 * 1024 * 1024;
+
+impl Reader {
+    /// The leader is a zombie: reads what is there, tells how it ended, and leaves survivors to the table.
+    pub(super) fn leader_exited(&mut self) {
+        self.gone = true;
+        let deadline = Instant::now() + LINGER;
+        let mut sum = 0;
+        loop {
+            let got = self.read_pipe(8) + self.read_tty(64);
+            sum += got;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.pipe.is_none() && self.tty.is_none() || sum > LAST_READS || left.is_zero() {
+                break;
+            }
+            if got == 0 && self.wait(Some(left)).is_none() {
+                break;
+            }
+        }
+        super::spill::catch_up(&self.process);
+        let exit = self.reap();
+        let state = if self.keep { self.hub.shell_state(&self.process) } else { None };
+        let survivors = self.pipe.is_some() || self.tty.is_some();
+        let notify = {
+            let mut life = lock(&self.process.life);
+            life.exit = Some(exit.clone());
+            life.cwd_after = state;
+            life.finished_at = Some(Instant::now());
+            life.survivors = survivors;
+            life.closed = !survivors;
+            life.needs_input = false;
+            if survivors {
+                life.background = true;
+            }
+            life.notify
+        };
+        self.process.ended.notify_all();
+        self.process.phase.send_modify(|phase| phase.exited = true);
+        if notify {
+            let tail = lock(&self.process.out).log.tail(8192);
+            self.hub.notices.post(Notice::completed(&self.process, exit, &tail));
+        }
+        let info = self.process.info();
+        self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });
+        if self.process.watched.load(Ordering::Relaxed) {
+            self.hub.screens.touch();
+        }
+    }
+
+    fn reap(&mut self) -> Exit {
+        let status = {
+            // Signals are sent under this lock, so none can reach a stranger with the same number.
+            let mut life = lock(&self.process.life);
+            let status = self.child.wait();
+            life.reaped = true;
+            status
+        };
+        let ending = lock(&self.process.life).ending;
+        let (own, signalled) = match &status {
+            Ok(status) => {
+                let signal = status.signal();
+                (status.code().unwrap_or(128 + signal.unwrap_or(0)), signal.is_some())
+            }
+            Err(error) => {
+                tracing::error!("waiting for {}: {error}", self.process.id.0);
+                (-1, false)
+            }
+        };
+        let (code, reason) = match ending {
+            Some(ExitReason::TimedOut) => (124, ExitReason::TimedOut),
+            Some(ExitReason::Stopped) => (130, ExitReason::Stopped),
+            Some(reason) => (own, reason),
+            None if signalled => (own, ExitReason::Signalled),
+            None => (own, ExitReason::Exited),
+        };
+        Exit { code, reason, duration: self.process.started.elapsed() }
+    }
+
+    /// Everyone has let go of the output.
+    pub(super) fn close(mut self) {
+        lock(&self.process.out).ended = true;
+        self.process.flow.notify_all();
+        let abandoned = lock(&self.process.life).abandoned;
+        if abandoned {
+            super::leave::go_on(&self.process, self.pipe.take());
+            lock(&self.process.life).closed = true;
+            self.process.ended.notify_all();
+            return;
+        }
+        let survived = {
+            let mut life = lock(&self.process.life);
+            life.closed = true;
+            life.finished_at = Some(Instant::now());
+            life.survivors && life.exit.is_some()
+        };
+        self.process.ended.notify_all();
+        *lock(&self.process.tty) = None;
+        if survived {
+            self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));
+        }
+    }
+}
