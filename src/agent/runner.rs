@@ -302,10 +302,12 @@ impl Runner {
 
     /// Something for the agent to know: at the next step boundary, or a turn of its own when idle.
     async fn process_notice(&mut self, notice: Notice) {
-        let text = super::situation::told(&notice);
-        if !self.start.interactive {
+        let (Notice::Completed { id, task, .. } | Notice::Matched { id, task, .. }) = &notice;
+        // Another session's process, one whose end the model has seen already, or nobody to go on for.
+        if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
             return;
         }
+        let text = super::situation::told(&notice);
         if self.turn.is_running() {
             self.feed(Input::Steered { text, origin: Origin::Program }).await;
         } else {

@@ -101,6 +101,7 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     put(model, info);
     if shown && model.processes.pane.taken_over {
         model.processes.pane.taken_over = false;
+        focus::set(model, Pane::Composer);
         model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
     }
     if background {

@@ -106,9 +106,9 @@ fn a_call_cut_off_by_a_crash_gets_its_result() {
 
 #[test]
 fn stop_is_visible_at_once_and_ends_the_whole_group() {
-    let command = "bash -c 'echo $PPID > pid; sleep 301' & wait";
-    let mock = Mock::start(vec![Step::Calls(String::new(), vec![terminal(&format!("eval \"{command}\""))])]);
-    let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![terminal("sh run.sh")])]);
+    let home = Home::with(&mock, "");
+    std::fs::write(home.project().join("run.sh"), "sleep 302 &\necho $! > pid\nsleep 301\n").unwrap();
     let mut term = Term::start(&home, &[]);
     term.wait("❯").settled(50);
     term.send("go\r");
@@ -153,12 +153,10 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯").settled(50);
     term.send("clean\r").wait("Approve").settled(QUIET);
+    // The narrow choice (this very command) comes first; Tab widens it to the class.
     term.send("a").settled(100);
-    term.send("\r").settled(100);
-    if term.text().contains("Approve") {
-        term.send("\r");
-    }
-    term.wait("third-is-gone");
+    term.send("\t").settled(100);
+    term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(config.contains("# a comment to keep"), "{config}");
     assert!(config.contains("command_allowlist") && config.contains("recursive delete"), "{config}");

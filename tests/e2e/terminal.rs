@@ -16,7 +16,7 @@ fn the_terminal_pane_shows_a_running_command_and_takes_keys() {
     let command = "printf 'your name? '; read name; echo hello-$name";
     let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])]);
     let (_home, mut term) = ready(&mock);
-    term.send("ask me\r").wait("your name?");
+    term.send("ask me\r").wait("needs input");
     // F9 moves the keyboard into the agent's own command.
     term.send("\x1b[20~").settled(100);
     term.send("ada\r").wait("hello-ada");
@@ -39,7 +39,7 @@ fn pickers_open_filter_and_close() {
     let saved = || std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap_or_default().contains("poseidon");
     crate::harness::until("the skin is saved", saved);
     term.send("\x1bOP").settled(100);
-    term.wait("keys");
+    term.wait("Help").wait("Send");
 }
 
 #[test]

@@ -22,8 +22,6 @@ pub enum Step {
     Error(u16, String, Option<u64>),
     /// Text, and then the connection is cut.
     Cut(String),
-    /// Text, and then nothing comes any more.
-    Stall(String),
 }
 
 #[derive(Default)]
@@ -47,6 +45,7 @@ impl Mock {
         let app = Router::new()
             .route("/v1/chat/completions", post(complete))
             .route("/v1/models", get(models))
+            .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(Arc::clone(&script));
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -147,13 +146,6 @@ async fn play(step: Step, count: usize, wire: Wire) {
                 send(json!({ "content": piece }), None).await;
             }
             let _ = wire.send(Err(std::io::Error::other("cut"))).await;
-            return;
-        }
-        Step::Stall(text) => {
-            for piece in pieces(&text) {
-                send(json!({ "content": piece }), None).await;
-            }
-            wire.closed().await;
             return;
         }
         Step::Error(..) => return,

@@ -18,15 +18,6 @@ pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_hermes")
 }
 
-/// Whether a program is there; a test that needs it says why it is skipped.
-pub fn has(program: &str) -> bool {
-    let found = std::env::var_os("PATH")
-        .is_some_and(|paths| std::env::split_paths(&paths).any(|folder| folder.join(program).is_file()));
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
-}
 
 /// Waits for a condition; panics with a description when it does not come.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {

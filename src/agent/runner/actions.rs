@@ -24,6 +24,7 @@ impl Runner {
             self.notice(Level::Error, "a turn is running; the message was not sent").await;
             return;
         }
+        self.deps.exec.warm_up();
         let context = self.situation().await;
         self.session.turn += 1;
         self.turn_started = Instant::now();
