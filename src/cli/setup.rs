@@ -78,9 +78,12 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("the async runtime could not start")
 }
 
-/// Runs a command that awaits.
+/// Runs a command that awaits. What still blocks a thread afterwards (a slow login shell) does not keep the program.
 pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    runtime()?.block_on(work)
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    done
 }
 
 /// Starts the workers. Must be called inside the runtime.

@@ -62,6 +62,11 @@ impl Mock {
         self.script.lock().unwrap().steps.extend(steps);
     }
 
+    /// How many requests came so far; cheap enough to spin on.
+    pub fn count(&self) -> usize {
+        self.script.lock().unwrap().requests.len()
+    }
+
     /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.script.lock().unwrap().requests.clone()

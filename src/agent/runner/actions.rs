@@ -24,17 +24,20 @@ impl Runner {
             self.notice(Level::Error, "a turn is running; the message was not sent").await;
             return;
         }
-        self.deps.exec.warm_up();
-        let context = self.situation().await;
         self.session.turn += 1;
         self.turn_started = Instant::now();
+        let at = crate::agent::now();
+        self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
+        // The repository and the login shell are asked while the prompt is built: a turn waits for neither longer than it must.
+        self.deps.exec.warm_up();
+        let git = self.repository();
         self.port.says(&text);
         if self.session.title.is_none() && origin == Origin::Person {
             self.title_from(&text).await;
         }
         self.prepare_prompt().await;
-        let at = crate::agent::now();
-        self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
+        self.create_once().await;
+        let context = self.situation(git).await;
         self.feed(Input::Submitted { text, images, context, origin }).await;
     }
 

@@ -13,6 +13,7 @@ use crate::tools::spec::FileLedger;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::task::JoinHandle;
 
 /// One open conversation.
 pub struct Session {
@@ -364,10 +365,18 @@ impl Runner {
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 
-    /// What changed since the last turn, for the newest message.
-    pub(super) async fn situation(&mut self) -> String {
+    /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
+    pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
         let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let git = tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten();
+        let asked = async move { tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten() };
+        tokio::spawn(asked)
+    }
+
+    /// What changed since the last turn, for the newest message.
+    pub(super) async fn situation(&mut self, git: JoinHandle<Option<(String, usize)>>) -> String {
+        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A task that was ended with the runtime knows as little as one that found no repository.
+        let git = git.await.ok().flatten();
         let processes = self.deps.exec.running();
         let plan = crate::tools::spec::AgentPort::plan(&*self.port);
         situation::describe(&Situation {
