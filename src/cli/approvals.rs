@@ -143,7 +143,8 @@ mod tests {
     use super::*;
 
     fn check(input: &str) -> anyhow::Result<String> {
-        let check = CheckArgs { home: Some("/home/alice".into()), cwd: Some("/nowhere".into()), ..CheckArgs::default() };
+        let check =
+            CheckArgs { home: Some("/home/alice".into()), cwd: Some("/nowhere".into()), ..CheckArgs::default() };
         let mut out = Vec::new();
         run(&ApprovalsArgs { command: ApprovalsCommand::Check(check) }, input.as_bytes(), &mut out)?;
         Ok(String::from_utf8(out)?)

@@ -68,7 +68,8 @@ fn by_rule(effect: &str, text: String, invocation: &Invocation) -> Finding {
 }
 
 fn denied(line: &str, rules: &Rules, invocations: &[Invocation]) -> Option<Why> {
-    let deny = |rule: String, span| Why { effect: "denied by rule".into(), text: format!("your rule `{rule}` denies"), span };
+    let deny =
+        |rule: String, span| Why { effect: "denied by rule".into(), text: format!("your rule `{rule}` denies"), span };
     for rule in &rules.deny {
         if let Some(hit) = invocations.iter().find(|i| rule.catches(i)) {
             return Some(deny(rule.to_string(), hit.span.clone()));
@@ -78,7 +79,10 @@ fn denied(line: &str, rules: &Rules, invocations: &[Invocation]) -> Option<Why> 
         return Some(deny(format!("deny {glob}"), 0..line.len()));
     }
     invocations.iter().find_map(|i| {
-        [&i.words, &i.plain].into_iter().find_map(|words| denied_by_glob(&rules.deny_globs, &words.join(" "))).map(|g| deny(format!("deny {g}"), i.span.clone()))
+        [&i.words, &i.plain]
+            .into_iter()
+            .find_map(|words| denied_by_glob(&rules.deny_globs, &words.join(" ")))
+            .map(|g| deny(format!("deny {g}"), i.span.clone()))
     })
 }
 
@@ -96,7 +100,8 @@ fn allow(line: &str, rules: &Rules, invocations: &[Invocation], findings: &mut V
             return false;
         }
         let by_rule = f.by.is_some_and(|by| covered.get(by).copied().unwrap_or(false));
-        let named = !known.flagged || rules.allow.iter().any(|r| r.words.iter().take(r.literal_words()).any(|w| w.starts_with('-')));
+        let named = !known.flagged
+            || rules.allow.iter().any(|r| r.words.iter().take(r.literal_words()).any(|w| w.starts_with('-')));
         f.fixed || !named || !(by_rule || in_list == Some(Listed::ByGlob))
     });
     // A line passes a rule only when every part of it does.
@@ -104,7 +109,11 @@ fn allow(line: &str, rules: &Rules, invocations: &[Invocation], findings: &mut V
         for (i, invocation) in invocations.iter().enumerate() {
             let name = invocation.plain.first().map_or("", String::as_str);
             if !covered[i] && !invocation.quiet && !NEUTRAL.contains(&name) {
-                findings.push(by_rule("beside the rule", "no rule of yours allows this part of the line".into(), invocation));
+                findings.push(by_rule(
+                    "beside the rule",
+                    "no rule of yours allows this part of the line".into(),
+                    invocation,
+                ));
             }
         }
     }

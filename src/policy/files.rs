@@ -6,9 +6,35 @@ use std::path::{Component, Path, PathBuf};
 
 /// Folders whose loss is the loss of the machine; the home folder and all above it come on top.
 const SYSTEM_FOLDERS: &[&str] = &[
-    "/", "/home", "/root", "/etc", "/usr", "/var", "/bin", "/sbin", "/boot", "/lib", "/lib32", "/lib64", "/dev", "/proc", "/sys",
-    "/run", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/share", "/var/lib", "/Users", "/System", "/Library", "/Applications",
-    "/private", "/private/etc", "/private/var",
+    "/",
+    "/home",
+    "/root",
+    "/etc",
+    "/usr",
+    "/var",
+    "/bin",
+    "/sbin",
+    "/boot",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/dev",
+    "/proc",
+    "/sys",
+    "/run",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/share",
+    "/var/lib",
+    "/Users",
+    "/System",
+    "/Library",
+    "/Applications",
+    "/private",
+    "/private/etc",
+    "/private/var",
 ];
 
 /// An absolute path without `.`, `..`, doubled slashes and `/proc/self/root`. `..` is taken literally; `World::resolve` knows links.
@@ -24,7 +50,11 @@ pub fn normal(cwd: &Path, path: &str) -> String {
             Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
         }
         // The root of a process is the root.
-        if parts.len() == 3 && parts[0] == "proc" && parts[2] == "root" && (parts[1] == "self" || parts[1].parse::<u32>().is_ok()) {
+        if parts.len() == 3
+            && parts[0] == "proc"
+            && parts[2] == "root"
+            && (parts[1] == "self" || parts[1].parse::<u32>().is_ok())
+        {
             parts.clear();
         }
     }
@@ -77,7 +107,18 @@ pub fn blocked_device(path: &str) -> bool {
     if let Some(device) = path.strip_prefix("/dev/") {
         return matches!(
             device,
-            "zero" | "random" | "urandom" | "full" | "stdin" | "tty" | "console" | "stdout" | "stderr" | "fd/0" | "fd/1" | "fd/2"
+            "zero"
+                | "random"
+                | "urandom"
+                | "full"
+                | "stdin"
+                | "tty"
+                | "console"
+                | "stdout"
+                | "stderr"
+                | "fd/0"
+                | "fd/1"
+                | "fd/2"
         );
     }
     let Some((_, file)) = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')) else { return false };
@@ -118,7 +159,9 @@ fn file_write(path: &str, world: &dyn World) -> Option<Level> {
 pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdict {
     let table = match table() {
         Ok(table) => table,
-        Err(error) => return Verdict::AskAlways(vec![why("command parser limit or malformed executable payload", error.into())]),
+        Err(error) => {
+            return Verdict::AskAlways(vec![why("command parser limit or malformed executable payload", error.into())]);
+        }
     };
     let mut found: Vec<(Level, Why)> = Vec::new();
     for edit in edits {
@@ -152,17 +195,23 @@ pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdic
 pub fn judge_read(path: &Path, cwd: &Path, world: &dyn World) -> Verdict {
     let table = match table() {
         Ok(table) => table,
-        Err(error) => return Verdict::AskAlways(vec![why("command parser limit or malformed executable payload", error.into())]),
+        Err(error) => {
+            return Verdict::AskAlways(vec![why("command parser limit or malformed executable payload", error.into())]);
+        }
     };
     let literal = normal(cwd, &path.to_string_lossy());
     let real = world.resolve(Path::new(&literal)).to_string_lossy().into_owned();
     let mut found = Vec::new();
     for path in [&literal, &real] {
         if blocked_device(path) {
-            found.push((Level::Refuse, why("blocked device", format!("{path} never ends or holds the memory of a process"))));
+            found.push((
+                Level::Refuse,
+                why("blocked device", format!("{path} never ends or holds the memory of a process")),
+            ));
         }
         if let Some(level) = class_of(table, path, world).and_then(|class| class.file_read) {
-            found.push((level, why("read of a secret", format!("{}: {literal}", table.effect("read of a secret").say))));
+            found
+                .push((level, why("read of a secret", format!("{}: {literal}", table.effect("read of a secret").say))));
         }
     }
     verdict(found)

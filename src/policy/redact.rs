@@ -24,7 +24,9 @@ impl RedactKind {
     /// The kind for the output of a command line.
     pub fn of_command(line: &str) -> Self {
         let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')'));
-        let dumps = |word: &str| matches!(word.rsplit('/').next().unwrap_or(word), "env" | "printenv" | "set" | "export" | "declare");
+        let dumps = |word: &str| {
+            matches!(word.rsplit('/').next().unwrap_or(word), "env" | "printenv" | "set" | "export" | "declare")
+        };
         if words.any(dumps) { RedactKind::Environment } else { RedactKind::Code }
     }
 
@@ -35,18 +37,58 @@ impl RedactKind {
 
 /// Prefixes of tokens: what they start with, the least number of characters that follow, whether a digit has to be among them.
 const TOKENS: &[(&str, usize, bool)] = &[
-    ("sk-", 10, false), ("ghp_", 10, false), ("gho_", 10, false), ("ghu_", 10, false), ("ghs_", 10, false), ("ghr_", 10, false),
-    ("github_pat_", 10, false), ("glpat-", 10, false), ("xapp-", 10, false), ("xoxb-", 10, false), ("xoxa-", 10, false), ("xoxp-", 10, false),
-    ("xoxr-", 10, false), ("xoxs-", 10, false), ("AIza", 30, false), ("pplx-", 10, false), ("fal_", 10, true), ("fc-", 10, true),
-    ("bb_live_", 10, false), ("gAAAA", 20, false), ("AKIA", 16, false), ("ASIA", 16, true), ("sk_live_", 10, false), ("sk_test_", 10, false),
-    ("rk_live_", 10, false), ("SG.", 10, false), ("hf_", 10, false), ("r8_", 10, false), ("npm_", 10, false), ("pypi-", 10, false),
-    ("dop_v1_", 10, false), ("doo_v1_", 10, false), ("am_", 10, true), ("sk_", 10, true), ("tvly-", 10, false), ("exa_", 10, true),
-    ("gsk_", 10, false), ("syt_", 10, false), ("retaindb_", 10, true), ("hsk-", 10, false), ("mem0_", 10, true), ("brv_", 10, true),
-    ("xai-", 10, false), ("ntn_", 10, false), ("fw-", 16, true), ("fw_", 16, true), ("fpk_", 10, false),
+    ("sk-", 10, false),
+    ("ghp_", 10, false),
+    ("gho_", 10, false),
+    ("ghu_", 10, false),
+    ("ghs_", 10, false),
+    ("ghr_", 10, false),
+    ("github_pat_", 10, false),
+    ("glpat-", 10, false),
+    ("xapp-", 10, false),
+    ("xoxb-", 10, false),
+    ("xoxa-", 10, false),
+    ("xoxp-", 10, false),
+    ("xoxr-", 10, false),
+    ("xoxs-", 10, false),
+    ("AIza", 30, false),
+    ("pplx-", 10, false),
+    ("fal_", 10, true),
+    ("fc-", 10, true),
+    ("bb_live_", 10, false),
+    ("gAAAA", 20, false),
+    ("AKIA", 16, false),
+    ("ASIA", 16, true),
+    ("sk_live_", 10, false),
+    ("sk_test_", 10, false),
+    ("rk_live_", 10, false),
+    ("SG.", 10, false),
+    ("hf_", 10, false),
+    ("r8_", 10, false),
+    ("npm_", 10, false),
+    ("pypi-", 10, false),
+    ("dop_v1_", 10, false),
+    ("doo_v1_", 10, false),
+    ("am_", 10, true),
+    ("sk_", 10, true),
+    ("tvly-", 10, false),
+    ("exa_", 10, true),
+    ("gsk_", 10, false),
+    ("syt_", 10, false),
+    ("retaindb_", 10, true),
+    ("hsk-", 10, false),
+    ("mem0_", 10, true),
+    ("brv_", 10, true),
+    ("xai-", 10, false),
+    ("ntn_", 10, false),
+    ("fw-", 16, true),
+    ("fw_", 16, true),
+    ("fpk_", 10, false),
 ];
 
 /// Words that make the value after them a secret.
-const NAMES: &str = "api[_-]?key|token|secret|password|passwd|passphrase|credential|private[_-]?key|access[_-]?key|auth";
+const NAMES: &str =
+    "api[_-]?key|token|secret|password|passwd|passphrase|credential|private[_-]?key|access[_-]?key|auth";
 
 struct Rules {
     tokens: Regex,
@@ -67,17 +109,25 @@ static RULES: LazyLock<Option<Rules>> = LazyLock::new(|| {
     let regex = |text: &str| Regex::new(text).ok();
     Some(Rules {
         tokens: regex(&format!(r"(?-u)(?:{prefixes})[A-Za-z0-9_.=-]{{8,}}"))?,
-        pem: regex(r"(?-u)-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s-u:[A-Za-z0-9+/=\s:,.\\-]*?)-----END [A-Z ]{0,40}PRIVATE KEY-----")?,
-        header: regex(
-            r#"(?i-u)\b(authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+|(?:x-api-key|x-auth-token|api-key|x-goog-api-key|private-token)["']?\s*:\s*["']?)([A-Za-z0-9._~+/=-]{6,})"#,
+        pem: regex(
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[A-Za-z0-9+/=\s:,.\\-]*?-----END [A-Z ]{0,40}PRIVATE KEY-----",
         )?,
-        database: regex(r"(?i-u)\b((?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|clickhouse)://[^\s:/@]*:)([^\s@/]+)@")?,
+        header: regex(
+            r#"(?i)(?-u:\b)(authorization["']?[ \t]*[:=]\s*["']?(?:bearer|basic|token)\s+|(?:x-api-key|x-auth-token|api-key|x-goog-api-key|private-token)["']?[ \t]*:[ \t]*["']?)([A-Za-z0-9._~+/=-]{6,})"#,
+        )?,
+        database: regex(
+            r"(?i)(?-u:\b)((?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|clickhouse)://[^\s:/@]*:)([^\s@/]+)@",
+        )?,
         userinfo: regex(r"(?i-u)\b(https?://)([A-Za-z0-9_.~-]{12,})@")?,
         jwt: regex(r"(?-u)\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?")?,
         telegram: regex(r"(?-u)\b([0-9]{8,10}):(AA[A-Za-z0-9_-]{30,})\b")?,
-        assignment: regex(&format!(r#"(?i-u)([A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*)(=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;,)]+)"#))?,
-        json: regex(&format!(r#"(?i-u)("[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*"\s*:\s*)"([^"\n]+)""#))?,
-        yaml: regex(&format!(r#"(?im-u)^([ \t]*(?:- )?[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*:[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s#"'\[{{][^\n#]*)"#))?,
+        assignment: regex(&format!(
+            r#"(?i)([A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*)(=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;,)]+)"#
+        ))?,
+        json: regex(&format!(r#"(?i)("[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*"\s*:\s*)"([^"\n]+)""#))?,
+        yaml: regex(&format!(
+            r#"(?im)^([ \t]*(?:- )?[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*:[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s#"'\[{{][^\n#]*)"#
+        ))?,
         phone: regex(r"(?-u)\+[1-9][0-9]{9,14}\b")?,
     })
 });
@@ -105,14 +155,20 @@ pub fn redact(text: &str, kind: RedactKind) -> Cow<'_, str> {
         return out;
     }
     if out.contains('=') {
-        replace(&mut out, &rules.assignment, |c| (!is_lookup(&c[3])).then(|| format!("{}{}{}", &c[1], &c[2], mask_value(&c[3]))));
+        replace(&mut out, &rules.assignment, |c| {
+            (!is_lookup(&c[3])).then(|| format!("{}{}{}", &c[1], &c[2], mask_value(&c[3])))
+        });
     }
     if out.contains(':') {
         replace(&mut out, &rules.json, |c| (!is_lookup(&c[2])).then(|| format!("{}\"{}\"", &c[1], mask(&c[2]))));
-        replace(&mut out, &rules.yaml, |c| (!is_lookup(&c[2])).then(|| format!("{}{}", &c[1], mask_value(&c[2]))));
+        replace(&mut out, &rules.yaml, |c| {
+            (!is_lookup(&c[2]) && !is_scheme(&c[2])).then(|| format!("{}{}", &c[1], mask_value(&c[2])))
+        });
     }
     if out.contains('+') {
-        replace(&mut out, &rules.phone, |c| Some(format!("{}****{}", &c[0][..5.min(c[0].len())], &c[0][c[0].len() - 4..])));
+        replace(&mut out, &rules.phone, |c| {
+            Some(format!("{}****{}", &c[0][..5.min(c[0].len())], &c[0][c[0].len() - 4..]))
+        });
     }
     out
 }
@@ -149,13 +205,23 @@ fn mask_value(value: &str) -> String {
     }
 }
 
+/// Whether a value is an `Authorization` header, whose rule has masked it.
+fn is_scheme(value: &str) -> bool {
+    ["bearer ", "basic ", "token "]
+        .iter()
+        .any(|s| value.get(..s.len()).is_some_and(|start| start.eq_ignore_ascii_case(s)))
+}
+
 /// Whether a value only says where the secret is.
 fn is_lookup(value: &str) -> bool {
-    ["os.getenv", "os.environ", "process.env", "std::env", "env::var", "getenv(", "System.getenv", "ENV["].iter().any(|l| value.contains(l))
+    ["os.getenv", "os.environ", "process.env", "std::env", "env::var", "getenv(", "System.getenv", "ENV["]
+        .iter()
+        .any(|l| value.contains(l))
 }
 
 fn replace(text: &mut Cow<'_, str>, regex: &Regex, with: impl Fn(&Captures<'_>) -> Option<String>) {
-    if let Cow::Owned(changed) = regex.replace_all(text, |c: &Captures<'_>| with(c).unwrap_or_else(|| c[0].to_owned())) {
+    if let Cow::Owned(changed) = regex.replace_all(text, |c: &Captures<'_>| with(c).unwrap_or_else(|| c[0].to_owned()))
+    {
         *text = Cow::Owned(changed);
     }
 }

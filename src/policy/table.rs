@@ -284,7 +284,8 @@ static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
     let paths: PathTable = serde_saphyr::from_str(include_str!("../../assets/policy/paths.yaml"))
         .map_err(|e| format!("assets/policy/paths.yaml: {e}"))?;
     let read = |all: &[String]| all.iter().flat_map(|text| Pattern::read(text)).collect();
-    let patterns = paths.classes.iter().map(|c| ClassPatterns { paths: read(&c.paths), except: read(&c.except) }).collect();
+    let patterns =
+        paths.classes.iter().map(|c| ClassPatterns { paths: read(&c.paths), except: read(&c.except) }).collect();
     let mut table = Table { commands, paths, patterns, ..Table::default() };
     for key in table.commands.commands.keys() {
         for name in key.split(',').map(str::trim) {

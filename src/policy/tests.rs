@@ -85,12 +85,20 @@ fn incidents() {
             continue;
         }
         let mut command = case["command"].as_str().unwrap().to_owned();
-        for (mark, text) in [("<TAB>", "\t"), ("<NL>", "\n"), ("<CR>", "\r"), ("<ZWSP>", "\u{200b}"), ("<ESC>", "\u{1b}"), ("<BEL>", "\u{7}")] {
+        for (mark, text) in [
+            ("<TAB>", "\t"),
+            ("<NL>", "\n"),
+            ("<CR>", "\r"),
+            ("<ZWSP>", "\u{200b}"),
+            ("<ESC>", "\u{1b}"),
+            ("<BEL>", "\u{7}"),
+        ] {
             command = command.replace(mark, text);
         }
         let rules: Vec<&str> = if given == "-" { Vec::new() } else { vec![given] };
         let got = judge(&command, &rules, Mode::Manual);
-        let ok = got.name() == want || (want == "ask" && matches!(got, Verdict::AskAlways(_)));
+        let denied = given.starts_with("deny") && matches!(got, Verdict::DeniedByRule(_));
+        let ok = got.name() == want || (want == "ask" && (denied || matches!(got, Verdict::AskAlways(_))));
         if !ok {
             wrong.push(format!("{} {given}: {want} -> {got:?}: {command}", case["id"]));
         }
@@ -148,7 +156,8 @@ fn rules_and_grants() {
     assert_eq!(decide(&intent, &granted, Mode::Manual, &Alice).name(), "allow");
     let listed = Rules { allowlist: vec!["rm -rf build".into()], ..Rules::default() };
     assert_eq!(decide(&intent, &listed, Mode::Manual, &Alice).name(), "allow");
-    let outside = Intent::Command { line: "rm -rf /opt/app".into(), cwd: "/home/alice/project".into(), background: false };
+    let outside =
+        Intent::Command { line: "rm -rf /opt/app".into(), cwd: "/home/alice/project".into(), background: false };
     assert_eq!(decide(&outside, &granted, Mode::Manual, &Alice).name(), "ask");
 }
 
@@ -181,7 +190,8 @@ fn files_and_devices() {
 fn edits_and_reads() {
     let edit = |path: &str| {
         let edit = EditIntent { path: path.into(), diff: String::new(), removes: false };
-        decide_in(&Intent::Edit(vec![edit]), Path::new("/home/alice/project"), &Rules::default(), Mode::Manual, &Alice).name()
+        decide_in(&Intent::Edit(vec![edit]), Path::new("/home/alice/project"), &Rules::default(), Mode::Manual, &Alice)
+            .name()
     };
     for (path, want) in [
         ("/home/alice/project/src/a.rs", "allow"),
@@ -226,7 +236,14 @@ fn spans_are_under_the_words() {
 #[test]
 fn long_and_deep_lines_end_in_a_question() {
     let deep = "$(".repeat(5_000) + "ls" + &")".repeat(5_000);
-    for command in ["a ".repeat(100_000), deep, "((".repeat(20_000), "`".repeat(9_999), "{a,".repeat(5_000), "(x=1);".repeat(20_000)] {
+    for command in [
+        "a ".repeat(100_000),
+        deep,
+        "((".repeat(20_000),
+        "`".repeat(9_999),
+        "{a,".repeat(5_000),
+        "(x=1);".repeat(20_000),
+    ] {
         let got = judge(&command, &[], Mode::Manual);
         assert!(matches!(got, Verdict::Ask(_) | Verdict::AskAlways(_)), "{:.40}: {}", command, got.name());
     }
@@ -235,9 +252,69 @@ fn long_and_deep_lines_end_in_a_question() {
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::sample::select(vec![
-            "rm", "-rf", "/", "~", "$x", "${x:-rm}", "$(", ")", "`", "'", "\"", "|", "||", "&&", ";", "&", "\n", "<<EOF", "EOF", "<(", ">", ">>",
-            "{", "}", "{a,b}", "if", "then", "fi", "for", "in", "do", "done", "case", "esac", "[[", "]]", "((", "))", "eval", "xargs", "find", "-exec",
-            "sh", "-c", "base64", "-d", "sudo", "env", "A=1", "\\", "$'\\x72'", "é", "\u{200b}", "\u{1b}[0m", "*", "cd", "..", "f()", "alias", "!", "#", "\t", "\0",
+            "rm",
+            "-rf",
+            "/",
+            "~",
+            "$x",
+            "${x:-rm}",
+            "$(",
+            ")",
+            "`",
+            "'",
+            "\"",
+            "|",
+            "||",
+            "&&",
+            ";",
+            "&",
+            "\n",
+            "<<EOF",
+            "EOF",
+            "<(",
+            ">",
+            ">>",
+            "{",
+            "}",
+            "{a,b}",
+            "if",
+            "then",
+            "fi",
+            "for",
+            "in",
+            "do",
+            "done",
+            "case",
+            "esac",
+            "[[",
+            "]]",
+            "((",
+            "))",
+            "eval",
+            "xargs",
+            "find",
+            "-exec",
+            "sh",
+            "-c",
+            "base64",
+            "-d",
+            "sudo",
+            "env",
+            "A=1",
+            "\\",
+            "$'\\x72'",
+            "é",
+            "\u{200b}",
+            "\u{1b}[0m",
+            "*",
+            "cd",
+            "..",
+            "f()",
+            "alias",
+            "!",
+            "#",
+            "\t",
+            "\0",
         ])
         .prop_map(str::to_owned),
         ".{0,6}",
@@ -273,7 +350,7 @@ proptest! {
                 4 => format!("nohup {command}"),
                 5 => format!("{command} # note"),
                 6 => format!("   {command}  "),
-                7 => format!("echo $({command})"),
+                7 => format!("echo $( {command} )"),
                 8 => format!("if true; then {command}; fi"),
                 9 => format!("f() {{ {command}\n}}; f"),
                 10 => format!("bash <<'X'\n{command}\nX\n"),

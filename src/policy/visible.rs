@@ -36,7 +36,10 @@ pub fn visible_with_map(text: &str) -> Visible {
             '\u{7f}' => out.text.push('␡'),
             // The pictures of control codes are in the same order.
             '\0'..='\u{1f}' => out.text.extend(char::from_u32(0x2400 + c as u32)),
-            c if is_control(c) || is_invisible(c) || matches!(c, '\u{a0}' | '\u{2028}' | '\u{2029}' | '\u{e000}'..='\u{f8ff}') => {
+            c if is_control(c)
+                || is_invisible(c)
+                || matches!(c, '\u{a0}' | '\u{2028}' | '\u{2029}' | '\u{e000}'..='\u{f8ff}') =>
+            {
                 out.text.push_str(&format!("⟨U+{:04X}⟩", c as u32));
             }
             c => out.text.push(c),

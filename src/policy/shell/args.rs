@@ -50,7 +50,11 @@ pub fn parse(argv: &[Field], from: usize, takes: &[String], posix: bool) -> Args
                 }
                 value => value,
             };
-            args.flags.push(Flag { name: name.into(), at: if value.is_some() { i.min(argv.len() - 1) } else { i }, value });
+            args.flags.push(Flag {
+                name: name.into(),
+                at: if value.is_some() { i.min(argv.len() - 1) } else { i },
+                value,
+            });
         } else if takes_value(word) {
             args.flags.push(Flag { name: word.into(), at: i, value: next });
             i += 1;
@@ -60,7 +64,8 @@ pub fn parse(argv: &[Field], from: usize, takes: &[String], posix: bool) -> Args
                 let name = format!("-{letter}");
                 let rest = &word[at + letter.len_utf8()..];
                 if takes_value(&name) {
-                    let value = if rest.is_empty() { next.clone() } else { Some((rest.trim_start_matches('=').to_owned(), i)) };
+                    let value =
+                        if rest.is_empty() { next.clone() } else { Some((rest.trim_start_matches('=').to_owned(), i)) };
                     whole_value = rest.is_empty().then_some(());
                     args.flags.push(Flag { name, at: i, value });
                     break;

@@ -41,7 +41,14 @@ impl Stream {
     /// The result of a decoder.
     pub fn through(&self, text: Option<String>, span: &Span) -> Self {
         let text = text.filter(|t| t.len() <= MAX_PAYLOAD);
-        Self { text, remote: self.remote, decoded: true, here: false, file: false, span: self.span.start.min(span.start)..self.span.end.max(span.end) }
+        Self {
+            text,
+            remote: self.remote,
+            decoded: true,
+            here: false,
+            file: false,
+            span: self.span.start.min(span.start)..self.span.end.max(span.end),
+        }
     }
 }
 
@@ -164,7 +171,12 @@ pub fn unescape(text: &str) -> String {
     out
 }
 
-fn take_number(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, radix: u32, max: usize, first: Option<char>) -> Option<char> {
+fn take_number(
+    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    radix: u32,
+    max: usize,
+    first: Option<char>,
+) -> Option<char> {
     let mut digits: String = first.into_iter().collect();
     while digits.len() < max && chars.peek().is_some_and(|c| c.is_digit(radix)) {
         digits.extend(chars.next());

@@ -52,7 +52,12 @@ impl Known<'_> {
 
 impl<'w> Walker<'w> {
     /// Judges a command; gives what it writes. `within`: the command whose last words this one is.
-    pub(super) fn invoke(&mut self, argv: Vec<Field>, input: Option<Stream>, within: Option<(usize, usize)>) -> Option<Stream> {
+    pub(super) fn invoke(
+        &mut self,
+        argv: Vec<Field>,
+        input: Option<Stream>,
+        within: Option<(usize, usize)>,
+    ) -> Option<Stream> {
         let first = argv.first()?;
         let span = first.span.clone();
         if !self.spend(1 + argv.len() / 16, &span) {
@@ -60,7 +65,14 @@ impl<'w> Walker<'w> {
         }
         let words: Vec<String> = argv.iter().map(|f| f.text.clone()).collect();
         let all = span.start..argv.last().map_or(span.end, |f| f.span.end.max(span.end));
-        self.invocations.push(Invocation { plain: words.clone(), words, span: all.clone(), within, quiet: false });
+        self.invocations.push(Invocation {
+            plain: words.clone(),
+            words,
+            span: all.clone(),
+            within,
+            quiet: false,
+            cwd: self.state.cwds.first().cloned().unwrap_or_default(),
+        });
         let me = self.invocations.len() - 1;
         self.current = Some(me);
         if !first.is_known() || first.text.is_empty() {
@@ -146,7 +158,8 @@ impl<'w> Walker<'w> {
 
     /// The most exact subcommand that the table knows.
     fn subcommand(&mut self, known: &Known<'_>, me: usize, input: Option<Stream>) -> Option<Option<Stream>> {
-        let words: Vec<(usize, &str)> = known.args.operands.iter().take(3).map(|at| (*at, known.argv[*at].text.as_str())).collect();
+        let words: Vec<(usize, &str)> =
+            known.args.operands.iter().take(3).map(|at| (*at, known.argv[*at].text.as_str())).collect();
         let mut found: Option<(&Spec, usize, String)> = None;
         for (key, spec) in &known.spec.sub {
             for name in key.split(',').map(str::trim) {
@@ -190,7 +203,11 @@ impl<'w> Walker<'w> {
         let several = known.args.operands.len() > 1 && !creates;
         let exists = !creates
             && known.operand(0).is_some_and(|f| {
-                f.is_known() && self.absolute(&f.text).iter().any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
+                f.is_known()
+                    && self
+                        .absolute(&f.text)
+                        .iter()
+                        .any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
             });
         if (dashes && !known.args.operands.is_empty()) || several || exists {
             self.find("git discards work", known.span());
@@ -213,7 +230,9 @@ impl<'w> Walker<'w> {
                 let hit = args.matching(&rule.flags).find(|flag| {
                     let value = flag.value.as_ref().map(|v| v.0.as_str());
                     rule.value.is_empty()
-                        || value.is_some_and(|v| any(&rule.value, v) || any(&rule.value, &v.to_lowercase()) || v.contains(UNKNOWN))
+                        || value.is_some_and(|v| {
+                            any(&rule.value, v) || any(&rule.value, &v.to_lowercase()) || v.contains(UNKNOWN)
+                        })
                 });
                 let Some(flag) = hit else { continue };
                 let end = flag.value.as_ref().map_or(flag.at, |v| v.1);
@@ -223,10 +242,7 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let mut ok = true;
-            for (patterns, field) in [
-                (&rule.first, args.operands.first()),
-                (&rule.last, args.operands.last()),
-            ] {
+            for (patterns, field) in [(&rule.first, args.operands.first()), (&rule.last, args.operands.last())] {
                 if !patterns.is_empty() {
                     match field.filter(|at| any(patterns, &known.argv[**at].text)) {
                         Some(at) => span = known.argv[*at].span.clone(),
@@ -242,7 +258,10 @@ impl<'w> Walker<'w> {
             }
             for patterns in [&rule.arg, &rule.arg2] {
                 if ok && !patterns.is_empty() {
-                    match known.argv[from.min(known.argv.len())..].iter().find(|f| any(patterns, &f.text.to_lowercase()) || any(patterns, &f.text)) {
+                    match known.argv[from.min(known.argv.len())..]
+                        .iter()
+                        .find(|f| any(patterns, &f.text.to_lowercase()) || any(patterns, &f.text))
+                    {
                         Some(field) => span = field.span.clone(),
                         None => ok = false,
                     }
@@ -271,7 +290,8 @@ impl<'w> Walker<'w> {
             let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
             let skip = if given { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
             let fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
-            let target = known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
+            let target =
+                known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
             if target {
                 for field in &fields {
                     self.touch(paths.role, field);
@@ -279,7 +299,9 @@ impl<'w> Walker<'w> {
             } else {
                 self.touch_all(paths.role, &fields);
             }
-            if known.name == "chmod" && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text)) {
+            if known.name == "chmod"
+                && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text))
+            {
                 for field in &fields {
                     for path in self.absolute(&field.text) {
                         std::rc::Rc::make_mut(&mut self.state.executable).insert(path);
@@ -305,19 +327,30 @@ impl<'w> Walker<'w> {
                 outside || dir.starts_with("/tmp") || dir.starts_with("/var/tmp") || dir.starts_with("/dev/shm")
             });
             if strange {
-                self.find_as("environment that runs programs", "makes other programs be found under the names of commands".into(), span.clone());
+                self.find_as(
+                    "environment that runs programs",
+                    "makes other programs be found under the names of commands".into(),
+                    span.clone(),
+                );
             }
             return;
         }
-        let spec = variables.get(name).or_else(|| variables.iter().find(|(k, _)| k.contains('*') && glob::matches(k, name)).map(|(_, v)| v));
+        let spec = variables
+            .get(name)
+            .or_else(|| variables.iter().find(|(k, _)| k.contains('*') && glob::matches(k, name)).map(|(_, v)| v));
         if spec.is_some_and(|spec| !spec.safe.iter().any(|safe| glob::matches(safe, value))) {
-            self.find_as("environment that runs programs", format!("{name} makes other programs run something"), span.clone());
+            self.find_as(
+                "environment that runs programs",
+                format!("{name} makes other programs run something"),
+                span.clone(),
+            );
         }
     }
 
     /// Code for an interpreter: shell commands in its strings that no mode runs are refused here too.
     pub(super) fn scan_code(&mut self, code: &str, span: &Span) {
-        const RUNNERS: &[&str] = &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run("];
+        const RUNNERS: &[&str] =
+            &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run("];
         if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
             return;
         }
@@ -333,7 +366,11 @@ impl<'w> Walker<'w> {
                 w.text(text, span, None);
             });
             if level == Level::Refuse {
-                self.find_as("delete of root, home or a system folder", format!("runs `{text}` in a shell"), span.clone());
+                self.find_as(
+                    "delete of root, home or a system folder",
+                    format!("runs `{text}` in a shell"),
+                    span.clone(),
+                );
                 return;
             }
         }

@@ -15,9 +15,7 @@ enum Mode {
     /// The body of a here-document: to the end.
     Heredoc,
     /// After the operator of `${…}`.
-    Brace {
-        quoted: bool,
-    },
+    Brace { quoted: bool },
     /// Between brackets.
     Subscript,
 }
@@ -131,12 +129,10 @@ impl Parser<'_> {
                     let next = self.peek(1);
                     if next == b'\n' {
                         self.pos += 2;
-                    } else if self.pos + 1 >= self.bytes.len() {
-                        text.push('\\');
-                        self.pos += 1;
-                    } else if matches!(mode, Mode::Double | Mode::Heredoc)
-                        && !matches!(next, b'$' | b'`' | b'\\')
-                        && !(next == b'"' && mode == Mode::Double)
+                    } else if self.pos + 1 >= self.bytes.len()
+                        || (matches!(mode, Mode::Double | Mode::Heredoc)
+                            && !matches!(next, b'$' | b'`' | b'\\')
+                            && !(next == b'"' && mode == Mode::Double))
                     {
                         text.push('\\');
                         self.pos += 1;
@@ -237,7 +233,9 @@ impl Parser<'_> {
         let mut changed = false;
         self.pos += 1;
         while !self.done() && self.peek(0) != b'`' {
-            if self.peek(0) == b'\\' && (matches!(self.peek(1), b'`' | b'\\' | b'$') || (quoted && self.peek(1) == b'"')) {
+            if self.peek(0) == b'\\'
+                && (matches!(self.peek(1), b'`' | b'\\' | b'$') || (quoted && self.peek(1) == b'"'))
+            {
                 changed = true;
                 self.pos += 1;
             }
@@ -250,11 +248,8 @@ impl Parser<'_> {
             self.trouble(open, "this backtick is not closed");
         }
         self.pos = (end + 1).min(self.bytes.len());
-        let origin = if changed {
-            Origin::Fixed(self.origin.span(open..self.pos))
-        } else {
-            self.origin.slice(open + 1..end)
-        };
+        let origin =
+            if changed { Origin::Fixed(self.origin.span(open..self.pos)) } else { self.origin.slice(open + 1..end) };
         let depth = self.depth + 1;
         let mut parsed = self.deeper(|_| parse_at(&inner, origin, depth));
         self.troubles.append(&mut parsed.troubles);
@@ -330,7 +325,9 @@ impl Parser<'_> {
             operation = Operation::Other;
         }
         let len = match self.name_len(0) {
-            0 if self.peek(0).is_ascii_digit() => self.bytes[self.pos..].iter().take_while(|b| b.is_ascii_digit()).count(),
+            0 if self.peek(0).is_ascii_digit() => {
+                self.bytes[self.pos..].iter().take_while(|b| b.is_ascii_digit()).count()
+            }
             0 => usize::from(matches!(self.peek(0), b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-')),
             n => n,
         };

@@ -3,6 +3,9 @@
 
 mod args;
 mod ast;
+mod bomb;
+mod brace;
+mod compound;
 mod crosscheck;
 pub mod decode;
 mod invoke;
@@ -13,6 +16,7 @@ mod resolve;
 mod source;
 mod special;
 mod sql;
+mod state;
 mod touch;
 mod walk;
 mod wrappers;
@@ -50,12 +54,16 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
     let table = match table() {
         Ok(table) => table,
         Err(error) => {
-            judgement.findings.push(limit(format!("the tables of the policy cannot be read: {error}"), 0..command.len()));
+            judgement
+                .findings
+                .push(limit(format!("the tables of the policy cannot be read: {error}"), 0..command.len()));
             return judgement;
         }
     };
     if command.len() > MAX_COMMAND {
-        judgement.findings.push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
+        judgement
+            .findings
+            .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
         return judgement;
     }
     for reading in normal::readings(command) {
@@ -85,7 +93,8 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
 
 /// Notes what the other reader did not read or saw beside ours.
 fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut walk::Walker<'_>) {
-    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '=' | ',' | ':' | '@' | '+');
+    let simple =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '=' | ',' | ':' | '@' | '+');
     if reading.text.chars().all(simple) {
         return;
     }
@@ -96,10 +105,13 @@ fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut
             walker.find_as("unreadable shell", say.into(), reading.origin.span(at));
         }
         crosscheck::Second::Read(names) => {
-            let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.'));
-            let beside = names.iter().filter(plain).find(|n| {
-                !parsed.names.contains(*n) && !matches!(n.as_str(), "time" | "coproc" | "select" | "function")
-            });
+            let plain =
+                |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.'));
+            let ours: std::collections::BTreeSet<String> = parsed.names.iter().map(|n| crosscheck::seen(n)).collect();
+            let beside = names
+                .iter()
+                .filter(plain)
+                .find(|n| !ours.contains(*n) && !matches!(n.as_str(), "time" | "coproc" | "select" | "function"));
             if let Some(name) = beside {
                 let at = reading.text.find(name.as_str()).unwrap_or(0);
                 let say = format!("`{name}` may be a command here");
@@ -114,7 +126,9 @@ fn hidden(command: &str, table: &super::table::Table, judgement: &mut Judgement)
     let effect = table.effect("hidden characters");
     // A joiner between pictographs is part of an emoji.
     let chars: Vec<(usize, char)> = command.char_indices().collect();
-    let emoji = |c: Option<&(usize, char)>| c.is_some_and(|c| matches!(c.1 as u32, 0x2190..=0x2bff | 0x1f000..=0x1faff | 0xfe0f));
+    let emoji = |c: Option<&(usize, char)>| {
+        c.is_some_and(|c| matches!(c.1 as u32, 0x2190..=0x2bff | 0x1f000..=0x1faff | 0xfe0f))
+    };
     for (i, (at, c)) in chars.iter().enumerate() {
         let joins = matches!(c, '\u{200d}' | '\u{fe0f}') && i > 0 && emoji(chars.get(i - 1));
         if (is_control(*c) || is_invisible(*c)) && !joins {

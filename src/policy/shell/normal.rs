@@ -96,7 +96,9 @@ fn escape_end(chars: &[(usize, char)], i: usize) -> Option<usize> {
         }
         ']' | 'P' | 'X' | '^' | '_' => {
             // A terminal swallows everything up to the terminator; without one, only the introducer goes.
-            let end = (j..chars.len()).find(|k| matches!(chars[*k].1, '\u{7}' | '\u{9c}') || (chars[*k].1 == '\u{1b}' && at(k + 1) == Some('\\')));
+            let end = (j..chars.len()).find(|k| {
+                matches!(chars[*k].1, '\u{7}' | '\u{9c}') || (chars[*k].1 == '\u{1b}' && at(k + 1) == Some('\\'))
+            });
             Some(match end {
                 Some(k) if chars[k].1 == '\u{1b}' => k + 2,
                 Some(k) => k + 1,

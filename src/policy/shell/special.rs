@@ -103,7 +103,12 @@ impl<'w> Walker<'w> {
             Kind::Xargs => self.xargs(known, input, me),
             Kind::Parallel => self.parallel(known, input, me),
             Kind::Echo => {
-                let flags = texts.iter().take_while(|t| t.len() > 1 && t.starts_with('-') && t[1..].chars().all(|c| matches!(c, 'n' | 'e' | 'E'))).count();
+                let flags = texts
+                    .iter()
+                    .take_while(|t| {
+                        t.len() > 1 && t.starts_with('-') && t[1..].chars().all(|c| matches!(c, 'n' | 'e' | 'E'))
+                    })
+                    .count();
                 let escapes = texts[..flags].iter().any(|t| t.contains('e'));
                 let mut text = texts[flags..].join(" ");
                 if escapes {
@@ -131,7 +136,8 @@ impl<'w> Walker<'w> {
             },
             Kind::Fetch => Some(self.fetch(known, input)),
             Kind::Base64 | Kind::Base32 => {
-                let decodes = known.has(&["-d", "-D", "--decode"]) || known.args.flags.iter().any(|f| "--decode".starts_with(&f.name) && f.name.len() > 3);
+                let decodes = known.has(&["-d", "-D", "--decode"])
+                    || known.args.flags.iter().any(|f| "--decode".starts_with(&f.name) && f.name.len() > 3);
                 if !decodes {
                     return onward(input);
                 }
@@ -152,14 +158,19 @@ impl<'w> Walker<'w> {
                 let delete = known.has(&["-d", "--delete"]);
                 let text = source.text.as_deref().and_then(|text| match sets.as_slice() {
                     [from] if delete => decode::tr(text, &from.text, "", true),
-                    [from, to] if !delete && !known.has(&["-c", "-C", "-s"]) => decode::tr(text, &from.text, &to.text, false),
+                    [from, to] if !delete && !known.has(&["-c", "-C", "-s"]) => {
+                        decode::tr(text, &from.text, &to.text, false)
+                    }
                     _ => None,
                 });
                 Some(source.through(text, &span))
             }
             Kind::Rev => {
                 let source = self.source_of(known, input).unwrap_or_else(unknown);
-                let text = source.text.as_ref().map(|t| t.lines().map(|l| l.chars().rev().collect::<String>() + "\n").collect());
+                let text = source
+                    .text
+                    .as_ref()
+                    .map(|t| t.lines().map(|l| l.chars().rev().collect::<String>() + "\n").collect());
                 Some(source.through(text, &span))
             }
             Kind::Decode => {
@@ -197,7 +208,10 @@ impl<'w> Walker<'w> {
                     if let Some(stream) = &input {
                         self.sql(stream.text.as_deref().unwrap_or(""), &stream.span);
                     }
-                    if let Some(shell) = texts.iter().position(|t| t.starts_with("\\!") || t.starts_with(".shell") || t.starts_with(".system")) {
+                    if let Some(shell) = texts
+                        .iter()
+                        .position(|t| t.starts_with("\\!") || t.starts_with(".shell") || t.starts_with(".system"))
+                    {
                         self.find("arbitrary program execution via a flag", known.argv[shell + 1].span.clone());
                     }
                 }
@@ -206,12 +220,17 @@ impl<'w> Walker<'w> {
             Kind::Awk => {
                 let program = known.value(&["-e", "--source"]).or_else(|| known.operand(0).cloned());
                 if let Some(code) = program.filter(|_| !known.has(&["-f", "--file"])) {
-                    let runs = code.text.contains("system(") || code.text.contains("|&") || code.text.contains("\" |") || code.text.contains("| \"");
+                    let runs = code.text.contains("system(")
+                        || code.text.contains("|&")
+                        || code.text.contains("\" |")
+                        || code.text.contains("| \"");
                     if runs || code.text.contains("|\"") || code.text.contains("\"|") {
                         self.find("arbitrary program execution via a flag", code.span.clone());
                         self.scan_code(&format!("system {}", code.text), &code.span);
                     }
-                    for target in code.text.split('>').skip(1).filter_map(|t| t.trim_start_matches(['>', ' ']).strip_prefix('"')) {
+                    for target in
+                        code.text.split('>').skip(1).filter_map(|t| t.trim_start_matches(['>', ' ']).strip_prefix('"'))
+                    {
                         let path = target.split('"').next().unwrap_or("");
                         self.touch(Role::Write, &Field::known(path, code.span.clone()));
                     }
@@ -224,7 +243,9 @@ impl<'w> Walker<'w> {
                     .flags
                     .iter()
                     .filter(|f| matches!(f.name.as_str(), "-e" | "--expression"))
-                    .filter_map(|f| f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() }))
+                    .filter_map(|f| {
+                        f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
+                    })
                     .collect();
                 let scripts = if given.is_empty() { known.operand(0).cloned().into_iter().collect() } else { given };
                 for script in scripts {
@@ -242,7 +263,13 @@ impl<'w> Walker<'w> {
     /// Known text whose parts may come from substitutions.
     fn derived(&self, known: &Known<'_>, text: Option<String>) -> Stream {
         let from = |test: fn(&Stream) -> bool| known.argv.iter().any(|f| f.stream.as_ref().is_some_and(test));
-        Stream { text, remote: from(|s| s.remote), decoded: from(|s| s.decoded), span: known.span(), ..Stream::default() }
+        Stream {
+            text,
+            remote: from(|s| s.remote),
+            decoded: from(|s| s.decoded),
+            span: known.span(),
+            ..Stream::default()
+        }
     }
 
     fn source_of(&self, known: &Known<'_>, input: Option<Stream>) -> Option<Stream> {
@@ -276,12 +303,21 @@ impl<'w> Walker<'w> {
     }
 
     fn dd(&mut self, known: &Known<'_>) {
-        let value = |name: &str| known.argv[1..].iter().rev().find_map(|f| f.text.strip_prefix(name).map(|t| Field { text: t.to_owned(), ..f.clone() }));
+        let value = |name: &str| {
+            known.argv[1..]
+                .iter()
+                .rev()
+                .find_map(|f| f.text.strip_prefix(name).map(|t| Field { text: t.to_owned(), ..f.clone() }))
+        };
         let (from, to) = (value("if="), value("of="));
-        let made_up = from.as_ref().is_some_and(|f| matches!(f.text.as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/stdin"));
+        let made_up = from
+            .as_ref()
+            .is_some_and(|f| matches!(f.text.as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/stdin"));
         if let Some(to) = &to {
             self.touch(Role::Write, to);
-            let fresh = !to.text.starts_with('/') && to.is_known() && self.absolute(&to.text).iter().all(|p| self.world.glob(p, std::path::Path::new("/"), 1).is_empty());
+            let fresh = !to.text.starts_with('/')
+                && to.is_known()
+                && self.absolute(&to.text).iter().all(|p| self.world.glob(p, std::path::Path::new("/"), 1).is_empty());
             if made_up && !fresh {
                 self.find("disk copy", known.span());
             }
@@ -297,14 +333,17 @@ impl<'w> Walker<'w> {
     /// Sed commands that run programs or write files: `e`, `s///e`, `w`.
     fn sed(&mut self, script: &Field) {
         for line in script.text.split(['\n', ';', '}', '{']) {
-            let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
+            let line =
+                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
             let line = match line.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
                 Some((_, rest)) => rest.trim_start_matches([' ', '!', 'I']),
                 None => line,
             };
             let mut chars = line.chars();
             match chars.next() {
-                Some('e') if !line.contains('=') => self.find("arbitrary program execution via a flag", script.span.clone()),
+                Some('e') if !line.contains('=') => {
+                    self.find("arbitrary program execution via a flag", script.span.clone())
+                }
                 Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
                 Some('s') => {
                     let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };
@@ -329,7 +368,10 @@ impl<'w> Walker<'w> {
             let Some((text, at)) = &flag.value else { continue };
             let file = match flag.name.as_str() {
                 "-d" | "--data" | "--data-binary" | "--data-urlencode" | "--json" => text.strip_prefix('@'),
-                "-F" | "--form" => text.split_once("=@").or_else(|| text.split_once("=<")).map(|(_, file)| file.split(';').next().unwrap_or(file)),
+                "-F" | "--form" => text
+                    .split_once("=@")
+                    .or_else(|| text.split_once("=<"))
+                    .map(|(_, file)| file.split(';').next().unwrap_or(file)),
                 _ => None,
             };
             if let Some(file) = file {
@@ -341,14 +383,24 @@ impl<'w> Walker<'w> {
             }
         }
         let _ = input;
-        let url_file = |url: &Field| url.text.split(['?', '#']).next().and_then(|u| u.rsplit('/').next()).filter(|n| !n.is_empty()).map(str::to_owned);
+        let url_file = |url: &Field| {
+            url.text
+                .split(['?', '#'])
+                .next()
+                .and_then(|u| u.rsplit('/').next())
+                .filter(|n| !n.is_empty())
+                .map(str::to_owned)
+        };
         let mut files: Vec<String> = Vec::new();
         let wget = known.name != "curl" && known.name != "xh" && !known.name.starts_with("http");
-        let named = if wget { known.value(&["-O", "--output-document", "-o"]) } else { known.value(&["-o", "--output"]) };
+        let named =
+            if wget { known.value(&["-O", "--output-document", "-o"]) } else { known.value(&["-o", "--output"]) };
         match named {
             Some(file) if file.text == "-" => {}
             Some(file) => files.push(file.text),
-            None if wget && matches!(known.name.as_str(), "wget" | "aria2c" | "axel") || known.has(&["-O", "--remote-name", "-J"]) => {
+            None if wget && matches!(known.name.as_str(), "wget" | "aria2c" | "axel")
+                || known.has(&["-O", "--remote-name", "-J"]) =>
+            {
                 files.extend(known.operands().filter_map(url_file));
             }
             None => {}

@@ -19,12 +19,18 @@ fn statement(text: &str) -> Option<&'static str> {
     for (i, word) in words.iter().enumerate() {
         let next = words.get(i + 1).map_or("", String::as_str);
         match (word.as_str(), next) {
-            ("drop", "table" | "database" | "schema" | "view" | "index" | "role" | "user" | "keyspace" | "collection" | "materialized" | "sequence" | "function" | "owned") => {
+            (
+                "drop",
+                "table" | "database" | "schema" | "view" | "index" | "role" | "user" | "keyspace" | "collection"
+                | "materialized" | "sequence" | "function" | "owned",
+            ) => {
                 return Some("SQL DROP");
             }
             ("truncate", next) if !next.is_empty() => return Some("SQL TRUNCATE"),
             ("delete", "from") if !has_where(i) => return Some("SQL DELETE without WHERE"),
-            ("update", _) if i == 0 && words.iter().any(|w| w == "set") && !has_where(i) => return Some("SQL UPDATE without WHERE"),
+            ("update", _) if i == 0 && words.iter().any(|w| w == "set") && !has_where(i) => {
+                return Some("SQL UPDATE without WHERE");
+            }
             _ => {}
         }
     }

@@ -104,7 +104,9 @@ impl<'w> Walker<'w> {
         }
         for path in self.absolute(text) {
             if field.glob {
-                paths.extend(self.world.glob(&path, Path::new("/"), 64).into_iter().map(|p| p.to_string_lossy().into_owned()));
+                paths.extend(
+                    self.world.glob(&path, Path::new("/"), 64).into_iter().map(|p| p.to_string_lossy().into_owned()),
+                );
             } else if !path.contains(UNKNOWN) {
                 let real = self.world.resolve(Path::new(&path)).to_string_lossy().into_owned();
                 if real != path {
@@ -136,10 +138,26 @@ impl<'w> Walker<'w> {
     fn base(&self, field: &Field) -> (Vec<String>, bool) {
         let mut text = field.text.as_str();
         let mut all = false;
-        while field.glob {
+        loop {
+            if !field.glob {
+                break;
+            }
             let trimmed = text.trim_end_matches('/');
             let (folder, last) = trimmed.rsplit_once('/').map_or(("", trimmed), |(f, l)| (f, l));
-            if !matches!(last, "*" | "**" | ".*" | "?*" | "*?" | ".??*" | ".[!.]*" | ".[^.]*" | "[!.]*" | "[a-z]*" | "[a-zA-Z]*" | "{*,.*}") {
+            if !matches!(
+                last,
+                "*" | "**"
+                    | ".*"
+                    | "?*"
+                    | "*?"
+                    | ".??*"
+                    | ".[!.]*"
+                    | ".[^.]*"
+                    | "[!.]*"
+                    | "[a-z]*"
+                    | "[a-zA-Z]*"
+                    | "{*,.*}"
+            ) {
                 break;
             }
             all = true;
@@ -225,7 +243,8 @@ impl<'w> Walker<'w> {
         let start = normal(Path::new(&self.state.cwds.first().cloned().unwrap_or_default()), "");
         self.absolute(&field.text).iter().any(|path| {
             let inside = |cwd: &String| path != cwd && Path::new(path).starts_with(cwd) && cwd != "/";
-            !self.state.cwds.iter().any(inside) && !(Path::new(path).starts_with(&start) && start != "/")
+            let known = start != "/" && Path::new(path).starts_with(&start);
+            !known && !self.state.cwds.iter().any(inside)
         }) || (field.text.starts_with('/') && self.state.cwds.iter().all(|cwd| cwd.as_str() == "/"))
     }
 
@@ -234,7 +253,10 @@ impl<'w> Walker<'w> {
         if field.glob || field.text.contains(UNKNOWN) {
             return false;
         }
-        let alone = self.current.and_then(|i| self.invocations.get(i)).is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
+        let alone = self
+            .current
+            .and_then(|i| self.invocations.get(i))
+            .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
         let name = field.text.strip_prefix("/tmp/").unwrap_or("");
         alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
     }
@@ -259,7 +281,13 @@ impl<'w> Walker<'w> {
                 continue;
             }
             match redirect.op.as_str() {
-                "<<<" => stream = Some(Stream { text: Some(format!("{}\n", target.text)), span, ..target.stream.unwrap_or_default() }),
+                "<<<" => {
+                    stream = Some(Stream {
+                        text: Some(format!("{}\n", target.text)),
+                        span,
+                        ..target.stream.unwrap_or_default()
+                    })
+                }
                 "<" | "<>" => {
                     self.touch(Role::Read, &target);
                     if redirect.op == "<>" {

@@ -1,14 +1,16 @@
 //! Walks a line the way a shell would run it: state moves from step to step, substitutions are judged where they stand.
 
 use super::ast::*;
+use super::bomb::is_bomb;
 use super::decode::Stream;
 use super::parse::{Parsed, parse_at};
 use super::resolve::{Field, UNKNOWN};
 use super::source::Origin;
+use super::state::State;
 use crate::policy::World;
 use crate::policy::files::normal;
 use crate::policy::table::{Level, Table};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -16,8 +18,6 @@ use std::rc::Rc;
 const BUDGET: usize = 40_000;
 /// Commands inside commands that are followed.
 const MAX_DEPTH: usize = 40;
-/// Values that a variable is followed with.
-const MAX_VALUES: usize = 8;
 
 /// Something that the line would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,68 +39,12 @@ pub struct Invocation {
     /// Without the options between a command and its subcommand.
     pub plain: Vec<String>,
     pub span: Span,
+    /// Where it would run, as far as that is known.
+    pub cwd: String,
     /// The command that runs this one with its own last words, and where they start.
     pub within: Option<(usize, usize)>,
     /// Adds nothing to what the command inside does.
     pub quiet: bool,
-}
-
-/// What earlier steps of the line changed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct State {
-    pub vars: Rc<HashMap<String, Vec<String>>>,
-    pub arrays: Rc<HashMap<String, Vec<String>>>,
-    pub functions: Rc<HashMap<String, Rc<Node>>>,
-    pub aliases: Rc<HashSet<String>>,
-    /// Where the line may be by now.
-    pub cwds: Vec<String>,
-    pub positional: Option<Vec<String>>,
-    /// Files that this line wrote, by absolute path.
-    pub files: Rc<HashMap<String, Stream>>,
-    /// Files that it made executable.
-    pub executable: Rc<HashSet<String>>,
-}
-
-impl State {
-    pub fn set(&mut self, name: &str, mut values: Vec<String>) {
-        values.dedup();
-        if values.len() > MAX_VALUES {
-            values = vec![UNKNOWN.to_string()];
-        }
-        Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
-    }
-
-    /// The state after one of several ways.
-    fn merge(&mut self, other: State) {
-        for (name, values) in other.vars.iter() {
-            match self.vars.get(name) {
-                Some(mine) if mine == values => {}
-                mine => {
-                    let mut all = mine.cloned().unwrap_or_default();
-                    all.extend(values.iter().filter(|v| !all.contains(v)).cloned().collect::<Vec<_>>());
-                    self.set(name, all);
-                }
-            }
-        }
-        for cwd in other.cwds {
-            if !self.cwds.contains(&cwd) && self.cwds.len() < MAX_VALUES {
-                self.cwds.push(cwd);
-            }
-        }
-        for (path, stream) in other.files.iter() {
-            if !self.files.contains_key(path) {
-                Rc::make_mut(&mut self.files).insert(path.clone(), stream.clone());
-            }
-        }
-        for (name, body) in other.functions.iter() {
-            if !self.functions.contains_key(name) {
-                Rc::make_mut(&mut self.functions).insert(name.clone(), body.clone());
-            }
-        }
-        if !other.aliases.is_subset(&self.aliases) {
-            Rc::make_mut(&mut self.aliases).extend(other.aliases.iter().cloned());
-        }
-    }
 }
 
 /// One reading of one line.
@@ -167,7 +111,14 @@ impl<'w> Walker<'w> {
     /// Notes an effect with a sentence of its own.
     pub(super) fn find_as(&mut self, effect: &str, text: String, span: Span) {
         let known = self.table.effect(effect);
-        self.note(Finding { effect: effect.into(), text, span, level: known.level, fixed: known.fixed, by: self.current });
+        self.note(Finding {
+            effect: effect.into(),
+            text,
+            span,
+            level: known.level,
+            fixed: known.fixed,
+            by: self.current,
+        });
     }
 
     pub(super) fn note(&mut self, finding: Finding) {
@@ -267,7 +218,10 @@ impl<'w> Walker<'w> {
         let outer = self.current.take();
         let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, None)));
         self.current = outer;
-        let names = self.invocations[from.min(self.invocations.len())..].iter().filter_map(|i| i.plain.first().cloned()).collect();
+        let names = self.invocations[from.min(self.invocations.len())..]
+            .iter()
+            .filter_map(|i| i.plain.first().cloned())
+            .collect();
         (names, out)
     }
 
@@ -372,7 +326,10 @@ impl<'w> Walker<'w> {
             Some(Node::Command(c)) => c.words.first().and_then(Word::literal).unwrap_or_default(),
             _ => String::new(),
         };
-        let remote = self.table.command(&super::invoke::program(&first)).is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
+        let remote = self
+            .table
+            .command(&super::invoke::program(&first))
+            .is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
         let stream = Stream { remote, span: last.span.clone(), ..Stream::default() };
         for target in targets.chain(tee.into_iter().filter(|t| !t.starts_with('-'))).collect::<Vec<_>>() {
             for path in self.absolute(&target) {
@@ -403,7 +360,8 @@ impl<'w> Walker<'w> {
             }
             None
         } else {
-            let before: Vec<_> = assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
+            let before: Vec<_> =
+                assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
             for (name, values) in assigned {
                 self.state.set(&name, values);
             }
@@ -484,32 +442,4 @@ impl<'w> Walker<'w> {
         self.calls.pop();
         out
     }
-}
-
-/// Whether a function starts itself more than once, or in the background.
-fn is_bomb(name: &str, body: &Node) -> bool {
-    fn calls(name: &str, node: &Node) -> usize {
-        match node {
-            Node::Command(c) => usize::from(c.words.first().and_then(Word::literal).as_deref() == Some(name)),
-            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum(),
-            Node::Subshell(s) | Node::Group(s) => s.iter().map(|s| calls(name, &s.node)).sum(),
-            Node::Redirected(n, _) => calls(name, n),
-            _ => 0,
-        }
-    }
-    fn bomb(name: &str, node: &Node, background: bool) -> bool {
-        match node {
-            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum::<usize>() >= 2,
-            Node::Command(_) => background && calls(name, node) > 0,
-            Node::Subshell(s) | Node::Group(s) => {
-                let starts = s.iter().filter(|s| s.background).map(|s| calls(name, &s.node)).sum::<usize>();
-                (starts > 0 && s.iter().map(|s| calls(name, &s.node)).sum::<usize>() >= 2)
-                    || s.iter().any(|step| bomb(name, &step.node, background || step.background))
-            }
-            Node::Loop { body, .. } => body.iter().any(|s| s.background && calls(name, &s.node) > 0),
-            Node::Redirected(n, _) => bomb(name, n, background),
-            _ => false,
-        }
-    }
-    bomb(name, body, false)
 }

@@ -32,7 +32,9 @@ impl<'w> Walker<'w> {
         if wrap.dashes {
             let at = known.argv.iter().position(|f| f.text == "--").map(|i| i + 1);
             return match at {
-                Some(at) if at < known.argv.len() => self.deeper(&span, |w| w.subshell(|w| w.invoke(known.argv[at..].to_vec(), input, Some((me, at))))),
+                Some(at) if at < known.argv.len() => {
+                    self.deeper(&span, |w| w.subshell(|w| w.invoke(known.argv[at..].to_vec(), input, Some((me, at)))))
+                }
                 _ => out,
             };
         }
@@ -69,7 +71,7 @@ impl<'w> Walker<'w> {
         }
         if known.has(&["-c", "--command", "--commands"]) {
             self.find("shell command via -c/-lc flag", span.clone());
-            let Some(text) = known.operand(0).cloned() else { return None };
+            let text = known.operand(0).cloned()?;
             if text.stream.as_ref().is_some_and(|s| s.remote) {
                 self.find("execute remote content via command substitution", text.span.clone());
             }
@@ -104,7 +106,8 @@ impl<'w> Walker<'w> {
             return;
         };
         if stream.remote {
-            let effect = if file.process { "execute remote script via process substitution" } else { "runs a downloaded file" };
+            let effect =
+                if file.process { "execute remote script via process substitution" } else { "runs a downloaded file" };
             self.find(effect, file.span.clone());
         }
         match stream.text {
@@ -165,7 +168,11 @@ impl<'w> Walker<'w> {
                 (Some(file), _) => {
                     let stream = if file.process { file.stream.clone() } else { self.file(&file) };
                     if stream.as_ref().is_some_and(|s| s.remote) {
-                        let effect = if file.process { "execute remote script via process substitution" } else { "runs a downloaded file" };
+                        let effect = if file.process {
+                            "execute remote script via process substitution"
+                        } else {
+                            "runs a downloaded file"
+                        };
                         self.find(effect, file.span.clone());
                     }
                     if let Some(text) = stream.and_then(|s| s.text) {
@@ -222,21 +229,28 @@ impl<'w> Walker<'w> {
     pub(super) fn source(&mut self, known: &Known<'_>) {
         let Some(file) = known.argv.get(1).cloned() else { return };
         if let Some(stream) = file.stream.as_ref().filter(|_| !file.process) {
-            let effect = if stream.remote { "execute remote content via command substitution" } else { "unresolved command" };
+            let effect =
+                if stream.remote { "execute remote content via command substitution" } else { "unresolved command" };
             self.find(effect, file.span.clone());
             return;
         }
         let stream = if file.process { file.stream.clone() } else { self.file(&file) };
         match stream {
             Some(stream) if stream.remote => {
-                let effect = if file.process { "execute remote script via process substitution" } else { "runs a downloaded file" };
+                let effect = if file.process {
+                    "execute remote script via process substitution"
+                } else {
+                    "runs a downloaded file"
+                };
                 self.find(effect, file.span.clone());
             }
             Some(Stream { text: Some(text), .. }) => {
                 self.text(&text, &file.span, None);
             }
             Some(_) if file.process => self.find("pipe content to shell", file.span.clone()),
-            _ if file.text.starts_with(UNKNOWN) && !file.text.contains('/') => self.find("unresolved command", file.span.clone()),
+            _ if file.text.starts_with(UNKNOWN) && !file.text.contains('/') => {
+                self.find("unresolved command", file.span.clone())
+            }
             _ => {}
         }
     }
@@ -244,8 +258,30 @@ impl<'w> Walker<'w> {
     /// `find PATHS TESTS -delete -exec …`, and `fd -x`.
     pub(super) fn find_command(&mut self, known: &Known<'_>, me: usize) {
         const FILTERS: &[&str] = &[
-            "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-mtime", "-mmin", "-ctime", "-cmin", "-atime", "-amin",
-            "-newer", "-size", "-empty", "-user", "-group", "-perm", "-inum", "-links", "-lname", "-nouser", "-nogroup",
+            "-name",
+            "-iname",
+            "-path",
+            "-ipath",
+            "-wholename",
+            "-regex",
+            "-iregex",
+            "-mtime",
+            "-mmin",
+            "-ctime",
+            "-cmin",
+            "-atime",
+            "-amin",
+            "-newer",
+            "-size",
+            "-empty",
+            "-user",
+            "-group",
+            "-perm",
+            "-inum",
+            "-links",
+            "-lname",
+            "-nouser",
+            "-nogroup",
         ];
         let argv = known.argv;
         let paths: Vec<Field> = argv[1..]
@@ -254,8 +290,13 @@ impl<'w> Walker<'w> {
             .take_while(|f| !f.text.starts_with('-') && !matches!(f.text.as_str(), "(" | "!" | ")" | ","))
             .cloned()
             .collect();
-        let paths = if paths.is_empty() || known.name.starts_with("fd") { vec![Field::known(".", argv[0].span.clone())] } else { paths };
-        let narrowed = argv.iter().any(|f| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x))));
+        let paths = if paths.is_empty() || known.name.starts_with("fd") {
+            vec![Field::known(".", argv[0].span.clone())]
+        } else {
+            paths
+        };
+        let narrowed =
+            argv.iter().any(|f| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x))));
         let narrow = |path: &Field| {
             let mut field = path.clone();
             if narrowed {
@@ -280,9 +321,14 @@ impl<'w> Walker<'w> {
                     }
                 }
                 "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
-                    let end = (i + 1..argv.len()).find(|j| argv[*j].text == ";" || (argv[*j].text == "+" && argv[*j - 1].text == "{}")).unwrap_or(argv.len());
+                    let end = (i + 1..argv.len())
+                        .find(|j| argv[*j].text == ";" || (argv[*j].text == "+" && argv[*j - 1].text == "{}"))
+                        .unwrap_or(argv.len());
                     let span = argv[i].span.start..argv[end.min(argv.len() - 1)].span.end;
-                    let deletes = argv.get(i + 1).map(|f| program(&f.text)).is_some_and(|n| matches!(n.as_str(), "rm" | "unlink" | "shred" | "srm"));
+                    let deletes = argv
+                        .get(i + 1)
+                        .map(|f| program(&f.text))
+                        .is_some_and(|n| matches!(n.as_str(), "rm" | "unlink" | "shred" | "srm"));
                     for path in &paths {
                         let mut inner: Vec<Field> = argv[(i + 1).min(end)..end].to_vec();
                         let target = narrow(path);
@@ -316,10 +362,18 @@ impl<'w> Walker<'w> {
         let mut inner: Vec<Field> = known.argv[at..].to_vec();
         let replaced = args.flags.iter().find(|f| matches!(f.name.as_str(), "-I" | "-i" | "--replace" | "-J"));
         let given: Vec<String> = match input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096) {
-            Some(text) => text.split(|c: char| c.is_whitespace() || c == UNKNOWN).filter(|t| !t.is_empty()).map(str::to_owned).collect(),
+            Some(text) => text
+                .split(|c: char| c.is_whitespace() || c == UNKNOWN)
+                .filter(|t| !t.is_empty())
+                .map(str::to_owned)
+                .collect(),
             None => vec![UNKNOWN.to_string()],
         };
-        let given = if input.as_ref().and_then(|s| s.text.as_deref()).is_some_and(|t| t.contains(UNKNOWN)) { vec![UNKNOWN.to_string()] } else { given };
+        let given = if input.as_ref().and_then(|s| s.text.as_deref()).is_some_and(|t| t.contains(UNKNOWN)) {
+            vec![UNKNOWN.to_string()]
+        } else {
+            given
+        };
         match replaced {
             Some(flag) => {
                 let mark = flag.value.as_ref().map_or("{}", |v| v.0.as_str()).to_owned();
@@ -332,7 +386,9 @@ impl<'w> Walker<'w> {
                     field.text = field.text.replace(&mark, &value);
                 }
             }
-            None => inner.extend(given.into_iter().take(64).map(|text| Field::known(text, inner_span(&known.argv[at..])))),
+            None => {
+                inner.extend(given.into_iter().take(64).map(|text| Field::known(text, inner_span(&known.argv[at..]))))
+            }
         }
         if matches!(program(&inner[0].text).as_str(), "rm" | "unlink" | "shred" | "rmdir" | "srm") {
             self.find("xargs with rm", span.clone());
