@@ -15,7 +15,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// Steps of work for one line: commands, looked-up paths, copies of state.
-const BUDGET: usize = 40_000;
+const BUDGET: usize = 24_000;
 /// Commands inside commands that are followed.
 const MAX_DEPTH: usize = 40;
 
@@ -59,8 +59,10 @@ pub struct Walker<'w> {
     pub invocations: Vec<Invocation>,
     pub(super) current: Option<usize>,
     budget: usize,
+    /// The budget ran out, and that was noted.
+    exhausted: bool,
     pub(super) depth: usize,
-    calls: Vec<String>,
+    calls: Vec<Rc<Node>>,
     called: HashSet<String>,
 }
 
@@ -78,6 +80,7 @@ impl<'w> Walker<'w> {
             invocations: Vec::new(),
             current: None,
             budget: BUDGET,
+            exhausted: false,
             depth: 0,
             calls: Vec::new(),
             called: HashSet::new(),
@@ -140,9 +143,11 @@ impl<'w> Walker<'w> {
     /// Takes work from the budget; false when it is used up, which is noted.
     pub(super) fn spend(&mut self, work: usize, span: &Span) -> bool {
         if self.budget < work {
-            self.budget = 0;
-            self.current = None;
-            self.limit(span);
+            if !std::mem::replace(&mut self.exhausted, true) {
+                self.budget = 0;
+                self.current = None;
+                self.limit(span);
+            }
             return false;
         }
         self.budget -= work;
@@ -191,6 +196,9 @@ impl<'w> Walker<'w> {
     pub(super) fn script(&mut self, script: &Script, input: Option<Stream>) -> Option<Stream> {
         let mut texts: Vec<Option<Stream>> = Vec::new();
         for step in script {
+            if self.exhausted {
+                break;
+            }
             let out = self.node(&step.node, input.clone());
             if matches!(step.node, Node::Function { .. } | Node::Words(_)) {
                 continue;
@@ -248,6 +256,9 @@ impl<'w> Walker<'w> {
             Node::Pipe(stages) => {
                 let mut stream = input;
                 for stage in stages {
+                    if self.exhausted {
+                        return None;
+                    }
                     stream = self.subshell(|w| {
                         let out = w.node(stage, stream);
                         // What a stage writes to a file is there afterwards.
@@ -432,10 +443,10 @@ impl<'w> Walker<'w> {
     pub(super) fn call(&mut self, name: &str, argv: &[Field], input: Option<Stream>) -> Option<Stream> {
         let body = self.state.functions.get(name)?.clone();
         self.called.insert(name.to_owned());
-        if self.calls.iter().any(|n| n == name) {
+        if self.calls.iter().any(|running| Rc::ptr_eq(running, &body)) {
             return None;
         }
-        self.calls.push(name.to_owned());
+        self.calls.push(body.clone());
         let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
         let out = self.deeper(&argv[0].span, |w| w.node(&body, input));
         self.state.positional = saved;
