@@ -110,23 +110,23 @@ static RULES: LazyLock<Option<Rules>> = LazyLock::new(|| {
     Some(Rules {
         tokens: regex(&format!(r"(?-u)(?:{prefixes})[A-Za-z0-9_.=-]{{8,}}"))?,
         pem: regex(
-            r"(?-u)-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?s-u:[A-Za-z0-9+/=\s:,.\\-]*?)-----END [A-Z ]{0,40}PRIVATE KEY-----",
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[A-Za-z0-9+/=\s:,.\\-]*?-----END [A-Z ]{0,40}PRIVATE KEY-----",
         )?,
         header: regex(
-            r#"(?i-u)\b(authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)\s+|(?:x-api-key|x-auth-token|api-key|x-goog-api-key|private-token)["']?\s*:\s*["']?)([A-Za-z0-9._~+/=-]{6,})"#,
+            r#"(?i)(?-u:\b)(authorization["']?[ \t]*[:=]\s*["']?(?:bearer|basic|token)\s+|(?:x-api-key|x-auth-token|api-key|x-goog-api-key|private-token)["']?[ \t]*:[ \t]*["']?)([A-Za-z0-9._~+/=-]{6,})"#,
         )?,
         database: regex(
-            r"(?i-u)\b((?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|clickhouse)://[^\s:/@]*:)([^\s@/]+)@",
+            r"(?i)(?-u:\b)((?:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|redis|rediss|amqp|amqps|mssql|clickhouse)://[^\s:/@]*:)([^\s@/]+)@",
         )?,
         userinfo: regex(r"(?i-u)\b(https?://)([A-Za-z0-9_.~-]{12,})@")?,
         jwt: regex(r"(?-u)\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?")?,
         telegram: regex(r"(?-u)\b([0-9]{8,10}):(AA[A-Za-z0-9_-]{30,})\b")?,
         assignment: regex(&format!(
-            r#"(?i-u)([A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*)(=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;,)]+)"#
+            r#"(?i)([A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*)(=)("[^"\n]*"|'[^'\n]*'|[^\s"'&;,)]+)"#
         ))?,
-        json: regex(&format!(r#"(?i-u)("[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*"\s*:\s*)"([^"\n]+)""#))?,
+        json: regex(&format!(r#"(?i)("[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*"\s*:\s*)"([^"\n]+)""#))?,
         yaml: regex(&format!(
-            r#"(?im-u)^([ \t]*(?:- )?[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*:[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s#"'\[{{][^\n#]*)"#
+            r#"(?im)^([ \t]*(?:- )?[A-Za-z0-9_.-]*(?:{NAMES})[A-Za-z0-9_]*:[ \t]+)("[^"\n]*"|'[^'\n]*'|[^\s#"'\[{{][^\n#]*)"#
         ))?,
         phone: regex(r"(?-u)\+[1-9][0-9]{9,14}\b")?,
     })
@@ -161,7 +161,9 @@ pub fn redact(text: &str, kind: RedactKind) -> Cow<'_, str> {
     }
     if out.contains(':') {
         replace(&mut out, &rules.json, |c| (!is_lookup(&c[2])).then(|| format!("{}\"{}\"", &c[1], mask(&c[2]))));
-        replace(&mut out, &rules.yaml, |c| (!is_lookup(&c[2])).then(|| format!("{}{}", &c[1], mask_value(&c[2]))));
+        replace(&mut out, &rules.yaml, |c| {
+            (!is_lookup(&c[2]) && !is_scheme(&c[2])).then(|| format!("{}{}", &c[1], mask_value(&c[2])))
+        });
     }
     if out.contains('+') {
         replace(&mut out, &rules.phone, |c| {
@@ -201,6 +203,13 @@ fn mask_value(value: &str) -> String {
         }
         _ => mask(value.trim_end()),
     }
+}
+
+/// Whether a value is an `Authorization` header, whose rule has masked it.
+fn is_scheme(value: &str) -> bool {
+    ["bearer ", "basic ", "token "]
+        .iter()
+        .any(|s| value.get(..s.len()).is_some_and(|start| start.eq_ignore_ascii_case(s)))
 }
 
 /// Whether a value only says where the secret is.

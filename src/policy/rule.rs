@@ -118,7 +118,9 @@ impl Rule {
         if words.iter().take(self.literal_words().max(1)).any(|w| w.contains(UNKNOWN)) {
             return false;
         }
-        if matches(&self.words, &words) {
+        // A name alone means the program with any words, as it does in a deny rule.
+        let named = |first: &str| self.words.len() == 1 && !self.words[0].contains('*') && self.words[0] == first;
+        if matches(&self.words, &words) || named(first) || named(base) {
             return true;
         }
         words[0] = base.to_owned();
@@ -210,7 +212,7 @@ mod tests {
 
     fn invocation(text: &str) -> Invocation {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        Invocation { plain: words.clone(), words, span: 0..0, within: None, quiet: false }
+        Invocation { plain: words.clone(), words, span: 0..0, cwd: "/".into(), within: None, quiet: false }
     }
 
     #[test]
@@ -226,7 +228,8 @@ mod tests {
     fn allow_covers_only_what_it_says() {
         for (rule, command, want) in [
             ("allow ls", "ls", true),
-            ("allow ls", "ls -la", false),
+            ("allow ls", "ls -la", true),
+            ("allow npm test", "npm test -- x", false),
             ("allow ls", "./bin/ls", false),
             ("allow ls", "/bin/ls", true),
             ("allow git *", "git log", true),

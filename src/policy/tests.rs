@@ -97,7 +97,8 @@ fn incidents() {
         }
         let rules: Vec<&str> = if given == "-" { Vec::new() } else { vec![given] };
         let got = judge(&command, &rules, Mode::Manual);
-        let ok = got.name() == want || (want == "ask" && matches!(got, Verdict::AskAlways(_)));
+        let denied = given.starts_with("deny") && matches!(got, Verdict::DeniedByRule(_));
+        let ok = got.name() == want || (want == "ask" && (denied || matches!(got, Verdict::AskAlways(_))));
         if !ok {
             wrong.push(format!("{} {given}: {want} -> {got:?}: {command}", case["id"]));
         }
@@ -349,7 +350,7 @@ proptest! {
                 4 => format!("nohup {command}"),
                 5 => format!("{command} # note"),
                 6 => format!("   {command}  "),
-                7 => format!("echo $({command})"),
+                7 => format!("echo $( {command} )"),
                 8 => format!("if true; then {command}; fi"),
                 9 => format!("f() {{ {command}\n}}; f"),
                 10 => format!("bash <<'X'\n{command}\nX\n"),

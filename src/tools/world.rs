@@ -1,7 +1,7 @@
 //! The machine as the policy asks about it, and what a command would touch. Every look is bounded.
 
 use crate::policy::files::normal;
-use crate::policy::{Intent, Target, Verdict, World, glob};
+use crate::policy::{Intent, Target, Verdict, Why, World, glob, shell};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -134,28 +134,27 @@ fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World)
         Intent::Read(path) => return vec![(path.display().to_string(), path.clone())],
         Intent::Input { .. } | Intent::Talk => return Vec::new(),
     };
+    let reasons = verdict.reasons();
     let mut all = Vec::new();
-    for why in verdict.reasons() {
-        let Some(words) = line.get(why.span.clone()) else { continue };
-        for word in words.split_whitespace() {
-            let word = word.trim_matches(['"', '\'', ';', '(', ')', '`']);
-            let deletes = why.effect.contains("delete") || why.effect.contains("rm") || why.effect.contains("clean");
-            if word.is_empty() || word.starts_with('-') || word.contains(['$', '`', '<', '>', '|', '&', '=']) {
+    for command in shell::judge(line, cwd, world).invocations {
+        let meant = |why: &Why| why.span.start < command.span.end && command.span.start < why.span.end;
+        let Some(why) = reasons.iter().find(|why| meant(why)) else { continue };
+        let removes = ["delete", "rm", "clean", "overwrite"].iter().any(|word| why.effect.contains(word));
+        let folder = Path::new(&command.cwd);
+        for word in command.words.iter().skip(1) {
+            if word.is_empty() || word.starts_with('-') || word.contains([shell::UNKNOWN, '\n']) {
                 continue;
             }
-            let text = match word.strip_prefix('~') {
-                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", world.home().display()),
-                _ => word.to_owned(),
-            };
-            if glob::is_pattern(&text) {
+            if glob::is_pattern(word) {
+                let found = world.glob(word, folder, MAX_TARGETS);
                 all.extend(
-                    world.glob(&text, cwd, MAX_TARGETS).into_iter().map(|path| (path.display().to_string(), path)),
+                    found.into_iter().map(|path| (path.strip_prefix(cwd).unwrap_or(&path).display().to_string(), path)),
                 );
                 continue;
             }
-            let path = PathBuf::from(normal(cwd, &text));
-            if path.symlink_metadata().is_ok() || (deletes && text.contains('/')) {
-                all.push((word.to_owned(), path));
+            let path = PathBuf::from(normal(folder, word));
+            if path.symlink_metadata().is_ok() || (removes && word.contains('/')) {
+                all.push((word.clone(), path));
             }
         }
     }

@@ -16,6 +16,11 @@ pub enum Second {
     Error(Range<usize>),
 }
 
+/// A name as this reader sees it: letters beyond ASCII are an `x` a byte.
+pub fn seen(name: &str) -> String {
+    name.bytes().map(|b| if b.is_ascii() && b != 0 { char::from(b) } else { 'x' }).collect()
+}
+
 /// Reads the text.
 pub fn read(text: &str) -> Second {
     let mut parser = tree_sitter::Parser::new();
@@ -27,7 +32,9 @@ pub fn read(text: &str) -> Second {
         calls += 1;
         if calls > MAX_PROGRESS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let bytes = text.as_bytes();
+    // The scanner of the grammar hands code points to functions of C that are defined for bytes alone, and crashes on some.
+    let ascii: Vec<u8> = text.bytes().map(|b| if b.is_ascii() && b != 0 { b } else { b'x' }).collect();
+    let bytes = ascii.as_slice();
     let options = tree_sitter::ParseOptions::new().progress_callback(&mut progress);
     let tree = parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
     let Some(tree) = tree else { return Second::Error(0..0) };
@@ -40,7 +47,7 @@ pub fn read(text: &str) -> Second {
         }
         if node.kind() == "command_name" && node.child_count() == 1 && node.child(0).is_some_and(|c| c.kind() == "word")
         {
-            names.insert(text[node.byte_range()].replace("\\\n", ""));
+            names.insert(String::from_utf8_lossy(&bytes[node.byte_range()]).replace("\\\n", ""));
         }
         if cursor.goto_first_child() {
             continue;

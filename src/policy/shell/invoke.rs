@@ -65,7 +65,14 @@ impl<'w> Walker<'w> {
         }
         let words: Vec<String> = argv.iter().map(|f| f.text.clone()).collect();
         let all = span.start..argv.last().map_or(span.end, |f| f.span.end.max(span.end));
-        self.invocations.push(Invocation { plain: words.clone(), words, span: all.clone(), within, quiet: false });
+        self.invocations.push(Invocation {
+            plain: words.clone(),
+            words,
+            span: all.clone(),
+            within,
+            quiet: false,
+            cwd: self.state.cwds.first().cloned().unwrap_or_default(),
+        });
         let me = self.invocations.len() - 1;
         self.current = Some(me);
         if !first.is_known() || first.text.is_empty() {

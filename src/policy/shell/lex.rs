@@ -129,12 +129,10 @@ impl Parser<'_> {
                     let next = self.peek(1);
                     if next == b'\n' {
                         self.pos += 2;
-                    } else if self.pos + 1 >= self.bytes.len() {
-                        text.push('\\');
-                        self.pos += 1;
-                    } else if matches!(mode, Mode::Double | Mode::Heredoc)
-                        && !matches!(next, b'$' | b'`' | b'\\')
-                        && !(next == b'"' && mode == Mode::Double)
+                    } else if self.pos + 1 >= self.bytes.len()
+                        || (matches!(mode, Mode::Double | Mode::Heredoc)
+                            && !matches!(next, b'$' | b'`' | b'\\')
+                            && !(next == b'"' && mode == Mode::Double))
                     {
                         text.push('\\');
                         self.pos += 1;

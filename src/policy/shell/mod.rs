@@ -3,6 +3,9 @@
 
 mod args;
 mod ast;
+mod bomb;
+mod brace;
+mod compound;
 mod crosscheck;
 pub mod decode;
 mod invoke;
@@ -13,6 +16,7 @@ mod resolve;
 mod source;
 mod special;
 mod sql;
+mod state;
 mod touch;
 mod walk;
 mod wrappers;
@@ -27,6 +31,9 @@ use std::path::Path;
 
 /// Bytes of a command that are judged; a longer one is always asked about.
 pub const MAX_COMMAND: usize = 128 * 1024;
+
+/// Bytes that the second reader reads too; it is a hundred times slower than ours.
+const MAX_SECOND: usize = 64 * 1024;
 
 /// What a line would do.
 #[derive(Debug, Default)]
@@ -75,7 +82,9 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
                 finding.level = finding.level.min(Level::AskAlways);
             }
             finding.by = finding.by.map(|by| by + offset);
-            finding.span = finding.span.start.min(command.len())..finding.span.end.min(command.len());
+            // The second reader tells places in bytes, which may be inside a letter.
+            let start = command.floor_char_boundary(finding.span.start);
+            finding.span = start..command.ceil_char_boundary(finding.span.end).max(start);
             judgement.findings.push(finding);
         }
         for mut invocation in walker.invocations {
@@ -91,7 +100,7 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
 fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut walk::Walker<'_>) {
     let simple =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '=' | ',' | ':' | '@' | '+');
-    if reading.text.chars().all(simple) {
+    if reading.text.chars().all(simple) || reading.text.len() > MAX_SECOND {
         return;
     }
     walker.current = None;
@@ -103,9 +112,11 @@ fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut
         crosscheck::Second::Read(names) => {
             let plain =
                 |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.'));
-            let beside = names.iter().filter(plain).find(|n| {
-                !parsed.names.contains(*n) && !matches!(n.as_str(), "time" | "coproc" | "select" | "function")
-            });
+            let ours: std::collections::BTreeSet<String> = parsed.names.iter().map(|n| crosscheck::seen(n)).collect();
+            let beside = names
+                .iter()
+                .filter(plain)
+                .find(|n| !ours.contains(*n) && !matches!(n.as_str(), "time" | "coproc" | "select" | "function"));
             if let Some(name) = beside {
                 let at = reading.text.find(name.as_str()).unwrap_or(0);
                 let say = format!("`{name}` may be a command here");

@@ -47,10 +47,9 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         }
         // A stray `)`, `}` or `done`: note it and read on, so that what follows is judged too.
         parser.trouble(parser.pos, "this is not valid shell");
-        let before = parser.pos;
-        parser.advance_char();
-        while parser.pos < parser.bytes.len() && parser.peek_keyword().is_some() && parser.pos > before {
-            let _ = parser.word();
+        match parser.peek_keyword() {
+            Some(keyword) => parser.pos += keyword.len(),
+            None => parser.advance_char(),
         }
     }
     parser.read_heredocs();
@@ -99,7 +98,8 @@ impl Parser<'_> {
 
     pub(super) fn trouble(&mut self, at: usize, what: &'static str) {
         if self.troubles.len() < 8 {
-            let end = self.text[at.min(self.text.len())..].chars().next().map_or(at, |c| at + c.len_utf8());
+            let at = self.text.floor_char_boundary(at);
+            let end = self.text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
             self.troubles.push((self.origin.span(at..end), what));
         }
     }
@@ -116,7 +116,7 @@ impl Parser<'_> {
         value
     }
 
-    fn skip_blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         loop {
             match self.peek(0) {
                 b' ' | b'\t' => self.pos += 1,
@@ -201,7 +201,7 @@ impl Parser<'_> {
         CLOSERS.iter().copied().find(|k| self.at_keyword(k))
     }
 
-    fn at_keyword(&self, keyword: &str) -> bool {
+    pub(super) fn at_keyword(&self, keyword: &str) -> bool {
         self.at(keyword)
             && matches!(
                 self.peek(keyword.len()),
@@ -209,7 +209,7 @@ impl Parser<'_> {
             )
     }
 
-    fn keyword(&mut self, keyword: &str) -> bool {
+    pub(super) fn keyword(&mut self, keyword: &str) -> bool {
         self.skip_lines();
         let here = self.at_keyword(keyword);
         if here {
@@ -218,7 +218,7 @@ impl Parser<'_> {
         here
     }
 
-    fn expect(&mut self, keyword: &str) {
+    pub(super) fn expect(&mut self, keyword: &str) {
         if !self.keyword(keyword) {
             self.trouble(self.pos.min(self.bytes.len()), "this compound command is not complete");
         }
@@ -230,7 +230,7 @@ impl Parser<'_> {
     }
 
     /// Steps until a closer, `)`, `;;` or the end.
-    fn list(&mut self, stop: &[&str]) -> Script {
+    pub(super) fn list(&mut self, stop: &[&str]) -> Script {
         let mut steps = Vec::new();
         loop {
             self.skip_lines();
@@ -310,7 +310,7 @@ impl Parser<'_> {
         !rest.starts_with('-') || rest.starts_with("-p ")
     }
 
-    fn command(&mut self) -> Option<Node> {
+    pub(super) fn command(&mut self) -> Option<Node> {
         let node = if self.at("((") {
             match self.arithmetic_command() {
                 Some(node) => node,
@@ -359,161 +359,6 @@ impl Parser<'_> {
         Some(if redirects.is_empty() { node } else { Node::Redirected(Box::new(node), redirects) })
     }
 
-    fn function(&mut self, name: String, start: usize) -> Option<Node> {
-        let span = self.origin.span(start..self.pos);
-        self.skip_lines();
-        let body = Rc::new(self.deeper(Self::command)?);
-        Some(Node::Function { name, body, span })
-    }
-
-    fn subshell(&mut self) -> Node {
-        self.pos += 1;
-        let body = self.list(&[]);
-        self.skip_lines();
-        if self.peek(0) == b')' {
-            self.pos += 1;
-        } else {
-            self.trouble(self.pos.min(self.bytes.len()), "this parenthesis is not closed");
-        }
-        Node::Subshell(body)
-    }
-
-    fn if_command(&mut self) -> Node {
-        self.pos += 2;
-        let mut always = self.list(&["then"]);
-        self.expect("then");
-        let mut arms = vec![self.list(&["elif", "else", "fi"])];
-        loop {
-            if self.keyword("elif") {
-                always.append(&mut self.list(&["then"]));
-                self.expect("then");
-                arms.push(self.list(&["elif", "else", "fi"]));
-            } else if self.keyword("else") {
-                arms.push(self.list(&["fi"]));
-            } else {
-                self.expect("fi");
-                return Node::Branch { always, arms };
-            }
-        }
-    }
-
-    fn for_command(&mut self) -> Node {
-        self.pos += if self.at("select") { 6 } else { 3 };
-        self.skip_blanks();
-        let (mut name, mut values) = (None, None);
-        let mut words = Vec::new();
-        if self.at("((") {
-            match self.arithmetic_command() {
-                Some(Node::Words(found)) => words = found,
-                _ => self.trouble(self.pos, "this loop cannot be read"),
-            }
-        } else {
-            name = self.word().and_then(|w| w.literal());
-            if self.keyword("in") {
-                let mut found = Vec::new();
-                self.skip_blanks();
-                while let Some(word) = self.word() {
-                    found.push(word);
-                    self.skip_blanks();
-                }
-                values = Some(found);
-            }
-        }
-        self.skip_blanks();
-        if self.peek(0) == b';' {
-            self.pos += 1;
-        }
-        let mut body = Vec::new();
-        if !words.is_empty() {
-            body.push(Step { node: Node::Words(words), background: false });
-        }
-        let braces = self.keyword("{");
-        if !braces {
-            self.expect("do");
-        }
-        body.append(&mut self.list(&["done", "}"]));
-        self.expect(if braces { "}" } else { "done" });
-        Node::Loop { name, values, body }
-    }
-
-    fn case_command(&mut self) -> Node {
-        self.pos += 4;
-        self.skip_blanks();
-        let mut words: Vec<Word> = self.word().into_iter().collect();
-        self.expect("in");
-        let mut arms = Vec::new();
-        loop {
-            self.skip_lines();
-            if self.done() || self.at_keyword("esac") {
-                break;
-            }
-            if self.peek(0) == b'(' {
-                self.pos += 1;
-            }
-            let before = self.pos;
-            loop {
-                self.skip_lines();
-                words.extend(self.word());
-                self.skip_blanks();
-                if self.peek(0) != b'|' {
-                    break;
-                }
-                self.pos += 1;
-            }
-            if self.peek(0) != b')' || self.pos == before {
-                self.trouble(self.pos.min(self.bytes.len()), "this case cannot be read");
-                break;
-            }
-            self.pos += 1;
-            arms.push(self.list(&["esac"]));
-            for end in [";;&", ";;", ";&"] {
-                if self.at(end) {
-                    self.pos += end.len();
-                    break;
-                }
-            }
-        }
-        self.expect("esac");
-        Node::Branch { always: vec![Step { node: Node::Words(words), background: false }], arms }
-    }
-
-    fn test_command(&mut self) -> Node {
-        self.pos += 2;
-        let mut words = Vec::new();
-        loop {
-            self.skip_lines();
-            if self.done() {
-                self.trouble(self.bytes.len(), "this test is not complete");
-                break;
-            }
-            if self.at("]]") {
-                self.pos += 2;
-                break;
-            }
-            match self.word() {
-                Some(word) => words.push(word),
-                None => self.advance_char(),
-            }
-        }
-        Node::Words(words)
-    }
-
-    fn arithmetic_command(&mut self) -> Option<Node> {
-        let start = self.pos;
-        if self.not_arithmetic.contains(&start) {
-            return None;
-        }
-        self.pos += 2;
-        match self.arithmetic("))") {
-            Some(words) => Some(Node::Words(words)),
-            None => {
-                self.not_arithmetic.insert(start);
-                self.pos = start;
-                None
-            }
-        }
-    }
-
     fn simple(&mut self) -> Option<Node> {
         let start = self.pos;
         let mut command = Command::default();
@@ -541,6 +386,7 @@ impl Parser<'_> {
                     self.pos += usize::from(self.peek(0) == b')' && !self.done());
                 } else if self.peek(0) == b'(' {
                     if first && command.assigns.is_empty() {
+                        let open = self.pos;
                         self.pos += 1;
                         self.skip_blanks();
                         if self.peek(0) == b')' {
@@ -548,6 +394,7 @@ impl Parser<'_> {
                             let name = command.words[0].literal().unwrap_or_default();
                             return self.function(name, start);
                         }
+                        self.pos = open;
                     }
                     self.trouble(self.pos, "this is not valid shell");
                     self.pos += 1;

@@ -138,7 +138,10 @@ impl<'w> Walker<'w> {
     fn base(&self, field: &Field) -> (Vec<String>, bool) {
         let mut text = field.text.as_str();
         let mut all = false;
-        while field.glob {
+        loop {
+            if !field.glob {
+                break;
+            }
             let trimmed = text.trim_end_matches('/');
             let (folder, last) = trimmed.rsplit_once('/').map_or(("", trimmed), |(f, l)| (f, l));
             if !matches!(
@@ -240,7 +243,8 @@ impl<'w> Walker<'w> {
         let start = normal(Path::new(&self.state.cwds.first().cloned().unwrap_or_default()), "");
         self.absolute(&field.text).iter().any(|path| {
             let inside = |cwd: &String| path != cwd && Path::new(path).starts_with(cwd) && cwd != "/";
-            !self.state.cwds.iter().any(inside) && !(Path::new(path).starts_with(&start) && start != "/")
+            let known = start != "/" && Path::new(path).starts_with(&start);
+            !known && !self.state.cwds.iter().any(inside)
         }) || (field.text.starts_with('/') && self.state.cwds.iter().all(|cwd| cwd.as_str() == "/"))
     }
 

@@ -1,23 +1,23 @@
 //! Walks a line the way a shell would run it: state moves from step to step, substitutions are judged where they stand.
 
 use super::ast::*;
+use super::bomb::is_bomb;
 use super::decode::Stream;
 use super::parse::{Parsed, parse_at};
 use super::resolve::{Field, UNKNOWN};
 use super::source::Origin;
+use super::state::State;
 use crate::policy::World;
 use crate::policy::files::normal;
 use crate::policy::table::{Level, Table};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
 /// Steps of work for one line: commands, looked-up paths, copies of state.
-const BUDGET: usize = 40_000;
+const BUDGET: usize = 24_000;
 /// Commands inside commands that are followed.
 const MAX_DEPTH: usize = 40;
-/// Values that a variable is followed with.
-const MAX_VALUES: usize = 8;
 
 /// Something that the line would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,68 +39,12 @@ pub struct Invocation {
     /// Without the options between a command and its subcommand.
     pub plain: Vec<String>,
     pub span: Span,
+    /// Where it would run, as far as that is known.
+    pub cwd: String,
     /// The command that runs this one with its own last words, and where they start.
     pub within: Option<(usize, usize)>,
     /// Adds nothing to what the command inside does.
     pub quiet: bool,
-}
-
-/// What earlier steps of the line changed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct State {
-    pub vars: Rc<HashMap<String, Vec<String>>>,
-    pub arrays: Rc<HashMap<String, Vec<String>>>,
-    pub functions: Rc<HashMap<String, Rc<Node>>>,
-    pub aliases: Rc<HashSet<String>>,
-    /// Where the line may be by now.
-    pub cwds: Vec<String>,
-    pub positional: Option<Vec<String>>,
-    /// Files that this line wrote, by absolute path.
-    pub files: Rc<HashMap<String, Stream>>,
-    /// Files that it made executable.
-    pub executable: Rc<HashSet<String>>,
-}
-
-impl State {
-    pub fn set(&mut self, name: &str, mut values: Vec<String>) {
-        values.dedup();
-        if values.len() > MAX_VALUES {
-            values = vec![UNKNOWN.to_string()];
-        }
-        Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
-    }
-
-    /// The state after one of several ways.
-    fn merge(&mut self, other: State) {
-        for (name, values) in other.vars.iter() {
-            match self.vars.get(name) {
-                Some(mine) if mine == values => {}
-                mine => {
-                    let mut all = mine.cloned().unwrap_or_default();
-                    all.extend(values.iter().filter(|v| !all.contains(v)).cloned().collect::<Vec<_>>());
-                    self.set(name, all);
-                }
-            }
-        }
-        for cwd in other.cwds {
-            if !self.cwds.contains(&cwd) && self.cwds.len() < MAX_VALUES {
-                self.cwds.push(cwd);
-            }
-        }
-        for (path, stream) in other.files.iter() {
-            if !self.files.contains_key(path) {
-                Rc::make_mut(&mut self.files).insert(path.clone(), stream.clone());
-            }
-        }
-        for (name, body) in other.functions.iter() {
-            if !self.functions.contains_key(name) {
-                Rc::make_mut(&mut self.functions).insert(name.clone(), body.clone());
-            }
-        }
-        if !other.aliases.is_subset(&self.aliases) {
-            Rc::make_mut(&mut self.aliases).extend(other.aliases.iter().cloned());
-        }
-    }
 }
 
 /// One reading of one line.
@@ -115,8 +59,10 @@ pub struct Walker<'w> {
     pub invocations: Vec<Invocation>,
     pub(super) current: Option<usize>,
     budget: usize,
+    /// The budget ran out, and that was noted.
+    exhausted: bool,
     pub(super) depth: usize,
-    calls: Vec<String>,
+    calls: Vec<Rc<Node>>,
     called: HashSet<String>,
 }
 
@@ -134,6 +80,7 @@ impl<'w> Walker<'w> {
             invocations: Vec::new(),
             current: None,
             budget: BUDGET,
+            exhausted: false,
             depth: 0,
             calls: Vec::new(),
             called: HashSet::new(),
@@ -196,9 +143,11 @@ impl<'w> Walker<'w> {
     /// Takes work from the budget; false when it is used up, which is noted.
     pub(super) fn spend(&mut self, work: usize, span: &Span) -> bool {
         if self.budget < work {
-            self.budget = 0;
-            self.current = None;
-            self.limit(span);
+            if !std::mem::replace(&mut self.exhausted, true) {
+                self.budget = 0;
+                self.current = None;
+                self.limit(span);
+            }
             return false;
         }
         self.budget -= work;
@@ -247,6 +196,9 @@ impl<'w> Walker<'w> {
     pub(super) fn script(&mut self, script: &Script, input: Option<Stream>) -> Option<Stream> {
         let mut texts: Vec<Option<Stream>> = Vec::new();
         for step in script {
+            if self.exhausted {
+                break;
+            }
             let out = self.node(&step.node, input.clone());
             if matches!(step.node, Node::Function { .. } | Node::Words(_)) {
                 continue;
@@ -304,6 +256,9 @@ impl<'w> Walker<'w> {
             Node::Pipe(stages) => {
                 let mut stream = input;
                 for stage in stages {
+                    if self.exhausted {
+                        return None;
+                    }
                     stream = self.subshell(|w| {
                         let out = w.node(stage, stream);
                         // What a stage writes to a file is there afterwards.
@@ -488,42 +443,14 @@ impl<'w> Walker<'w> {
     pub(super) fn call(&mut self, name: &str, argv: &[Field], input: Option<Stream>) -> Option<Stream> {
         let body = self.state.functions.get(name)?.clone();
         self.called.insert(name.to_owned());
-        if self.calls.iter().any(|n| n == name) {
+        if self.calls.iter().any(|running| Rc::ptr_eq(running, &body)) {
             return None;
         }
-        self.calls.push(name.to_owned());
+        self.calls.push(body.clone());
         let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
         let out = self.deeper(&argv[0].span, |w| w.node(&body, input));
         self.state.positional = saved;
         self.calls.pop();
         out
     }
-}
-
-/// Whether a function starts itself more than once, or in the background.
-fn is_bomb(name: &str, body: &Node) -> bool {
-    fn calls(name: &str, node: &Node) -> usize {
-        match node {
-            Node::Command(c) => usize::from(c.words.first().and_then(Word::literal).as_deref() == Some(name)),
-            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum(),
-            Node::Subshell(s) | Node::Group(s) => s.iter().map(|s| calls(name, &s.node)).sum(),
-            Node::Redirected(n, _) => calls(name, n),
-            _ => 0,
-        }
-    }
-    fn bomb(name: &str, node: &Node, background: bool) -> bool {
-        match node {
-            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum::<usize>() >= 2,
-            Node::Command(_) => background && calls(name, node) > 0,
-            Node::Subshell(s) | Node::Group(s) => {
-                let starts = s.iter().filter(|s| s.background).map(|s| calls(name, &s.node)).sum::<usize>();
-                (starts > 0 && s.iter().map(|s| calls(name, &s.node)).sum::<usize>() >= 2)
-                    || s.iter().any(|step| bomb(name, &step.node, background || step.background))
-            }
-            Node::Loop { body, .. } => body.iter().any(|s| s.background && calls(name, &s.node) > 0),
-            Node::Redirected(n, _) => bomb(name, n, background),
-            _ => false,
-        }
-    }
-    bomb(name, body, false)
 }

@@ -71,7 +71,7 @@ impl<'w> Walker<'w> {
         }
         if known.has(&["-c", "--command", "--commands"]) {
             self.find("shell command via -c/-lc flag", span.clone());
-            let Some(text) = known.operand(0).cloned() else { return None };
+            let text = known.operand(0).cloned()?;
             if text.stream.as_ref().is_some_and(|s| s.remote) {
                 self.find("execute remote content via command substitution", text.span.clone());
             }
