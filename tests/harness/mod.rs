@@ -18,7 +18,6 @@ pub fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_hermes")
 }
 
-
 /// Waits for a condition; panics with a description when it does not come.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let stop = Instant::now() + PATIENCE;
