@@ -1,15 +1,16 @@
 //! States of the screen to draw.
 
 use crate::app::Model;
-use crate::app::model::approvals::{Entry, Inbox};
+use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::*;
-use crate::app::model::transcript::{CellKind, ToolCell, ToolState, Transcript};
+use crate::app::model::transcript::{CellKind, ToolCell, ToolState};
 use crate::app::model::types::*;
 use crate::app::model::*;
 use crate::config::Config;
-use crate::config::skin::{Look, Skin};
-use crate::config::theme::Theme;
+use crate::config::keymap::Keymap;
+use crate::config::skin::{Look, LookDirs};
+use crate::config::theme::Canvas;
 use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
 use crate::text::{Cell, Line, Role, Snapshot};
@@ -17,61 +18,40 @@ use crate::ui::{ViewCache, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The time in all states.
 pub const NOW: i64 = 1_700_000_000_000;
 
+// Read once: property tests build thousands of models.
+static DEFAULT_LOOK: LazyLock<Arc<Look>> =
+    LazyLock::new(|| Arc::new(Look::load("default", "", &LookDirs::default(), Canvas::default()).unwrap()));
+static KEYMAP: LazyLock<Arc<Keymap>> = LazyLock::new(|| Arc::new(Keymap::defaults().unwrap()));
+
+/// A session before its first message, in a skin.
+pub fn in_skin(skin: &str) -> Model {
+    let look = match skin {
+        "default" => DEFAULT_LOOK.clone(),
+        _ => Arc::new(Look::load(skin, "", &LookDirs::default(), Canvas::default()).unwrap()),
+    };
+    let config = Arc::new(Config::default());
+    let mut model = Model::new(config, look, KEYMAP.clone(), (140, 45), "~/src/app".into(), NOW);
+    model.session = Some(SessionInfo {
+        id: SessionId::from("20260101_000000_abcdef"),
+        title: Some("fix the flaky resume test".into()),
+        model: "anthropic:claude-sonnet".into(),
+        effort: Effort::High,
+        mode: Mode::Manual,
+        cwd: "~/src/app".into(),
+        window: Some(200_000),
+    });
+    model.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });
+    model
+}
+
 /// A session before its first message.
 pub fn model() -> Model {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let skin = Skin {
-        name: "default".into(),
-        waiting_faces: words(&["( ◕‿◕ )"]),
-        thinking_faces: words(&["( •_• )"]),
-        thinking_verbs: words(&["pondering"]),
-        agent_name: "Hermes Agent".into(),
-        welcome: "Ask, watch, approve, resume.".into(),
-        glyph: "☤".into(),
-        prompt_symbol: "❯".into(),
-        ..Skin::default()
-    };
-    Model {
-        now: NOW,
-        size: (140, 45),
-        session: Some(SessionInfo {
-            id: SessionId::from("20260101_000000_abcdef"),
-            title: Some("fix the flaky resume test".into()),
-            model: "anthropic:claude-sonnet".into(),
-            effort: Effort::High,
-            mode: Mode::Manual,
-            cwd: "~/src/app".into(),
-            window: Some(200_000),
-        }),
-        turn: TurnStatus::Idle,
-        meter: Meter::default(),
-        transcript: Transcript::default(),
-        composer: composer::Composer::default(),
-        queue: Vec::new(),
-        approvals: Inbox::default(),
-        processes: processes::Processes::default(),
-        sidebar: sidebar::Sidebar {
-            git: Some(sidebar::Git { branch: "main".into(), dirty: 3 }),
-            ..sidebar::Sidebar::default()
-        },
-        modals: Vec::new(),
-        focus: Pane::Composer,
-        notices: notices::Notices::default(),
-        first_run: None,
-        chord: None,
-        config: Arc::new(Config::default()),
-        look: Arc::new(Look { skin, theme: Theme { name: "dark".into(), dark: true }, revision: 1 }),
-        layout: Layout::default(),
-        mouse_captured: true,
-        window_focused: true,
-        quit_armed: None,
-        demo: false,
-    }
+    in_skin("default")
 }
 
 fn tool(name: &str, emoji: &str, target: &str, summary: &str, state: ToolState, ms: Option<u64>) -> CellKind {
@@ -247,6 +227,8 @@ pub fn approval() -> Model {
         selected: ApprovalChoice::Deny,
         stage: ApprovalStage::Choosing,
         scroll: 0,
+        width: AlwaysWidth::Command,
+        cursor: 0,
     })];
     model
 }
@@ -340,6 +322,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 ],
                 loading: false,
                 here: true,
+                ask_at: None,
             })),
         ),
         (
