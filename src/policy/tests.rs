@@ -332,8 +332,8 @@ proptest! {
             prop_assert!(command.get(why.span.clone()).is_some(), "{:?} in {:?}", why.span, command);
         }
         let _ = redact::redact(&command, redact::RedactKind::Default);
-        let shown = visible::visible_with_map(&command);
-        prop_assert!(shown.text.get(shown.span(&(0..command.len()))).is_some());
+        let shown = crate::text::visible::visible(&command);
+        prop_assert!(shown.text.get(shown.at(0)..shown.at(command.len())).is_some());
     }
 
     /// Quoting, wrapping, padding or chaining a refused command never makes it milder.
