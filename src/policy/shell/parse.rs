@@ -47,10 +47,7 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         }
         // A stray `)`, `}` or `done`: note it and read on, so that what follows is judged too.
         parser.trouble(parser.pos, "this is not valid shell");
-        match parser.peek_keyword() {
-            Some(keyword) => parser.pos += keyword.len(),
-            None => parser.advance_char(),
-        }
+        parser.skip_stray();
     }
     parser.read_heredocs();
     Parsed { script, troubles: parser.troubles, names: parser.names }
@@ -221,6 +218,14 @@ impl Parser<'_> {
     pub(super) fn expect(&mut self, keyword: &str) {
         if !self.keyword(keyword) {
             self.trouble(self.pos.min(self.bytes.len()), "this compound command is not complete");
+        }
+    }
+
+    /// Passes a word or character that cannot stand here.
+    pub(super) fn skip_stray(&mut self) {
+        match self.peek_keyword() {
+            Some(keyword) => self.pos += keyword.len(),
+            None => self.advance_char(),
         }
     }
 
