@@ -353,7 +353,7 @@ proptest! {
                 7 => format!("echo $( {command} )"),
                 8 => format!("if true; then {command}; fi"),
                 9 => format!("f() {{ {command}\n}}; f"),
-                10 => format!("bash <<'X'\n{command}\nX\n"),
+                10 => format!("bash <<'X{0}'\n{command}\nX{0}\n", command.len()),
                 _ => format!("eval \"{}\"", command.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")),
             };
         }

@@ -215,7 +215,7 @@ impl Parser<'_> {
         here
     }
 
-    pub(super) fn expect(&mut self, keyword: &str) {
+    pub(super) fn require(&mut self, keyword: &str) {
         if !self.keyword(keyword) {
             self.trouble(self.pos.min(self.bytes.len()), "this compound command is not complete");
         }
@@ -326,16 +326,16 @@ impl Parser<'_> {
         } else if self.at_keyword("{") {
             self.pos += 1;
             let body = self.list(&["}"]);
-            self.expect("}");
+            self.require("}");
             Node::Group(body)
         } else if self.at_keyword("if") {
             self.if_command()
         } else if self.at_keyword("while") || self.at_keyword("until") {
             self.pos += 5;
             let mut body = self.list(&["do"]);
-            self.expect("do");
+            self.require("do");
             body.append(&mut self.list(&["done"]));
-            self.expect("done");
+            self.require("done");
             Node::Loop { name: None, values: None, body }
         } else if self.at_keyword("for") || self.at_keyword("select") || self.at("for((") {
             self.for_command()
