@@ -1,6 +1,7 @@
 //! One integration binary: links once, runs everything that needs more than one room of the house.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
+mod docs;
 mod e2e;
 mod harness;
 mod tidy;
