@@ -35,7 +35,8 @@ fn config_page() {
 
 #[test]
 fn tools_page() {
-    let mut text = String::from("# Tools\n\nWhat the model can call. Every call passes the gate (`docs/SECURITY.md`).\n");
+    let mut text =
+        String::from("# Tools\n\nWhat the model can call. Every call passes the gate (`docs/SECURITY.md`).\n");
     for spec in Registry::builtin().specs() {
         text.push_str(&format!("\n## {} {}\n\n*{}*\n\n{}\n\n", spec.emoji, spec.name, spec.toolset, spec.description));
         let required: Vec<&str> =

@@ -9,7 +9,7 @@ use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
 use crate::config::skin::{self, Listed, Look};
 use crate::exec::Exec;
-use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, ready};
+use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::store::Store;
 use std::path::PathBuf;
 
@@ -114,7 +114,8 @@ async fn found(context: &Context) -> Found {
     });
     let servers = local::scan(&http::client()).await;
     let server = |s: local::LocalServer| (s.kind.provider().to_owned(), s.base_url, s.models.len());
-    Found { keys, servers: servers.into_iter().map(server).collect(), providers: ready::pasteable() }
+    let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
+    Found { keys, servers: servers.into_iter().map(server).collect(), providers: ready::pasteable(), names }
 }
 
 /// One live call with a pasted key, which advises and never walls.

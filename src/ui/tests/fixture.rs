@@ -241,9 +241,11 @@ pub fn first_run() -> Model {
         found: Some(first_run::Found {
             keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
             servers: vec![("Ollama".into(), "127.0.0.1:11434".into(), 2)],
-            providers: vec!["OpenRouter".into(), "Anthropic".into()],
+            providers: (1..=20).map(|number| format!("provider-{number}")).collect(),
+            names: [("provider-1".into(), "OpenRouter".into())].into(),
         }),
         selected: 1,
+        all: false,
     });
     model
 }
