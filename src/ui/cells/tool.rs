@@ -27,7 +27,7 @@ const FAILED_TAIL: usize = 7;
 /// Lays out a call: its line, and what is open below it.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     let mut rows = vec![head(tool, context)];
-    if context.expanded {
+    if context.expanded && can_open(tool) {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {
         excerpt(&tool.output, context, &mut rows);
@@ -39,7 +39,8 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
 
 /// Whether there is anything to open.
 pub fn can_open(tool: &ToolCell) -> bool {
-    !tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty()
+    // The plan has a pane of its own; its JSON tells a person nothing.
+    tool.name != "todo" && (!tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty())
 }
 
 fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
@@ -177,7 +178,9 @@ fn excerpt(text: &str, context: &Context<'_>, rows: &mut Vec<Row>) {
 
 fn output(rows: &mut Vec<Row>, line: &Line, body: usize) {
     let first = [Span::new(" ".repeat(usize::from(super::TEXT) + 2), Role::Text)];
-    let how = Wrap { width: body + usize::from(super::TEXT), first: &first, rest: &first, verbatim: true };
+    // One cell of padding on the right of the block.
+    let width = (body + usize::from(super::TEXT)).saturating_sub(1).max(1);
+    let how = Wrap { width, first: &first, rest: &first, verbatim: true };
     wrap_into(rows, &line.spans, Ground::Raised, &how);
 }
 

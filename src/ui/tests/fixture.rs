@@ -217,7 +217,7 @@ pub fn approval() -> Model {
             target("~/.cache/app", 88, Some(12_000_000), "outside this folder"),
             target("git clean", 17, None, "3 of them never committed: notes.md, .env, a.sql"),
         ],
-        asker: "the main agent: \"start from a clean tree\"".into(),
+        asker: "the main agent: \"start from a **clean** tree\"".into(),
         asked_at: NOW,
     };
     model.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
@@ -378,6 +378,23 @@ pub fn modals() -> Vec<(&'static str, Model)> {
     asked.approvals.entries = vec![Entry::Question(question)];
     asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None })];
     out.push(("question", asked));
+    let mut always = approval();
+    if let Some(Modal::Approval(state)) = always.modals.last_mut() {
+        state.inert_until = 0;
+        state.selected = ApprovalChoice::Always;
+        state.stage = ApprovalStage::Confirming;
+        state.width = AlwaysWidth::Effects;
+    }
+    out.push(("always", always));
+    let mut queued = busy();
+    queued.queue = vec!["first".into(), "second".into(), "third".into()];
+    queued.queue_selected = 1;
+    queued.focus = Pane::Queue;
+    out.push(("queue", queued));
+    let mut chord = busy();
+    let keys = crate::config::keymap::parse("ctrl-x").unwrap();
+    chord.chord = Some(Chord { keys, since: NOW - 600, shown: true });
+    out.push(("which-key", chord));
     out
 }
 
