@@ -3,5 +3,6 @@
 
 mod docs;
 mod e2e;
+#[allow(dead_code, reason = "the measures use some of it, the tests the rest")]
 mod harness;
 mod tidy;
