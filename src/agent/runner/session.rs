@@ -157,7 +157,11 @@ impl Session {
     pub fn next_request(&self) -> u64 {
         match self.counted {
             Some((id, tokens)) => tokens + self.context.estimate_after(id),
-            None => (self.prompt.len() / 4) as u64 + self.context.estimate(),
+            None => {
+                let tools: usize =
+                    self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
+                ((self.prompt.len() + tools) / 4) as u64 + self.context.estimate()
+            }
         }
     }
 
