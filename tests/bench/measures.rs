@@ -156,7 +156,8 @@ fn stream() -> Vec<Row> {
     let mock = Mock::start(vec![Step::Text("all-is-warm".into()), Step::Text(text)]);
     let home = Home::with(&mock, "");
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").send("warm up\r").wait("all-is-warm").settled(500);
+    term.wait("❯");
+    term.send("warm up\r").wait("all-is-warm").settled(500);
     let (bytes, cpu) = (term.bytes(), proc::cpu(term.pid()));
     term.send("go\r");
     spin(Duration::from_secs(5), || mock.count() == 2);
