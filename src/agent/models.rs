@@ -57,6 +57,19 @@ impl Models {
         Ok(llm::connect(endpoint, self.http.clone(), info))
     }
 
+    /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
+    /// is nothing to ask: another kind of server, or the configuration names the window.
+    pub async fn asked(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
+        let endpoint =
+            endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice).ok()?;
+        if self.script.is_some() || !endpoint.local || endpoint.context.is_some() {
+            return None;
+        }
+        let info = self.info(&endpoint);
+        let info = llm::local::refine(&self.http, &endpoint, info).await;
+        Some(llm::connect(endpoint, self.http.clone(), info))
+    }
+
     fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {
         catalog::model_info(endpoint, &self.loaded.config, Some(&self.cache))
     }

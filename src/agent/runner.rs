@@ -15,7 +15,7 @@ use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
 use crate::llm::message::{Origin, SessionId, ToolBody};
-use crate::llm::{Delta, ProviderError, Reply};
+use crate::llm::{Delta, Provider, ProviderError, Reply};
 use crate::policy::{ApprovalId, Decision};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
@@ -74,6 +74,7 @@ enum Happened {
     WaitOver,
     SaveStream,
     Process(Notice),
+    Asked(Option<String>, Arc<dyn Provider>),
 }
 
 /// A model call in flight.
@@ -112,8 +113,13 @@ pub struct Runner {
     /// The loop guard's own question.
     guard_question: Option<QuestionId>,
     notices: mpsc::Receiver<Notice>,
+    /// What servers on this machine told of their models, by choice.
+    asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
     store_broken: bool,
 }
+
+/// A model choice and the provider that knows its window.
+type Asked = (Option<String>, Arc<dyn Provider>);
 
 /// Identical calls with identical results in a row before a person is asked (facts §3.3 warns from two on).
 const REPEATS: u32 = 4;
@@ -197,6 +203,7 @@ impl Runner {
             questions: HashMap::new(),
             guard_question: None,
             notices,
+            asked: mpsc::channel(4),
             store_broken: false,
         }
     }
@@ -226,6 +233,7 @@ impl Runner {
                 }
                 Happened::SaveStream => self.save_stream(),
                 Happened::Process(notice) => self.process_notice(notice).await,
+                Happened::Asked(choice, provider) => self.answered(choice, provider).await,
             }
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
@@ -253,6 +261,7 @@ impl Runner {
                 Happened::Delta(Delta::Text(String::new()))
             }
             Some(notice) = self.notices.recv() => Happened::Process(notice),
+            Some((choice, provider)) = self.asked.1.recv() => Happened::Asked(choice, provider),
         }
     }
 

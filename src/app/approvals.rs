@@ -43,10 +43,7 @@ fn arrived(model: &mut Model, out: &mut Vec<Effect>, entry: Entry, text: String)
 
 /// A question was answered or is void.
 pub fn closed(model: &mut Model, out: &mut Vec<Effect>, id: EntryId) {
-    let call = find(model, id).map(|entry| match entry {
-        Entry::Approval(approval) => approval.call_id.clone(),
-        Entry::Question(question) => question.call_id.clone(),
-    });
+    let call = find(model, id).map(|entry| entry.call_id().to_owned());
     if let Some(call) = call {
         events::tool(model, &call, |tool| {
             if tool.state == ToolState::Asking {

@@ -80,13 +80,15 @@ fn tool_started(model: &mut Model, start: ToolStart) {
         let tool = ToolCell { call_id: start.call_id.clone(), ..ToolCell::default() };
         model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
     }
+    // a question may come before the start of the call that asks it
+    let asks = model.approvals.entries.iter().any(|entry| entry.call_id() == start.call_id);
     tool(model, &start.call_id, |tool| {
         tool.name = start.name;
         tool.emoji = start.emoji;
         tool.verb = start.verb;
         tool.target = start.target;
         tool.started_at = start.at;
-        tool.state = ToolState::Running;
+        tool.state = if asks { ToolState::Asking } else { ToolState::Running };
     });
 }
 

@@ -7,6 +7,9 @@ use super::{composer, modals, models};
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::{Code, Key};
 
+/// Providers that are listed before the rest is asked for.
+const PROVIDERS: usize = 8;
+
 /// A row of the card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
@@ -18,6 +21,8 @@ pub enum Row {
     Provider(String),
     /// The scripted demo.
     Offline,
+    /// This many more providers.
+    More(usize),
 }
 
 /// The rows of the card, in the order in which they are shown and selected.
@@ -28,9 +33,15 @@ pub fn rows(card: &FirstRun) -> Vec<Row> {
         let server =
             |(name, address, count): &(String, String, usize)| Row::Server(name.clone(), address.clone(), *count);
         rows.extend(found.servers.iter().map(server));
-        rows.extend(found.providers.iter().cloned().map(Row::Provider));
     }
     rows.push(Row::Offline);
+    if let Some(found) = &card.found {
+        let shown = if card.all { found.providers.len() } else { found.providers.len().min(PROVIDERS) };
+        rows.extend(found.providers.iter().take(shown).cloned().map(Row::Provider));
+        if shown < found.providers.len() {
+            rows.push(Row::More(found.providers.len() - shown));
+        }
+    }
     rows
 }
 
@@ -70,6 +81,12 @@ pub fn key(model: &mut Model, key: Key) -> bool {
 pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(row) = model.first_run.as_ref().and_then(|card| rows(card).get(card.selected).cloned()) else { return };
     match row {
+        // the first of the rest takes its place
+        Row::More(_) => {
+            if let Some(card) = &mut model.first_run {
+                card.all = true;
+            }
+        }
         Row::Key(provider, _) | Row::Server(provider, _, _) => models::pick_of(model, out, &provider),
         Row::Provider(provider) => modals::ask_key(model, &provider),
         Row::Offline => {
@@ -143,6 +160,7 @@ mod tests {
             keys: vec![("openai".into(), "OPENAI_API_KEY in the environment".into())],
             servers: vec![],
             providers: vec!["anthropic".into()],
+            ..Found::default()
         };
         update(&mut model, 0, Msg::Loaded(LoadReply::Found(found)));
         model
@@ -153,7 +171,7 @@ mod tests {
         let mut model = card();
         let shown = model.first_run.as_ref().map(rows).unwrap_or_default();
         assert_eq!(shown.len(), 3);
-        assert_eq!(shown.last(), Some(&Row::Offline));
+        assert_eq!(shown.get(1), Some(&Row::Offline));
         let effects = script(&mut model, "hello<ret>");
         assert_eq!(composer::text(&model.composer), "hello", "nothing is sent and nothing is lost");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
@@ -162,16 +180,29 @@ mod tests {
     #[test]
     fn rows_lead_to_models_keys_and_the_demo() {
         let mut model = card();
-        assert_eq!(script(&mut model, "<up><ret>"), [Effect::Load(LoadRequest::Demo)]);
+        assert_eq!(script(&mut model, "<down><ret>"), [Effect::Load(LoadRequest::Demo)]);
         let mut model = card();
         let effects = script(&mut model, "<ret>");
         assert_eq!(effects, [Effect::Load(LoadRequest::Models { refresh: false })]);
     }
 
     #[test]
+    fn many_providers_are_listed_when_asked_for() {
+        let mut model = card();
+        if let Some(found) = model.first_run.as_mut().and_then(|card| card.found.as_mut()) {
+            found.providers = (0..20).map(|number| format!("p{number}")).collect();
+        }
+        let last = |model: &Model| model.first_run.as_ref().and_then(|card| rows(card).last().cloned());
+        assert_eq!(last(&model), Some(Row::More(12)));
+        assert_eq!(script(&mut model, "<up><ret>"), []);
+        assert_eq!(last(&model), Some(Row::Provider("p19".into())));
+        assert_eq!(model.first_run.as_ref().map(|card| card.selected), Some(10), "the first of the rest");
+    }
+
+    #[test]
     fn a_refused_key_advises_and_never_walls() {
         let mut model = card();
-        let effects = script(&mut model, "<down><ret>sk-1<ret>");
+        let effects = script(&mut model, "<down><down><ret>sk-1<ret>");
         let tried = LoadRequest::TryKey { provider: "anthropic".into(), key: "sk-1".into() };
         assert_eq!(effects, [Effect::Load(tried)]);
         let outcome = Err("anthropic refused the key".into());

@@ -214,8 +214,9 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Opens the masked field for a key.
 pub fn ask_key(model: &mut Model, provider: &str) {
+    let name = model.first_run.as_ref().map_or(provider, |card| card.name(provider)).to_owned();
     model.modals.push(Modal::Input(InputModal {
-        title: format!("Key for {provider}"),
+        title: format!("Key for {name}"),
         hint: "Paste it; Enter tries it with one call. Nothing is sent before.".into(),
         text: String::new(),
         cursor: 0,

@@ -1,8 +1,44 @@
-//! stub
-/// s
-#[derive(Debug, Default, clap::Args)]
-pub struct DebugArgs {}
-/// s
-pub fn run(_: DebugArgs, _: &mut dyn std::io::Write) -> anyhow::Result<i32> {
+//! `hermes debug`: for bug reports and checks.
+
+use crate::text::screen::Screen;
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Arguments of `hermes debug`.
+#[derive(Debug, Args)]
+pub struct DebugArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Feed recorded bytes to the terminal emulator and print its screen
+    Screen {
+        file: PathBuf,
+        /// COLSxROWS
+        size: String,
+        /// Feed this many bytes at a time
+        #[arg(long, default_value_t = 65_536)]
+        chunk: usize,
+    },
+}
+
+/// Runs the command.
+pub fn run(args: DebugArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
+    let Command::Screen { file, size, chunk } = args.command;
+    let bytes = std::fs::read(&file).with_context(|| format!("{} could not be read", file.display()))?;
+    let numbers = size.split_once('x').and_then(|(c, r)| Some((c.parse::<u16>().ok()?, r.parse::<u16>().ok()?)));
+    let (columns, rows) = numbers.with_context(|| format!("{size:?} is no size; write for example 80x24"))?;
+    let mut screen = Screen::new(columns, rows);
+    for piece in bytes.chunks(chunk.max(1)) {
+        screen.feed(piece);
+    }
+    for row in screen.snapshot().rows {
+        let text: String = row.spans.iter().map(|span| span.text.as_str()).collect();
+        writeln!(out, "{}", text.trim_end())?;
+    }
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! `hermes models`: what can be chosen, with windows and prices.
 
 use super::{ChatArgs, setup};
-use crate::llm::{catalog, http, ready};
+use crate::llm::{catalog, endpoint, http, ready};
 use clap::Args;
 use serde_json::json;
 use std::io::Write;
@@ -25,7 +25,7 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let http = http::client();
     let mut rows = Vec::new();
     let mut problems = Vec::new();
-    for endpoint in ready::endpoints(&base.loaded.config, &env) {
+    for endpoint in endpoint::available(&base.loaded.config, &env) {
         if args.provider.as_ref().is_some_and(|p| *p != endpoint.provider) {
             continue;
         }

@@ -1,5 +1,7 @@
 //! `-p`: one answer without a screen. Never waits for a person; only the answer goes to standard output.
 
+mod schema;
+
 use super::setup::{self, Base};
 use super::{ChatArgs, Output};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, TurnEnd, TurnOutcome};
@@ -42,6 +44,7 @@ fn read_stdin() -> anyhow::Result<String> {
 }
 
 async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i32> {
+    let wanted = read_schema(&args)?;
     let house = setup::house(&base, None, true);
     let store = house.deps.store.clone();
     let exec = house.deps.exec.clone();
@@ -55,7 +58,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         toolsets: args.toolsets.clone(),
         skills: super::chat::skill_texts(&args.skills, &base)?,
         max_turns: args.max_turns,
-        instructions: schema_instructions(&args)?,
+        instructions: wanted.as_ref().map(instructions).unwrap_or_default(),
     };
     let mut agent = runner::spawn(house.deps, start, house.notices);
     let mut processes = house.processes;
@@ -63,10 +66,21 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     // A closed channel means that the agent is gone; the loop below sees it too.
     let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
     let mut stopped = false;
+    let mut corrections = 1;
     let end = loop {
         tokio::select! {
             event = agent.events.recv() => match event {
-                Some(AgentEvent::TurnFinished(outcome)) => break Some(outcome),
+                Some(AgentEvent::TurnFinished(outcome)) => {
+                    let misfit = wanted.as_ref().filter(|_| outcome.end == TurnEnd::Completed).and_then(|s| report.misfit(s));
+                    let Some(misfit) = misfit else { break Some(outcome) };
+                    if corrections == 0 {
+                        break Some(TurnOutcome { end: TurnEnd::Error(format!("the answer does not fit the schema: {misfit}")), ..outcome });
+                    }
+                    corrections -= 1;
+                    report.result.clear();
+                    let text = format!("Your answer does not fit the schema: {misfit}. Answer again with the JSON value only.");
+                    let _ = agent.commands.send(AgentCommand::Submit { text, images: Vec::new() }).await;
+                }
                 Some(event) => report.event(event)?,
                 None => break None,
             },
@@ -101,14 +115,16 @@ pub async fn resumed(args: &ChatArgs, store: &crate::store::Store, base: &Base) 
     Ok(None)
 }
 
-fn schema_instructions(args: &ChatArgs) -> anyhow::Result<String> {
-    let Some(file) = &args.json_schema else { return Ok(String::new()) };
+fn read_schema(args: &ChatArgs) -> anyhow::Result<Option<Value>> {
+    let Some(file) = &args.json_schema else { return Ok(None) };
     let text = std::fs::read_to_string(file).with_context(|| format!("{} could not be read", file.display()))?;
-    let schema: Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is not a JSON Schema", file.display()))?;
-    Ok(format!(
+    serde_json::from_str(&text).map(Some).with_context(|| format!("{} is not a JSON Schema", file.display()))
+}
+
+fn instructions(schema: &Value) -> String {
+    format!(
         "Your final answer must be one JSON value that fits this JSON Schema, without a code fence or other words:\n{schema}"
-    ))
+    )
 }
 
 /// Gathers the answer and prints as it goes.
@@ -232,6 +248,20 @@ impl Report {
         self.line(json!({ "type": "tool_finished", "id": body.call_id, "call": call, "result": body.content }))?;
         self.calls.push(call);
         Ok(())
+    }
+
+    /// What of the answer does not fit the schema. An answer that fits is reduced to its JSON.
+    fn misfit(&mut self, wanted: &Value) -> Option<String> {
+        match schema::value_of(&self.result) {
+            Ok(value) => {
+                let misfit = schema::misfit(&value, wanted, "");
+                if misfit.is_none() {
+                    self.result = value.to_string();
+                }
+                misfit
+            }
+            Err(why) => Some(why),
+        }
     }
 
     /// One line of `stream-json`.

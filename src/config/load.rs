@@ -68,7 +68,8 @@ impl Loaded {
     }
 }
 
-/// Variables that stand for keys. The last says whether `.env` counts too: what loosens questions must be typed by a person.
+/// Variables that stand for keys. The last says whether `.env` counts too. None loosens approvals: no environment turns a
+/// question into a yes.
 const VARIABLES: &[(&str, &str, bool)] = &[
     ("HERMES_MODEL", "model.default", true),
     ("HERMES_INFERENCE_MODEL", "model.default", true),
@@ -116,10 +117,6 @@ pub fn load(sources: &Sources) -> Loaded {
                     .map(|warning| Warning { text: format!("{name} in the environment: {}", warning.text), ..warning }),
             );
         }
-    }
-    let yolo = loaded.env.get("HERMES_YOLO_MODE").map(|value| value.trim().to_lowercase());
-    if yolo.is_some_and(|value| matches!(value.as_str(), "1" | "true" | "yes" | "on")) {
-        merge(&mut values, reader.read(&nest("approvals.mode", Node::text("off"))).values);
     }
     for (key, value) in &sources.overrides {
         let node =

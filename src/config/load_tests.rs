@@ -163,7 +163,8 @@ fn the_environment_wins_over_dotenv_and_file() {
         sources.env.insert(name.into(), value.into());
     }
     let loaded = load(&sources);
-    assert_eq!((loaded.config.agent.max_turns, loaded.config.approvals.mode), (9, Mode::Off));
+    let approvals = loaded.config.approvals.mode;
+    assert_eq!((loaded.config.agent.max_turns, approvals), (9, Mode::Manual), "no environment loosens approvals");
     assert_eq!(loaded.locate("KEY"), Some(("high", Place::Environment)));
     assert_eq!(loaded.env("EMPTY"), None);
     sources.overrides = vec![("agent.max_turns".into(), "11".into()), ("model.default".into(), "1.10".into())];

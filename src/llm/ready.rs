@@ -1,26 +1,9 @@
-//! Which providers can be called now, and which a person could set up.
+//! What lists and cards tell about providers and models.
 
-use super::endpoint::{self, Endpoint};
 use super::{ModelInfo, providers};
-use crate::config::Config;
 use crate::text::format;
 
 type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Endpoints of every provider that has a key or needs none, the configured one first; their model may be empty.
-pub fn endpoints(config: &Config, env: Env<'_>) -> Vec<Endpoint> {
-    let mut found: Vec<Endpoint> = endpoint::resolve(config, env, None).into_iter().collect();
-    let with_keys = providers::with_keys(env).into_iter().map(|(provider, _)| provider.id.clone());
-    for name in config.providers.keys().cloned().chain(with_keys) {
-        if found.iter().any(|known| known.provider == name) {
-            continue;
-        }
-        // A provider without a model of its own is still asked for its list: any name will do for that.
-        let choice = [format!("{name}:"), format!("{name}:any")];
-        found.extend(choice.iter().find_map(|choice| endpoint::resolve(config, env, Some(choice)).ok()));
-    }
-    found
-}
 
 /// Provider and where its key comes from, for the first-run card.
 pub fn keys_found(env: Env<'_>, place: impl Fn(&str) -> &'static str) -> Vec<(String, String)> {

@@ -12,7 +12,6 @@ pub mod shell;
 pub mod table;
 #[cfg(test)]
 mod tests;
-pub mod visible;
 
 pub use decide::{decide, decide_in};
 pub use rule::{Rule, Rules};

@@ -107,7 +107,12 @@ fn key_of(raw: RawKey) -> Option<Key> {
             } else {
                 c
             };
-            Code::Char(if raw.ctrl { c.to_ascii_lowercase() } else { c })
+            Code::Char(match c {
+                // What terminals without the kitty protocol send for Ctrl-\\ ] ^ _ arrives under these digits.
+                '4'..='7' if raw.ctrl => ['\\', ']', '^', '_'][c as usize - '4' as usize],
+                c if raw.ctrl => c.to_ascii_lowercase(),
+                c => c,
+            })
         }
         KeyCode::F(n) => Code::F(n),
         KeyCode::Enter => Code::Enter,
@@ -160,6 +165,12 @@ mod tests {
         let mut size = Msg::Resized(80, 24);
         assert_eq!(merge(&mut size, Msg::Resized(100, 30)), None);
         assert_eq!(size, Msg::Resized(100, 30));
+    }
+
+    #[test]
+    fn legacy_control_characters_have_their_names() {
+        let raw = RawKey { code: KeyCode::Char('5'), ctrl: true, alt: false, shift: false };
+        assert_eq!(key_of(raw).map(|key| key.code), Some(Code::Char(']')));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
 use crate::config::skin::{self, Listed, Look};
 use crate::exec::Exec;
-use crate::llm::{Endpoint, ModelInfo, catalog, http, local, ready};
+use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::store::Store;
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ async fn models(context: &Context, refresh: bool) -> LoadReply {
     let loaded = fresh(context);
     let env = |name: &str| loaded.env(name).map(str::to_owned);
     let (cache, http) = (context.paths.cache(), http::client());
-    let found = ready::endpoints(&loaded.config, &env);
+    let found = endpoint::available(&loaded.config, &env);
     let ask = found.iter().map(|endpoint| catalog::list_models(endpoint, &http, &cache, refresh));
     let lists = futures::future::join_all(ask).await;
     let choice = |info: &ModelInfo| ModelChoice {
@@ -114,7 +114,8 @@ async fn found(context: &Context) -> Found {
     });
     let servers = local::scan(&http::client()).await;
     let server = |s: local::LocalServer| (s.kind.provider().to_owned(), s.base_url, s.models.len());
-    Found { keys, servers: servers.into_iter().map(server).collect(), providers: ready::pasteable() }
+    let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
+    Found { keys, servers: servers.into_iter().map(server).collect(), providers: ready::pasteable(), names }
 }
 
 /// One live call with a pasted key, which advises and never walls.
@@ -129,7 +130,7 @@ async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, S
     let env = |name: &str| {
         if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
     };
-    let endpoint = ready::endpoints(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
+    let endpoint = endpoint::available(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
     let endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
     ping(endpoint, &loaded.config).await
 }

@@ -136,7 +136,7 @@ mod tests {
         assert!(schemas.is_sorted_by_key(|schema| schema.name.clone()));
         for schema in schemas {
             assert!(
-                schema.description.len() > 20 && schema.description.split_whitespace().count() <= 90,
+                schema.description.len() > 20 && schema.description.split_whitespace().count() <= 180,
                 "{}",
                 schema.name
             );

@@ -336,7 +336,7 @@ mod tests {
         let names = |selection: Selection| selection.tools.into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");
         assert_eq!(names(pick(Some(&["gh"]), &[])), "mcp__gh__find");
-        assert_eq!(names(pick(None, &["file", "gh"])), "clarify todo");
+        assert_eq!(names(pick(None, &["file", "gh"])), "clarify process terminal todo");
         assert_eq!(names(pick(None, &["hermes-cli", "all"])), "");
         assert_eq!(pick(Some(&["all"]), &[]).tools, pick(None, &[]).tools);
         assert_eq!(names(pick(Some(&["file_tools"]), &[])), "patch read_file search_files write_file");

@@ -75,7 +75,7 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         parts.push(Span::new(format!("▸ {now} {done}/{}", plan.len()), Role::Text));
     }
     if model.meter.context > 0 {
-        parts.push(Span::new(context(model).0, Role::Dim));
+        parts.push(Span::new(format!("context {}", context(model).0), Role::Dim));
     }
     let running = model.processes.rows.iter().filter(|row| row.state == ProcessState::Running).count();
     let asking = model.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
@@ -120,18 +120,26 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
     }
     layout.panes.push((Pane::Queue, to_area(area)));
     let focused = model.focus == Pane::Queue;
-    for (index, prompt) in model.queue.iter().take(usize::from(area.height)).enumerate() {
+    let window = usize::from(area.height);
+    let chosen = model.queue_selected.min(model.queue.len().saturating_sub(1));
+    let skip = if focused { (chosen + 1).saturating_sub(window) } else { 0 };
+    for (index, prompt) in model.queue.iter().skip(skip).take(window).enumerate() {
         let place = row(area, index as u16);
         let label = if index == 0 { format!("queued {} ", model.queue.len()) } else { String::new() };
         let x = place.x + 2;
         paint.put(x, place.y, 11, &label, paint.role(Role::Dim));
+        let selected = focused && skip + index == chosen;
+        if selected {
+            paint.tone(inset(place, 11, 2), Slot::Selection);
+            paint.put(x + 9, place.y, 2, "▸", paint.slot(Slot::Prompt));
+        }
         let mut end = place.right().saturating_sub(3);
         if index == 0 {
-            let keys = if focused { "e edit · s steer · x drop" } else { "Ctrl-X q" };
-            end = paint.right(end, place.y, keys, paint.role(Role::Dim)).saturating_sub(2);
+            let keys = if focused { String::new() } else { hints::key_of(model, "queue-strip") };
+            end = paint.right(end, place.y, &keys, paint.role(Role::Dim)).saturating_sub(2);
         }
         let line: String = prompt.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-        let role = if focused { Role::Accent } else { Role::Text };
+        let role = if selected { Role::Strong } else { Role::Text };
         paint.fit(x + 11, place.y, end.saturating_sub(x + 11), &line, paint.role(role));
     }
 }
@@ -169,7 +177,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
         Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
     };
-    let mut x = paint.put(area.x + 2, area.y, end, word, paint.slot(badge));
+    let mut x = paint.put(area.x + 1, area.y, end, word, paint.slot(badge)).saturating_sub(1);
     let dim = paint.slot(Slot::StatusDim);
     let strong = paint.slot(Slot::StatusStrong);
     let mut part = |paint: &mut Paint<'_>, text: &str, style| {
@@ -186,7 +194,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     if let TurnStatus::Running(running) = &model.turn {
         let step = format::clock(live::since(model.now, running.step_started_at));
         let turn = format::clock(live::since(model.now, running.started_at));
-        let text = if running.step > 1 { format!("⏱ {step} / {turn}") } else { format!("⏱ {turn}") };
+        let text = if running.step > 1 { format!("{step} / {turn}") } else { turn };
         part(paint, &text, strong);
     }
     let live = model.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();
@@ -199,7 +207,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
             Some(Entry::Approval(_)) => "to approve",
             _ => "to answer",
         };
-        part(paint, &format!("⚠ {asked} {kind} (F4)"), paint.role(Role::Careful));
+        part(paint, &format!("⚠ {asked} {kind} ({})", hints::key_of(model, "inbox")), paint.role(Role::Careful));
     }
     if !model.mouse_captured {
         part(paint, "mouse released", strong);
@@ -207,12 +215,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     let from = x + 3;
     let mut at = end;
     for (key, word) in hints::footer(model).into_iter().rev() {
-        let wanted = cells(width(key) + 1 + width(word));
+        let wanted = cells(width(&key) + 1 + width(word));
         if at < from + wanted {
             continue;
         }
         let start = at - wanted;
-        let next = paint.put(start, area.y, wanted, key, strong);
+        let next = paint.put(start, area.y, wanted, &key, strong);
         paint.put(next + 1, area.y, wanted, word, dim);
         at = start.saturating_sub(2);
     }

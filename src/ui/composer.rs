@@ -2,7 +2,7 @@
 
 use super::cache::ViewCache;
 use super::paint::{Paint, cells, inset, row};
-use super::to_area;
+use super::{hints, to_area};
 use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::layout::Layout;
@@ -137,10 +137,12 @@ pub fn draw(
     }
     layout.panes.push((Pane::Composer, to_area(area)));
     let focused = model.focus == Pane::Composer;
-    let block = inset(area, 0, 2);
+    let block = inset(area, 1, 1);
     paint.tone(block, Slot::Raised);
-    let bar = paint.slot(if focused { Slot::BorderFocused } else { Slot::Border });
-    paint.repeat(Rect { width: 1, ..block }, "▎", bar);
+    if !paint.has_tones() {
+        let bar = paint.slot(if focused { Slot::BorderFocused } else { Slot::Border });
+        paint.repeat(Rect { x: area.x, width: 1, ..block }, "▎", bar);
+    }
     let chips = u16::from(!model.composer.images.is_empty());
     let padding = area.height.saturating_sub(field.rows) / 2;
     let body = Rect { y: area.y + padding, height: area.height - padding, ..inset(area, TEXT, 3) };
@@ -149,7 +151,8 @@ pub fn draw(
     let visible = body.height.saturating_sub(chips).min(cells(field.lines.len()));
     // A block lower than the text shows the part around the caret.
     let skip = (field.caret.1 + 1).saturating_sub(visible.max(1));
-    paint.put(area.x + 2, body.y, 2, symbol, paint.slot(Slot::Prompt));
+    let style = if focused { paint.slot(Slot::Prompt) } else { paint.role(Role::Dim) };
+    paint.put(area.x + 2, body.y, 2, symbol, style);
     let selection = model.composer.area.selection_range();
     for (at, shown) in field.lines.iter().skip(usize::from(skip)).take(usize::from(visible)).enumerate() {
         let place = row(body, at as u16);
@@ -160,11 +163,11 @@ pub fn draw(
     }
     if model.composer.area.is_empty() {
         let text = if super::layout::is_running(model) {
-            "Enter queues what you write; Esc stops the turn"
+            format!("{} queues what you write", hints::key_of(model, "send"))
         } else {
-            "Ask anything, or / for commands"
+            "Ask anything, or / for commands".to_owned()
         };
-        paint.fit(body.x, body.y, body.width, text, paint.slot(Slot::Placeholder));
+        paint.fit(body.x, body.y, body.width, &text, paint.slot(Slot::Placeholder));
     }
     if chips > 0 {
         let place = row(body, visible.max(1));

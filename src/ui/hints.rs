@@ -5,83 +5,88 @@ use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::modal::{ApprovalStage, Modal};
+use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::width;
 use ratatui::layout::Rect;
 
 /// A key and what it does.
-pub type Hint = (&'static str, &'static str);
+pub type Hint = (String, &'static str);
 
-/// What follows the leader.
-const LEADER: [Hint; 12] = [
-    ("p", "palette"),
-    ("o", "model"),
-    ("s", "sessions"),
-    ("n", "next session"),
-    ("t", "terminal"),
-    ("b", "to the background"),
-    ("q", "queue"),
-    ("r", "search prompts"),
-    ("u", "rewind"),
-    ("i", "inbox"),
-    ("h", "help"),
-    ("←↑→↓", "focus a pane"),
-];
+/// The first key of an action as the live keymap has it; empty when it has none.
+pub fn key_of(model: &Model, action: &str) -> String {
+    model.keymap.keys_for(action).into_iter().next().unwrap_or_default()
+}
 
 /// Keys that work in this state, the most useful first.
 pub fn footer(model: &Model) -> Vec<Hint> {
+    let fixed = |keys: &[(&str, &'static str)]| keys.iter().map(|(key, word)| ((*key).to_owned(), *word)).collect();
+    // Modals read these keys themselves.
     if let Some(modal) = model.modals.last() {
         return match modal {
+            Modal::Approval(approval) if approval.inert_until > model.now => Vec::new(),
+            Modal::Question(question) if question.inert_until > model.now => Vec::new(),
             Modal::Approval(approval) => match approval.stage {
-                ApprovalStage::Choosing => vec![("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")],
-                ApprovalStage::Confirming => vec![("Enter", "confirms"), ("Esc", "back")],
-                ApprovalStage::Reason(_) | ApprovalStage::Editing(_) => vec![("Enter", "sends"), ("Esc", "back")],
+                ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")]),
+                ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
+                ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
+                ApprovalStage::Editing(_) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
             },
-            Modal::Text(_) => vec![("↑↓", "scroll"), ("Esc", "close")],
+            Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) | Modal::Confirm(_) => {
-                vec![("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")]
+                fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
             }
-            Modal::Input(_) => vec![("Enter", "sends"), ("Esc", "close")],
+            Modal::Input(_) => fixed(&[("Enter", "sends"), ("Esc", "close")]),
         };
     }
     if model.quit_armed.is_some() {
-        return vec![("Ctrl-C", "again quits")];
+        return vec![(key_of(model, "interrupt"), "again quits")];
     }
-    let mut keys = match model.focus {
-        Pane::Terminal if model.processes.pane.taken_over => return vec![("F9", "hand back")],
-        Pane::Terminal => vec![("Enter", "take over"), ("Alt-]", "next"), ("Ctrl-T", "close")],
-        Pane::Conversation => vec![("o", "open"), ("O", "all"), ("y", "copy")],
-        Pane::Queue => vec![("e", "edit"), ("s", "steer"), ("x", "drop"), ("Esc", "back")],
-        Pane::Sidebar => vec![("↑↓", "scroll")],
-        Pane::Composer => vec![("Ctrl-P", "palette"), ("F1", "keys")],
+    let running = is_running(model);
+    let mut actions: Vec<(&str, &'static str)> = match model.focus {
+        Pane::Terminal if model.processes.pane.taken_over => vec![("take-over", "hand back")],
+        Pane::Terminal => vec![("take-over", "take over"), ("next-terminal", "next"), ("toggle-terminal", "close")],
+        Pane::Conversation if model.transcript.copy_mode.is_some() => {
+            return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
+        }
+        Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
+        Pane::Queue => vec![("edit-queued", "edit"), ("steer-queued", "steer"), ("drop-queued", "drop")],
+        Pane::Sidebar => vec![("scroll-down", "scroll")],
+        Pane::Composer => vec![("command-palette", "palette"), ("help", "keys")],
     };
-    if is_running(model) && model.focus != Pane::Queue {
-        keys.push(("Esc", "stop"));
+    if running && model.focus != Pane::Queue && !model.processes.pane.taken_over {
+        actions.push(("stop-turn", "stop"));
     } else if model.focus == Pane::Composer && model.composer.area.is_empty() {
-        keys.push(("Ctrl-R", "sessions"));
+        actions.push(("session-browser", "sessions"));
     }
-    keys
+    let hints = actions.into_iter().map(|(action, word)| (key_of(model, action), word));
+    hints.filter(|(key, _)| !key.is_empty()).collect()
 }
 
-/// The popup over the status bar, once the leader waited.
-pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) {
-    if !model.chord.as_ref().is_some_and(|chord| chord.shown) {
-        return;
-    }
-    let key = LEADER.iter().map(|(key, _)| width(key)).max().unwrap_or(1);
-    let word = LEADER.iter().map(|(_, word)| width(word)).max().unwrap_or(1);
-    let column = cells(key + word + 5);
-    let columns = (area.width / column).clamp(1, 4);
-    let rows = cells(LEADER.len()).div_ceil(columns).min(area.height.saturating_sub(2));
-    let place = Rect { x: area.x, y: area.bottom() - 1 - rows, width: area.width, height: rows };
+/// The popup over the status bar, once the leader waited: every key that may follow, from the live keymap. Whether it is
+/// shown.
+pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
+    let Some(chord) = model.chord.as_ref().filter(|chord| chord.shown) else { return false };
+    let list = model.keymap.following(Context::Global, &chord.keys);
+    let list: Vec<(String, String)> = list.into_iter().map(|(keys, action)| (keys, action.replace('-', " "))).collect();
+    let key = list.iter().map(|(keys, _)| width(keys)).max().unwrap_or(1);
+    let word = list.iter().map(|(_, words)| width(words)).max().unwrap_or(1);
+    let column = cells(key + word + 4);
+    let columns = (area.width.saturating_sub(2) / column).clamp(1, 6);
+    let rows = cells(list.len()).div_ceil(columns).min(area.height.saturating_sub(4));
+    // A blank row above and below.
+    let place = Rect { x: area.x, y: area.bottom().saturating_sub(3 + rows), width: area.width, height: rows + 2 };
     paint.clear(place, Slot::Overlay);
-    for (index, (keys, words)) in LEADER.iter().enumerate() {
+    for (index, (keys, words)) in list.iter().enumerate() {
         let (line, at) = (cells(index) % rows.max(1), cells(index) / rows.max(1));
-        let place = row(place, line);
-        let x = place.x + 2 + at * column;
-        paint.put(x, place.y, place.right().saturating_sub(x), keys, paint.role(Role::Accent));
-        let x = x + cells(key) + 2;
-        paint.put(x, place.y, place.right().saturating_sub(x), words, paint.role(Role::Text));
+        let place = row(place, line + 1);
+        let end = place.x + 2 + at * column + cells(key);
+        if at >= columns || end >= place.right() {
+            break;
+        }
+        paint.right(end, place.y, keys, paint.role(Role::Accent));
+        paint.fit(end + 2, place.y, place.right().saturating_sub(end + 2), words, paint.role(Role::Text));
     }
+    true
 }

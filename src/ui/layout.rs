@@ -50,9 +50,10 @@ fn sidebar_width(area: Rect) -> u16 {
     (area.width / 4).clamp(30, 40)
 }
 
-/// By itself the sidebar stands there once it has something to show.
+/// By itself the sidebar stands there once the session has begun and it has something to show.
 fn stands_beside(model: &Model) -> bool {
-    model.sidebar.shown.unwrap_or_else(|| !super::sidebar::is_empty(model))
+    let begun = !model.transcript.cells.is_empty() && model.first_run.is_none();
+    model.sidebar.shown.unwrap_or_else(|| begun && !super::sidebar::is_empty(model))
 }
 
 /// The column of the conversation.

@@ -20,6 +20,7 @@ pub use cache::{Counters, ViewCache};
 
 use crate::app::Model;
 use crate::app::model::layout::{Area, Layout};
+use crate::app::model::modal::Modal;
 use crate::config::theme::Slot;
 use layout::Mode;
 use paint::Paint;
@@ -65,13 +66,13 @@ fn screen(
     let places = layout::arrange(model, area, mode, field.rows);
     chrome::title(model, paint, places.title);
     chrome::strip(model, paint, places.strip);
+    let mut cursor = None;
     if !places.conversation.is_empty() {
         layout.panes.push((crate::app::model::Pane::Conversation, to_area(places.conversation)));
-        transcript::draw(model, cache, paint, places.conversation, layout);
+        cursor = transcript::draw(model, cache, paint, places.conversation, layout);
     }
-    let mut cursor = None;
     if let Some(place) = places.terminal {
-        cursor = terminal::draw(model, paint, place, layout);
+        cursor = terminal::draw(model, paint, place, layout).or(cursor);
     }
     chrome::queue(model, paint, places.queue, layout);
     let caret = composer::draw(model, paint, places.composer, &field, layout);
@@ -84,11 +85,19 @@ fn screen(
     }
     chrome::notices(model, paint, places.notices);
     composer::completion(model, paint, places.composer, places.conversation);
-    hints::which_key(model, paint, area);
+    if hints::which_key(model, paint, area) {
+        cursor = None;
+    }
     if let Some(top) = model.modals.last() {
-        cursor = modal::draw(model, top, paint, area, layout);
+        cursor = modal::draw(model, top, paint, modal_area(model, top, area, mode), layout);
     }
     cursor
+}
+
+/// Where a modal is centred: beside the sidebar where that leaves enough room, so that both can be read.
+fn modal_area(model: &Model, modal: &Modal, area: Rect, mode: Mode) -> Rect {
+    let column = layout::column(model, area, mode);
+    if matches!(modal, Modal::Sessions(_)) || column.width < 96 { area } else { column }
 }
 
 fn to_area(rect: Rect) -> Area {

@@ -24,6 +24,12 @@ impl<'a> Paint<'a> {
         self.theme.slot(slot)
     }
 
+    /// Whether the theme sets blocks apart by their ground; where it does not, a bar does.
+    pub fn has_tones(&self) -> bool {
+        let (base, raised) = (self.theme.slot(Slot::Base).bg, self.theme.slot(Slot::Raised).bg);
+        raised.is_some() && raised != base
+    }
+
     /// The style of text.
     pub fn role(&self, role: Role) -> Style {
         self.theme.text(role)

@@ -7,17 +7,18 @@ use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::transcript::{CellKind, ToolState};
-use crate::app::model::types::{ProcessId, ProcessState, TodoStatus};
+use crate::app::model::types::{ProcessId, ProcessInfo, ProcessState, TodoStatus};
 use crate::config::theme::Slot;
 use crate::text::format;
 use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Wrap, wrap_into};
-use crate::text::{Ground, Line, Role, Row, Span};
+use crate::text::{Ground, Role, Row, Span};
 use ratatui::layout::Rect;
 
 /// Entries of long lists.
 const MOST_FILES: usize = 8;
 const MOST_NOTES: usize = 3;
+const MOST_SKILLS: usize = 4;
 
 /// One row: text on the left, text on the right, what a click means.
 #[derive(Default)]
@@ -174,7 +175,9 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
         out.push(line(mark, role, text, end, room, tool.process.clone()));
     }
     out.reverse();
-    for row in model.processes.rows.iter().filter(|row| !seen.contains(&&row.id)) {
+    // A command of the turn that ended says so in its own line of the conversation.
+    let over = |row: &&ProcessInfo| !row.background && matches!(row.state, ProcessState::Exited(_));
+    for row in model.processes.rows.iter().filter(|row| !seen.contains(&&row.id) && !over(row)) {
         let port = row.port.map(|port| format!(":{port} ")).unwrap_or_default();
         let age = format::age(model.now - row.started_at);
         let (mark, role, end) = match &row.state {
@@ -202,13 +205,20 @@ fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: O
 fn files(model: &Model, room: usize) -> Vec<Entry> {
     let files = &model.sidebar.files;
     let skip = files.len().saturating_sub(MOST_FILES);
+    let digits = |pick: fn(&(String, u32, u32)) -> u32| {
+        files.iter().skip(skip).map(|file| pick(file).to_string().len()).max().unwrap_or(1)
+    };
+    let (plus, minus) = (digits(|file| file.1) + 1, digits(|file| file.2) + 2);
     let mut out: Vec<Entry> = files
         .iter()
         .skip(skip)
         .map(|(path, added, removed)| {
             let right = vec![
-                Span::new(format!("+{added}"), Role::Good),
-                Span::new(format!(" −{removed}"), if *removed > 0 { Role::Bad } else { Role::Dim }),
+                Span::new(format!("{:>plus$}", format!("+{added}")), if *added > 0 { Role::Good } else { Role::Dim }),
+                Span::new(
+                    format!("{:>minus$}", format!("−{removed}")),
+                    if *removed > 0 { Role::Bad } else { Role::Dim },
+                ),
             ];
             let used: usize = right.iter().map(|span| width(&span.text)).sum();
             let path = truncate_middle(path, room.saturating_sub(used + 1));
@@ -247,14 +257,12 @@ fn skills(model: &Model, room: usize) -> Vec<Entry> {
     if skills.is_empty() {
         return Vec::new();
     }
-    let mut rows = Vec::new();
-    let text = Line::plain(skills.join(" · "), Role::Dim);
-    wrap_into(&mut rows, &text.spans, Ground::Base, &Wrap { width: room, ..Wrap::default() });
-    let hidden = rows.len() > 3;
+    // One that is left over takes as much room as saying so.
+    let shown = if skills.len() <= MOST_SKILLS + 1 { skills.len() } else { MOST_SKILLS };
     let mut out: Vec<Entry> =
-        rows.into_iter().take(3).map(|row| Entry { left: row.line.spans, ..Entry::default() }).collect();
-    if hidden {
-        out.push(Entry::text(format!("{} in all", skills.len()), Role::Dim));
+        skills.iter().take(shown).map(|name| Entry::text(truncate_end(name, room), Role::Dim)).collect();
+    if skills.len() > shown {
+        out.push(Entry::text(format!("+{} more", skills.len() - shown), Role::Dim));
     }
     out
 }

@@ -1,7 +1,7 @@
 //! The terminal pane: a line of tabs over the screen of one process.
 
 use super::paint::{Paint, cells, inset, row};
-use super::{live, to_area};
+use super::{hints, live, to_area};
 use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
@@ -45,9 +45,9 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     let mut x = paint.put(area.x + 1, area.y, area.width.saturating_sub(2), " Terminal ", title);
     let mut end = area.right().saturating_sub(2);
     if model.processes.pane.taken_over {
-        let badge = " TAKEN OVER · F9 hands back ";
-        if x + cells(width(badge)) < end {
-            end = paint.right(end, area.y, badge, paint.slot(Slot::BadgeCareful)).saturating_sub(1);
+        let badge = format!(" TAKEN OVER · {} hands back ", hints::key_of(model, "take-over"));
+        if x + cells(width(&badge)) < end {
+            end = paint.right(end, area.y, &badge, paint.slot(Slot::BadgeCareful)).saturating_sub(1);
         }
     }
     let shown = model.processes.pane.shown.as_ref();

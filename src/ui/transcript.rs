@@ -138,17 +138,25 @@ impl Walk<'_> {
     }
 }
 
-/// Draws the pane and reports its rows, its position and what was selected.
-pub fn draw(model: &Model, cache: &mut ViewCache, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+/// Draws the pane, reports its rows, its position and what was selected, and returns the caret of copy mode.
+pub fn draw(
+    model: &Model,
+    cache: &mut ViewCache,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
     let transcript = &model.transcript;
     if let Some(first_run) = &model.first_run {
         layout.at_top = true;
-        return cells::first_run::draw(model, first_run, paint, area, layout);
+        cells::first_run::draw(model, first_run, paint, area, layout);
+        return None;
     }
     let activity = live::activity(model);
     if transcript.cells.is_empty() && activity.is_none() {
         layout.at_top = true;
-        return cells::empty::draw(model, paint, area);
+        cells::empty::draw(model, paint, area);
+        return None;
     }
     let rows = usize::from(area.height);
     let footer = if activity.is_some() { 2 } else { 0 };
@@ -171,7 +179,7 @@ pub fn draw(model: &Model, cache: &mut ViewCache, paint: &mut Paint<'_>, area: R
             while row < height && at < area.height {
                 if row < laid.height() {
                     let place = row_of(area, at);
-                    draw_row(model, paint, place, cell, laid, row, layout);
+                    draw_row(model, paint, place, index, laid, row, layout);
                     marks.paint(paint, place, index, cell, laid, row);
                     layout.rows.push((place.y, cell.id, row));
                 }
@@ -198,43 +206,46 @@ pub fn draw(model: &Model, cache: &mut ViewCache, paint: &mut Paint<'_>, area: R
         let mut walk = Walk { model, cache, width: area.width, footer };
         layout.selected_text = select::text(&mut walk);
     }
+    let caret = transcript.selection.filter(|_| transcript.copy_mode.is_some())?.to;
+    let (y, _, _) = layout.rows.iter().find(|(_, cell, row)| (*cell, *row) == (caret.cell, caret.row))?;
+    Some((area.x + caret.column.min(area.width.saturating_sub(1)), *y))
 }
 
 fn draw_row(
     model: &Model,
     paint: &mut Paint<'_>,
     place: Rect,
-    cell: &Cell,
+    at: usize,
     laid: &CellRows,
     index: usize,
     layout: &mut Layout,
 ) {
-    let Some(row) = laid.rows().get(index) else { return };
+    let (Some(row), Some(cell)) = (laid.rows().get(index), model.transcript.cells.get(at)) else { return };
     ground(paint, place, laid, row);
-    if laid.bar {
+    if laid.bar && !paint.has_tones() {
         paint.put(place.x, place.y, 1, "▎", paint.slot(Slot::UserBar));
     } else if model.transcript.selected == Some(cell.id) && model.focus == Pane::Conversation {
         paint.put(place.x, place.y, 1, "▎", paint.slot(Slot::BorderFocused));
     }
     let x = place.x + laid.indent;
     let right = place.right().saturating_sub(1);
-    let mut at = x;
+    let mut column = x;
     for span in &row.line.spans {
-        if at >= right {
+        if column >= right {
             break;
         }
-        let from = at;
+        let from = column;
         let style = paint.role(span.role);
-        at = paint.put(at, place.y, right - at, &span.text, style);
+        column = paint.put(column, place.y, right - column, &span.text, style);
         if let Some(link) = &span.link {
-            let area = Area { x: from, y: place.y, width: at - from, height: 1 };
+            let area = Area { x: from, y: place.y, width: column - from, height: 1 };
             layout.targets.push((area, Hit::Link(link.to_string())));
         }
     }
     if index > 0 {
         return;
     }
-    if let Some(mark) = &laid.mark {
+    if let Some(mark) = laid.mark.as_ref().filter(|_| opens(&model.transcript.cells, at)) {
         let style = paint.role(mark.role);
         paint.put(place.x + MARK, place.y, 2, &mark.text, style);
     }
@@ -244,8 +255,9 @@ fn draw_row(
             if tool.state == ToolState::Running {
                 let clock = format::clock(live::since(model.now, tool.started_at));
                 let end = place.right().saturating_sub(cell_count(cells::tool::AFTER_TIME));
-                let start = paint.right(end, place.y, &clock, paint.role(Role::Text));
-                let spinner = start.saturating_sub(2);
+                paint.right(end, place.y, &clock, paint.role(Role::Text));
+                // In the column of the fold mark, which a running call has no use for.
+                let spinner = end + 1;
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
         }
@@ -254,12 +266,34 @@ fn draw_row(
     }
 }
 
+/// Cells that are looked through for the start of an answer.
+const FAR: usize = 256;
+
+/// Whether a mark is due: the glyph of the answerer stands at its first words of a turn only.
+fn opens(cells: &[Cell], at: usize) -> bool {
+    let Some(cell) = cells.get(at) else { return false };
+    if !matches!(cell.kind, CellKind::Assistant { .. }) {
+        return true;
+    }
+    for (steps, cell) in cells[..at].iter().rev().enumerate() {
+        match &cell.kind {
+            CellKind::User { .. } | CellKind::TurnEnd { .. } => return true,
+            CellKind::Assistant { text } if !text.trim().is_empty() => return false,
+            CellKind::Assistant { .. } | CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::Note { .. } => {}
+        }
+        if steps > FAR {
+            return false;
+        }
+    }
+    true
+}
+
 fn ground(paint: &mut Paint<'_>, place: Rect, laid: &CellRows, row: &Row) {
     if row.line.ground == Ground::Base {
         return;
     }
     let from = laid.ground.min(place.width);
-    let right = 2.min(place.width - from);
+    let right = if laid.ground < TEXT { 1 } else { 2 }.min(place.width - from);
     paint.ground(Rect { x: place.x + from, width: place.width - from - right, ..place }, row.line.ground);
 }
 

@@ -11,6 +11,7 @@
     dead_code
 )]
 
+#[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../harness/mod.rs"]
 mod harness;
 mod measures;

@@ -99,7 +99,8 @@ fn wild_output_of_commands() {
     let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])]);
     let home = Home::with(&mock, "");
     assert!(home.run(&["-p", "go"]).status.success());
-    let result = mock.requests().pop().unwrap()["messages"].to_string();
+    let messages = mock.requests().pop().unwrap()["messages"].clone();
+    let result = messages.as_array().unwrap().last().unwrap()["content"].to_string();
     assert!(result.contains("the-end") && result.contains("progress 3") && !result.contains("progress 2"));
     assert!(result.len() < 100_000, "{} bytes", result.len());
 }

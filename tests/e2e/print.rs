@@ -100,6 +100,21 @@ fn a_rate_limit_is_waited_for_and_a_cut_stream_is_continued() {
 }
 
 #[test]
+fn an_answer_fits_its_schema_or_is_corrected() {
+    let mock =
+        Mock::start(vec![Step::Text("It is blue.".into()), Step::Text("```json\n{\"colour\":\"blue\"}\n```".into())]);
+    let home = Home::with(&mock, "");
+    let schema = json!({ "type": "object", "required": ["colour"], "properties": { "colour": { "type": "string" } } });
+    std::fs::write(home.project().join("schema.json"), schema.to_string()).unwrap();
+    let done = home.run(&["-p", "which colour?", "--json-schema", "schema.json"]);
+    assert_eq!((out(&done).as_str(), done.status.code()), ("{\"colour\":\"blue\"}\n", Some(0)), "{}", err(&done));
+    mock.push(vec![Step::Text("no".into()), Step::Text("never".into())]);
+    let done = home.run(&["-p", "again", "--json-schema", "schema.json"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(err(&done).contains("does not fit the schema"), "{}", err(&done));
+}
+
+#[test]
 fn each_request_extends_the_one_before() {
     let mut steps: Vec<Step> = (0..4).map(|n| terminal(&format!("echo {n}"))).collect();
     steps.push(Step::Calls(

@@ -150,6 +150,8 @@ async fn play(step: Step, count: usize, wire: Wire) {
             for piece in pieces(&text) {
                 send(json!({ "content": piece }), None).await;
             }
+            // What was sent is on its way before the connection breaks.
+            tokio::time::sleep(Duration::from_millis(50)).await;
             let _ = wire.send(Err(std::io::Error::other("cut"))).await;
             return;
         }

@@ -94,6 +94,14 @@ impl Session {
         self.window = self.provider(models, 0).ok().and_then(|p| p.model().context);
     }
 
+    /// Takes a provider that knows more of its model.
+    pub fn learned(&mut self, choice: Option<String>, provider: Arc<dyn Provider>) {
+        if choice == self.choice {
+            self.window = provider.model().context;
+        }
+        self.providers.insert((choice, 0), provider);
+    }
+
     /// Forgets connections, after the configuration changed.
     pub fn disconnect(&mut self) {
         self.providers.clear();
@@ -169,8 +177,28 @@ impl Session {
 impl Runner {
     /// Tells the screen that a session is open.
     pub(super) async fn opened(&mut self, items: Vec<Item>) {
+        self.ask_window();
         let session = self.session.info();
         self.out.send(AgentEvent::SessionOpened { session, items }).await;
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Asks a server on this machine for the window of the chosen model, in the background.
+    pub(super) fn ask_window(&self) {
+        let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
+        tokio::spawn(async move {
+            if let Some(provider) = models.asked(choice.as_deref()).await {
+                // The session may be over.
+                let _ = answers.send((choice, provider)).await;
+            }
+        });
+    }
+
+    /// The answer to [`Self::ask_window`].
+    pub(super) async fn answered(&mut self, choice: Option<String>, provider: Arc<dyn Provider>) {
+        self.session.learned(choice, provider);
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         let meter = self.session.meter();
         self.out.send(AgentEvent::UsageChanged(meter)).await;
     }
@@ -308,6 +336,7 @@ impl Runner {
         match self.session.provider(&self.deps.models, 0) {
             Ok(_) => {
                 self.session.look_up(&self.deps.models);
+                self.ask_window();
                 let (id, model) = (self.session.id.clone(), self.session.model_name());
                 if self.session.created
                     && let Err(error) = self.deps.store.set_model(&id, &model).await
@@ -362,6 +391,7 @@ impl Runner {
         self.deps.loaded = loaded;
         self.session.disconnect();
         self.session.look_up(&self.deps.models);
+        self.ask_window();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 

@@ -26,6 +26,14 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// The call that waits for it.
+    pub fn call_id(&self) -> &str {
+        match self {
+            Entry::Approval(approval) => &approval.call_id,
+            Entry::Question(question) => &question.call_id,
+        }
+    }
+
     /// Which question it is.
     pub fn id(&self) -> EntryId {
         match self {

@@ -15,7 +15,6 @@ const COLORS: &[(&str, &str)] = &[
     ("ui_accent", "accent"),
     ("ui_accent", "match"),
     ("banner_title", "title"),
-    ("banner_border", "border"),
     ("banner_border", "border-focused"),
     ("prompt", "prompt"),
     ("ui_ok", "good"),

@@ -27,17 +27,17 @@ impl Parser<'_> {
     pub(super) fn if_command(&mut self) -> Node {
         self.pos += 2;
         let mut always = self.list(&["then"]);
-        self.expect("then");
+        self.require("then");
         let mut arms = vec![self.list(&["elif", "else", "fi"])];
         loop {
             if self.keyword("elif") {
                 always.append(&mut self.list(&["then"]));
-                self.expect("then");
+                self.require("then");
                 arms.push(self.list(&["elif", "else", "fi"]));
             } else if self.keyword("else") {
                 arms.push(self.list(&["fi"]));
             } else {
-                self.expect("fi");
+                self.require("fi");
                 return Node::Branch { always, arms };
             }
         }
@@ -75,10 +75,10 @@ impl Parser<'_> {
         }
         let braces = self.keyword("{");
         if !braces {
-            self.expect("do");
+            self.require("do");
         }
         body.append(&mut self.list(&["done", "}"]));
-        self.expect(if braces { "}" } else { "done" });
+        self.require(if braces { "}" } else { "done" });
         Node::Loop { name, values, body }
     }
 
@@ -86,7 +86,7 @@ impl Parser<'_> {
         self.pos += 4;
         self.skip_blanks();
         let mut words: Vec<Word> = self.word().into_iter().collect();
-        self.expect("in");
+        self.require("in");
         let mut arms = Vec::new();
         loop {
             self.skip_lines();
@@ -119,7 +119,7 @@ impl Parser<'_> {
                 }
             }
         }
-        self.expect("esac");
+        self.require("esac");
         Node::Branch { always: vec![Step { node: Node::Words(words), background: false }], arms }
     }
 

@@ -216,7 +216,7 @@ impl Parser<'_> {
                     return script;
                 }
                 p.trouble(p.pos, "this is not valid shell");
-                p.advance_char();
+                p.skip_stray();
             }
         });
         if self.peek(0) == b')' && !self.done() {

@@ -47,10 +47,7 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         }
         // A stray `)`, `}` or `done`: note it and read on, so that what follows is judged too.
         parser.trouble(parser.pos, "this is not valid shell");
-        match parser.peek_keyword() {
-            Some(keyword) => parser.pos += keyword.len(),
-            None => parser.advance_char(),
-        }
+        parser.skip_stray();
     }
     parser.read_heredocs();
     Parsed { script, troubles: parser.troubles, names: parser.names }
@@ -218,9 +215,17 @@ impl Parser<'_> {
         here
     }
 
-    pub(super) fn expect(&mut self, keyword: &str) {
+    pub(super) fn require(&mut self, keyword: &str) {
         if !self.keyword(keyword) {
             self.trouble(self.pos.min(self.bytes.len()), "this compound command is not complete");
+        }
+    }
+
+    /// Passes a word or character that cannot stand here.
+    pub(super) fn skip_stray(&mut self) {
+        match self.peek_keyword() {
+            Some(keyword) => self.pos += keyword.len(),
+            None => self.advance_char(),
         }
     }
 
@@ -321,16 +326,16 @@ impl Parser<'_> {
         } else if self.at_keyword("{") {
             self.pos += 1;
             let body = self.list(&["}"]);
-            self.expect("}");
+            self.require("}");
             Node::Group(body)
         } else if self.at_keyword("if") {
             self.if_command()
         } else if self.at_keyword("while") || self.at_keyword("until") {
             self.pos += 5;
             let mut body = self.list(&["do"]);
-            self.expect("do");
+            self.require("do");
             body.append(&mut self.list(&["done"]));
-            self.expect("done");
+            self.require("done");
             Node::Loop { name: None, values: None, body }
         } else if self.at_keyword("for") || self.at_keyword("select") || self.at("for((") {
             self.for_command()

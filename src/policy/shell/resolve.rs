@@ -73,7 +73,7 @@ impl Building {
         (self.glob, self.started) = (false, false);
     }
 
-    fn add(&mut self, value: &Value, span: &Span) {
+    fn add(&mut self, value: &Value, separators: &str, span: &Span) {
         for (i, text) in value.texts.iter().enumerate() {
             if i > 0 {
                 self.finish(span);
@@ -84,7 +84,7 @@ impl Building {
                 continue;
             }
             for c in text.chars() {
-                if matches!(c, ' ' | '\t' | '\n') {
+                if separators.contains(c) {
                     self.finish(span);
                 } else {
                     self.started = true;
@@ -138,6 +138,7 @@ impl Walker<'_> {
     }
 
     fn parts(&mut self, parts: &[Part], span: &Span, split: bool) -> Vec<Field> {
+        let separators = self.state.vars.get("IFS").map_or_else(|| " \t\n".to_owned(), |all| all.concat());
         let mut all = vec![Building::default()];
         let (mut via, mut stream, mut process) = (Vec::new(), None, false);
         for (i, part) in parts.iter().enumerate() {
@@ -198,7 +199,7 @@ impl Walker<'_> {
                 .flat_map(|building| {
                     options.iter().map(|value| {
                         let mut next = building.clone();
-                        next.add(value, span);
+                        next.add(value, &separators, span);
                         next
                     })
                 })

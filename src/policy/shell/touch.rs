@@ -104,6 +104,10 @@ impl<'w> Walker<'w> {
         }
         for path in self.absolute(text) {
             if field.glob {
+                // Reading folders costs.
+                if !self.spend(16, &field.span) {
+                    break;
+                }
                 paths.extend(
                     self.world.glob(&path, Path::new("/"), 64).into_iter().map(|p| p.to_string_lossy().into_owned()),
                 );
@@ -216,14 +220,14 @@ impl<'w> Walker<'w> {
             }
             if is_protected(path, self.world) && (tree || all || !field.glob) {
                 self.find_path("delete of root, home or a system folder", field);
-            } else if field.glob && glob::is_pattern(path) {
+            } else if field.glob && glob::is_pattern(path) && self.spend(16, &span) {
                 let matched = self.world.glob(path, Path::new("/"), 64);
                 let real = matched.iter().any(|p| is_protected(&p.to_string_lossy(), self.world));
                 if real || may_match_protected(path, self.world) {
                     self.find_path("delete of root, home or a system folder", field);
                 }
             }
-            if Path::new(&self.own).starts_with(path) {
+            if Path::new(&self.own).starts_with(path) && !is_protected(path, self.world) {
                 self.find_path("edit of the approval policy", field);
             }
         }

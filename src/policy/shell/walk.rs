@@ -90,7 +90,7 @@ impl<'w> Walker<'w> {
     /// Judges a whole text.
     pub fn run(&mut self, parsed: &Parsed) {
         for (span, what) in &parsed.troubles {
-            self.find_as("unreadable shell", format!("{what}; it may run otherwise than it looks"), span.clone());
+            self.find_as("malformed shell", format!("{what}; it may run otherwise than it looks"), span.clone());
         }
         self.script(&parsed.script, None);
         // Functions that nothing called may still run, through `trap` or `export -f`.
@@ -241,7 +241,7 @@ impl<'w> Walker<'w> {
         self.deeper(span, |w| {
             let parsed = parse_at(text, Origin::nested(w.original, span, text), w.depth);
             for (at, what) in &parsed.troubles {
-                w.find_as("unreadable shell", format!("{what}; it may run otherwise than it looks"), at.clone());
+                w.find_as("malformed shell", format!("{what}; it may run otherwise than it looks"), at.clone());
             }
             w.script(&parsed.script, input)
         })

@@ -78,9 +78,11 @@ impl<'w> Walker<'w> {
             if text.stream.as_ref().is_some_and(|s| s.decoded) {
                 self.find("pipe decoded content to shell (possible command obfuscation)", text.span.clone());
             }
+            let zero = known.operand(1).map(|f| f.text.clone());
             let positional = known.operands().skip(2).map(|f| f.text.clone()).collect();
             return self.subshell(|w| {
                 w.state.positional = Some(positional);
+                w.state.set("0", vec![zero.unwrap_or_else(|| UNKNOWN.to_string())]);
                 w.state.functions = Rc::new(w.state.functions.as_ref().clone());
                 w.text(&text.text, &text.span, input)
             });

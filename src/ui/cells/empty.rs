@@ -1,12 +1,13 @@
 //! The conversation before its first message: who this is, where it stands, what to try.
 
 use crate::app::Model;
+use crate::config::skin::Skin;
 use crate::config::theme::Slot;
 use crate::text::format::plural;
 use crate::text::width::{truncate_middle, width};
 use crate::text::{Role, Span};
-use crate::ui::chrome;
 use crate::ui::paint::{Paint, cells};
+use crate::ui::{chrome, hints};
 use ratatui::layout::Rect;
 
 /// Three prompts that show what this is good for.
@@ -32,7 +33,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         (at < area.bottom()).then_some(at)
     };
     if banner {
-        for line in &skin.banner {
+        for line in banner_lines(skin) {
             if let Some(at) = next(1) {
                 paint.put(left, at, room, line, paint.role(Role::Accent));
             }
@@ -65,9 +66,17 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     }
     next(1);
     if let Some(at) = next(1) {
-        let hint = "Type / for commands, @ for files. Ctrl-P shows everything, Ctrl-R past sessions.";
-        paint.fit(left, at, cells(usize::from(room)), hint, paint.role(Role::Dim));
+        let (palette, sessions) = (hints::key_of(model, "command-palette"), hints::key_of(model, "session-browser"));
+        let hint = format!("Type / for commands, @ for files. {palette} shows everything, {sessions} past sessions.");
+        paint.fit(left, at, cells(usize::from(room)), &hint, paint.role(Role::Dim));
     }
+}
+
+/// The banner without the blanks that all of its lines begin with.
+pub fn banner_lines(skin: &Skin) -> impl Iterator<Item = &str> {
+    let indent = |line: &String| line.len() - line.trim_start_matches(' ').len();
+    let common = skin.banner.iter().filter(|line| !line.trim().is_empty()).map(indent).min().unwrap_or(0);
+    skin.banner.iter().map(move |line| line.get(common..).unwrap_or_default())
 }
 
 fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {

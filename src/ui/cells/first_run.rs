@@ -1,6 +1,7 @@
-//! The card of a start without a model: what was found, what can be set up, and the way to try it offline.
+//! The card of a start without a model: what was found, the way to try it offline, what can be set up.
 
 use crate::app::Model;
+use crate::app::first_run::{Row, rows};
 use crate::app::model::first_run::FirstRun;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::config::theme::Slot;
@@ -10,61 +11,68 @@ use crate::ui::live;
 use crate::ui::paint::{Paint, cells};
 use ratatui::layout::Rect;
 
-struct Entry {
-    label: String,
-    detail: String,
+/// A line of the card.
+enum Line {
+    Blank,
+    /// A line of the banner.
+    Art(String),
+    Title,
+    Text(&'static str),
+    Group(&'static str),
+    /// Its index among the rows, label and detail.
+    Entry(usize, String, String),
 }
 
-/// Groups of rows in the order in which rows count: keys, servers, providers, the demo.
-fn groups(first_run: &FirstRun) -> Vec<(&'static str, Vec<Entry>)> {
-    let mut out = Vec::new();
-    if let Some(found) = &first_run.found {
-        let keys = found.keys.iter().map(|(name, from)| Entry { label: name.clone(), detail: from.clone() });
-        let servers = found.servers.iter().map(|(name, address, models)| Entry {
-            label: name.clone(),
-            detail: format!("{address} · {}", plural(*models as u64, "model", "models")),
-        });
-        let providers =
-            found.providers.iter().map(|name| Entry { label: name.clone(), detail: "paste a key".to_owned() });
-        out.push(("Keys that are here already", keys.collect()));
-        out.push(("Servers on this machine", servers.collect()));
-        out.push(("Set up a provider", providers.collect()));
+/// Heading, label and detail of a row.
+fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
+    let name = |provider: &str| card.name(provider).to_owned();
+    match row {
+        Row::Key(provider, from) => ("Keys that are here already", name(provider), from.clone()),
+        Row::Server(provider, address, models) => {
+            let models = plural(*models as u64, "model", "models");
+            ("Servers on this machine", name(provider), format!("{models} · {address}"))
+        }
+        Row::Offline => {
+            let detail = "a scripted model, real tools, a scratch folder";
+            ("Without an account", "Try it offline".to_owned(), detail.to_owned())
+        }
+        Row::Provider(provider) => ("Set up a provider", name(provider), "paste a key".to_owned()),
+        Row::More(count) => ("Set up a provider", format!("{count} more…"), String::new()),
     }
-    let detail = "a scripted model, real tools, a scratch folder".to_owned();
-    out.push(("No account", vec![Entry { label: "Try it offline".to_owned(), detail }]));
-    out.retain(|(_, entries): &(&str, Vec<Entry>)| !entries.is_empty());
-    out
+}
+
+fn lines(card: &FirstRun) -> Vec<Line> {
+    let mut lines =
+        vec![Line::Title, Line::Text("Hermes needs a model to work with. Nothing is sent anywhere before you choose.")];
+    if card.found.is_none() {
+        lines.extend([Line::Blank, Line::Text("looking for keys and local servers…")]);
+    }
+    let mut group = "";
+    for (index, row) in rows(card).iter().enumerate() {
+        let (heading, label, detail) = words(card, row);
+        if heading != group {
+            lines.extend([Line::Blank, Line::Group(heading)]);
+            group = heading;
+        }
+        lines.push(Line::Entry(index, label, detail));
+    }
+    lines.extend([Line::Blank, Line::Text("↑↓ choose · Enter takes it · /model and /login later")]);
+    lines
 }
 
 /// Draws the card into the conversation; its rows can be clicked.
-pub fn draw(model: &Model, first_run: &FirstRun, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+pub fn draw(model: &Model, card: &FirstRun, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
     let skin = &model.look.skin;
-    let groups = groups(first_run);
     let left = area.x + 4;
     let width = area.width.saturating_sub(6).min(88);
-    // Logical rows, then a window of them that holds the selected one.
-    enum Line<'a> {
-        Blank,
-        Title,
-        Text(&'a str),
-        Group(&'a str),
-        Entry(usize, &'a Entry),
+    let mut lines = lines(card);
+    let banner = skin.banner.len();
+    if banner > 0 && usize::from(area.height) >= lines.len() + banner + 3 && area.width >= 60 {
+        let art = super::empty::banner_lines(skin).map(|line| Line::Art(line.to_owned()));
+        lines.splice(0..0, art.chain([Line::Blank]));
     }
-    let mut lines =
-        vec![Line::Title, Line::Text("Hermes needs a model to work with. Nothing is sent anywhere before you choose.")];
-    if first_run.found.is_none() {
-        lines.extend([Line::Blank, Line::Text("looking for keys and local servers…")]);
-    }
-    let mut index = 0;
-    for (title, entries) in &groups {
-        lines.extend([Line::Blank, Line::Group(title)]);
-        for entry in entries {
-            lines.push(Line::Entry(index, entry));
-            index += 1;
-        }
-    }
-    lines.extend([Line::Blank, Line::Text("↑↓ choose · Enter takes it · /model and /config later")]);
-    let selected = lines.iter().position(|line| matches!(line, Line::Entry(at, _) if *at == first_run.selected));
+    // A window of the lines that holds the selected one.
+    let selected = lines.iter().position(|line| matches!(line, Line::Entry(at, _, _) if *at == card.selected));
     let height = usize::from(area.height);
     let skip = selected.map_or(0, |at| (at + 3).saturating_sub(height)).min(lines.len().saturating_sub(height));
     let top = area.y + (height.saturating_sub(lines.len()) / 3) as u16;
@@ -72,6 +80,9 @@ pub fn draw(model: &Model, first_run: &FirstRun, paint: &mut Paint<'_>, area: Re
         let y = top + at as u16;
         match line {
             Line::Blank => {}
+            Line::Art(art) => {
+                paint.put(left, y, width, art, paint.role(Role::Accent));
+            }
             Line::Title => {
                 let glyph = if skin.glyph.is_empty() { "☤" } else { &skin.glyph };
                 paint.put(left - 2, y, 2, glyph, paint.role(Role::Accent));
@@ -84,19 +95,19 @@ pub fn draw(model: &Model, first_run: &FirstRun, paint: &mut Paint<'_>, area: Re
                 }
             }
             Line::Group(title) => {
-                paint.fit(left, y, width, title, paint.role(Role::Strong));
+                paint.fit(left, y, width, title, paint.role(Role::Dim));
             }
-            Line::Entry(number, entry) => {
+            Line::Entry(number, label, detail) => {
                 let place = Rect { x: left - 2, y, width: width + 2, height: 1 };
-                let chosen = *number == first_run.selected;
+                let chosen = *number == card.selected;
                 if chosen {
                     paint.tone(place, Slot::Selection);
                     paint.put(left - 2, y, 2, "▸", paint.slot(Slot::Prompt));
                 }
-                let column = cells(24).min(width / 2);
-                paint.fit(left, y, column, &entry.label, paint.role(if chosen { Role::Strong } else { Role::Text }));
+                let column = cells(26).min(width / 2);
+                paint.fit(left, y, column, label, paint.role(if chosen { Role::Strong } else { Role::Text }));
                 let x = left + column + 1;
-                paint.fit(x, y, width.saturating_sub(column + 1), &entry.detail, paint.role(Role::Dim));
+                paint.fit(x, y, width.saturating_sub(column + 1), detail, paint.role(Role::Dim));
                 let hit = Area { x: place.x, y, width: place.width, height: 1 };
                 layout.targets.push((hit, Hit::FirstRunRow(*number)));
             }

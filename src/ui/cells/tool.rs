@@ -8,9 +8,9 @@ use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span, ansi, diff, format, highlight};
 
-/// Cells of the time, which a running clock needs too: `⠹ 59 m 59 s`.
-pub const TIME: usize = 12;
-/// Columns on the right: a space, the fold mark, the margin.
+/// Cells of the time, which a running clock needs too: `59 m 59 s`.
+pub const TIME: usize = 10;
+/// Columns on the right: a space, the fold mark or spinner, the margin.
 pub const AFTER_TIME: usize = 4;
 /// Cells of names on a wide screen: `search_files`.
 const NAME: usize = 12;
@@ -27,7 +27,7 @@ const FAILED_TAIL: usize = 7;
 /// Lays out a call: its line, and what is open below it.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     let mut rows = vec![head(tool, context)];
-    if context.expanded {
+    if context.expanded && can_open(tool) {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {
         excerpt(&tool.output, context, &mut rows);
@@ -39,7 +39,8 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
 
 /// Whether there is anything to open.
 pub fn can_open(tool: &ToolCell) -> bool {
-    !tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty()
+    // The plan has a pane of its own; its JSON tells a person nothing.
+    tool.name != "todo" && (!tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty())
 }
 
 fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
@@ -53,18 +54,24 @@ fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
         Span::new(pad(&tool.name, name_cells + 1), Role::Dim),
     ];
     let from = usize::from(super::MARK) + 3 + name_cells + 1;
-    let time_cells = if roomy { TIME } else { TIME - 2 };
+    let time_cells = if roomy { TIME } else { TIME - 1 };
     let result_end = context.width.saturating_sub(AFTER_TIME + time_cells);
     let room = result_end.saturating_sub(from);
     let (result, role) = result(tool);
     let result = truncate_end(&result, (room * 2 / 5).clamp(SHORTEST_RESULT, 40).min(room));
     let target_room = room.saturating_sub(width(&result) + 2);
-    let target = fit_target(&tool.target, target_room);
+    let target = fit_target(&spoken(&tool.target), target_room);
     let used = width(&target);
     spans.push(Span::new(target, Role::Strong));
     let gap = room.saturating_sub(used + width(&result));
     spans.push(Span::new(" ".repeat(gap), Role::Text));
-    spans.push(Span::new(result, role));
+    match changes(&result).filter(|_| role == Role::Text) {
+        Some((added, removed)) => {
+            spans.push(Span::new(added, Role::Good));
+            spans.push(Span::new(format!(" {removed}"), if removed == "−0" { Role::Dim } else { Role::Bad }));
+        }
+        None => spans.push(Span::new(result, role)),
+    }
     let time = tool.duration_ms.map(format::elapsed).unwrap_or_default();
     spans.push(Span::new(format!("{time:>time_cells$}"), Role::Dim));
     let fold = match (can_open(tool), context.expanded) {
@@ -74,6 +81,22 @@ fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
     };
     spans.push(Span::new(format!(" {fold}"), Role::Dim));
     Row { line: Line { spans, ground: Ground::Base }, lead: super::MARK, ..Row::default() }
+}
+
+/// `+14 −6` in its two halves.
+fn changes(result: &str) -> Option<(&str, &str)> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (added, removed) = result.split_once(' ')?;
+    (digits(added.strip_prefix('+')?) && digits(removed.strip_prefix('−')?)).then_some((added, removed))
+}
+
+/// `planning 4 task(s)`, which logs and other programs know, as a person says it: `4 tasks`.
+fn spoken(target: &str) -> std::borrow::Cow<'_, str> {
+    let count = target.strip_suffix(" task(s)").and_then(|rest| rest.rsplit(' ').next()?.parse().ok());
+    match count {
+        Some(count) => format::plural(count, "task", "tasks").into(),
+        None => target.into(),
+    }
 }
 
 /// Paths are cut in the middle, everything else at the end; line breaks of commands show as one space.
@@ -155,7 +178,9 @@ fn excerpt(text: &str, context: &Context<'_>, rows: &mut Vec<Row>) {
 
 fn output(rows: &mut Vec<Row>, line: &Line, body: usize) {
     let first = [Span::new(" ".repeat(usize::from(super::TEXT) + 2), Role::Text)];
-    let how = Wrap { width: body + usize::from(super::TEXT), first: &first, rest: &first, verbatim: true };
+    // One cell of padding on the right of the block.
+    let width = (body + usize::from(super::TEXT)).saturating_sub(1).max(1);
+    let how = Wrap { width, first: &first, rest: &first, verbatim: true };
     wrap_into(rows, &line.spans, Ground::Raised, &how);
 }
 

@@ -44,7 +44,7 @@ pub fn layout(text: &str, images: usize, origin: Origin, context: &Context<'_>) 
     if from_program {
         return out.mark("·", Role::Dim);
     }
-    out.ground = 0;
+    out.ground = 1;
     out.bar = true;
     out.mark(symbol, Role::Accent)
 }

@@ -2,9 +2,10 @@
 
 use super::{Frame, command, field};
 use crate::app::Model;
+use crate::app::approvals;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout};
-use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage};
+use crate::app::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage};
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent, Target, Verdict};
 use crate::text::visible::visible;
@@ -52,7 +53,11 @@ pub fn draw(
     let note =
         if count > 1 { format!("{} of {count} in the inbox", number.map_or(1, |at| at + 1)) } else { String::new() };
     let inert = state.inert_until > model.now;
-    let foot = if inert { "answers after a quiet moment" } else { "Esc keeps it in the inbox" };
+    let foot = match (inert, &state.stage) {
+        (true, _) => "answers after a quiet moment",
+        (false, ApprovalStage::Choosing) => "Esc keeps it in the inbox",
+        (false, _) => "Esc goes back",
+    };
     let title = match &approval.intent {
         Intent::Command { background: true, .. } => "⚠ Approve a background command",
         Intent::Command { .. } => "⚠ Approve a command",
@@ -62,9 +67,11 @@ pub fn draw(
         Intent::Read(_) => "⚠ Approve reading",
         Intent::Talk => "⚠ Approve",
     };
-    let frame = Frame { title, title_role: Role::Careful, note: &note, foot };
+    let frame = Frame { title, title_role: Role::Careful, note: &note, foot, ..Frame::default() };
     let rows = cells(body.len() + below.len());
-    let place = frame.draw(paint, area, columns, rows);
+    let place = frame.draw(paint, area, columns, rows.saturating_add(1));
+    // A blank row below, where there is room for one.
+    let place = Rect { height: place.height.min(rows), ..place };
     // The choices always show; what is to be read scrolls, and says how much is hidden.
     let fixed = cells(below.len()).min(place.height.saturating_sub(1));
     let window = place.height - fixed;
@@ -85,7 +92,7 @@ pub fn draw(
         let line = row(base, index as u16);
         match part {
             Part::Line(text) => paint.line(line, text),
-            Part::Field(prompt, text) => caret = field(paint, line, prompt, text, text.chars().count()),
+            Part::Field(prompt, text) => caret = field(paint, line, prompt, text, state.cursor),
             Part::Choices(choices) => {
                 let half = if choices.len() > 1 { line.width / 2 } else { line.width };
                 for (at, choice) in choices.iter().enumerate() {
@@ -159,7 +166,10 @@ fn body(model: &Model, approval: &Approval, room: usize) -> Vec<Row> {
         }
         Intent::Talk => rows.extend(command::rows("", reasons, room).into_iter().skip(1)),
     }
-    let asked = [place, if approval.asker.is_empty() { String::new() } else { format!("asked by {}", approval.asker) }];
+    let asked = [
+        place,
+        if approval.asker.is_empty() { String::new() } else { format!("asked by {}", without_marks(&approval.asker)) },
+    ];
     let asked: Vec<String> = asked.into_iter().filter(|part| !part.is_empty()).collect();
     if !asked.is_empty() {
         rows.push(Row::blank());
@@ -173,6 +183,11 @@ fn body(model: &Model, approval: &Approval, room: usize) -> Vec<Row> {
     }
     rows.push(Row::blank());
     rows
+}
+
+/// A quote of Markdown without its marks of emphasis.
+fn without_marks(text: &str) -> String {
+    text.replace("**", "").replace("__", "").replace('`', "")
 }
 
 /// Name, files, size and note in columns; narrow screens put the note below.
@@ -215,6 +230,7 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             line("Enter runs this instead, unless it needs an answer of its own.", Role::Dim),
             Part::Field("$ ".to_owned(), text.clone()),
         ],
+        ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => always(approval, state, room),
         ApprovalStage::Choosing | ApprovalStage::Confirming => {
             let mut parts = Vec::new();
             if matches!(approval.verdict, Verdict::AskAlways(_)) {
@@ -241,6 +257,31 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     }
 }
 
+/// How wide *Always* is, each width with the rules that it writes.
+fn always(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
+    let mut parts = vec![Part::Line(Line::plain("Always allow, in every session", Role::Strong))];
+    let widths = approvals::widths(approval);
+    for (width, rules) in &widths {
+        let chosen = *width == state.width;
+        let words = match width {
+            AlwaysWidth::Command => "this very command    ",
+            AlwaysWidth::Effects => "all that would       ",
+        };
+        let rules = visible(&rules.join(", ")).text.replace('\n', " ");
+        let role = if chosen { Role::Strong } else { Role::Text };
+        let spans = vec![
+            Span::new(if chosen { "▸ " } else { "  " }, Role::Accent),
+            Span::new(words, role),
+            Span::new(truncate_end(&rules, room.saturating_sub(24)), if chosen { Role::Careful } else { Role::Dim }),
+        ];
+        parts.push(Part::Line(Line { spans, ground: Ground::Base }));
+    }
+    parts.push(Part::Line(Line::default()));
+    let switch = if widths.len() > 1 { "Tab switches · " } else { "" };
+    parts.push(Part::Line(Line::plain(format!("{switch}Enter confirms · Esc goes back"), Role::Careful)));
+    parts
+}
+
 fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Option<String> {
     let mut effects: Vec<&str> = approval.verdict.reasons().iter().map(|why| why.effect.as_str()).collect();
     effects.dedup();
@@ -253,7 +294,6 @@ fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Opt
         ApprovalChoice::Session => format!("This session: {what}"),
         ApprovalChoice::Edit if !is_command => return None,
         ApprovalChoice::Edit => "Edit the command".to_owned(),
-        ApprovalChoice::Always if what.is_empty() => "Always allow".to_owned(),
-        ApprovalChoice::Always => format!("Always: {what}"),
+        ApprovalChoice::Always => "Always …".to_owned(),
     })
 }

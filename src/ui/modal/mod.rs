@@ -12,11 +12,12 @@ mod text;
 use super::paint::{Paint, cells};
 use crate::app::Model;
 use crate::app::model::layout::Layout;
-use crate::app::model::modal::Modal;
+use crate::app::model::modal::{Modal, PickerKind};
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::width;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 
 /// Draws the topmost modal and returns where its caret is.
 pub fn draw(
@@ -26,6 +27,9 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
+    let screen = paint.buffer.area;
+    // The status bar says which keys the modal takes.
+    backdrop(paint, Rect { height: screen.height.saturating_sub(1), ..screen }, modal);
     match modal {
         Modal::Approval(state) => approval::draw(model, state, paint, area, layout),
         Modal::Question(state) => question::draw(model, state, paint, area, layout),
@@ -37,6 +41,16 @@ pub fn draw(
     }
 }
 
+/// What lies behind steps back, but for looks that are being tried on.
+fn backdrop(paint: &mut Paint<'_>, area: Rect, modal: &Modal) {
+    let tries = |kind| matches!(kind, PickerKind::Skin | PickerKind::Theme);
+    if !matches!(modal, Modal::Picker(picker) if tries(picker.kind)) {
+        let quiet = Modifier::BOLD | Modifier::ITALIC | Modifier::UNDERLINED | Modifier::REVERSED;
+        let style = paint.role(Role::Dim).remove_modifier(quiet);
+        paint.buffer.set_style(area, style);
+    }
+}
+
 /// The frame of a modal: title and note in its upper line, a hint in its lower one.
 struct Frame<'a> {
     title: &'a str,
@@ -45,11 +59,13 @@ struct Frame<'a> {
     note: &'a str,
     /// Right end of the lower line.
     foot: &'a str,
+    /// At the right edge, where it leaves the conversation in view.
+    aside: bool,
 }
 
 impl Default for Frame<'_> {
     fn default() -> Self {
-        Self { title: "", title_role: Role::Strong, note: "", foot: "" }
+        Self { title: "", title_role: Role::Strong, note: "", foot: "", aside: false }
     }
 }
 
@@ -59,8 +75,13 @@ impl Frame<'_> {
         let margin = if area.width >= 60 { 4 } else { 0 };
         let width = columns.saturating_add(6).min(area.width.saturating_sub(margin)).max(area.width.min(20));
         let height = rows.saturating_add(2).min(area.height.saturating_sub(1)).max(area.height.min(3));
-        let place =
-            Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) * 2 / 5, width, height };
+        let spare = (area.width - width, area.height - height);
+        let (x, y) =
+            if self.aside { (spare.0.saturating_sub(2), spare.1.min(2)) } else { (spare.0 / 2, spare.1 * 2 / 5) };
+        let place = Rect { x: area.x + x, y: area.y + y, width, height };
+        // A cell of air, so that no text of the panes behind touches the border.
+        let air = Rect { x: place.x.saturating_sub(1), width: width.saturating_add(2), ..place };
+        paint.clear(air.intersection(area), Slot::Base);
         paint.clear(place, Slot::Overlay);
         let line = paint.slot(Slot::BorderFocused);
         let (left, right) = (place.x, place.right().saturating_sub(1));

@@ -3,13 +3,17 @@
 use super::{Frame, field};
 use crate::app::Model;
 use crate::app::model::layout::{Area, Hit, Layout};
-use crate::app::model::modal::{PickItem, Picker};
+use crate::app::model::modal::{PickItem, Picker, PickerKind};
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::{grapheme_width, truncate_end, width};
 use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
+
+/// Cells of keys and of slash commands in the palette.
+const KEY: u16 = 13;
+const COMMAND: u16 = 16;
 
 enum Line {
     Group(usize),
@@ -25,7 +29,8 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let columns = 88.min(area.width.saturating_sub(10)).max(12);
+    let aside = matches!(state.kind, PickerKind::Skin | PickerKind::Theme);
+    let columns = if aside { 62 } else { 88 }.min(area.width.saturating_sub(10)).max(12);
     // Groups head their items only in the order of the list; a search mixes them.
     let grouped = state.query.is_empty();
     let mut lines = Vec::with_capacity(state.matches.len());
@@ -42,7 +47,7 @@ pub fn draw(
     let note_rows = u16::from(!state.footnote.is_empty()) * 2;
     let body = lines.len().clamp(1, most.min(20));
     let count = format!("{} of {}", state.matches.len(), state.items.len());
-    let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", ..Frame::default() };
+    let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", aside, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(body) + 2 + note_rows);
     let caret = field(paint, row(place, 0), "❯ ", &state.query, state.query.chars().count());
     if state.loading {
@@ -62,14 +67,18 @@ pub fn draw(
             }
             Line::Item(at) => {
                 let Some(item) = state.matches.get(*at).and_then(|index| state.items.get(*index)) else { continue };
-                draw_item(paint, line_place, item, &state.query, *at == state.selected);
+                draw_item(paint, line_place, item, state, *at == state.selected);
                 let hit = Area { x: line_place.x, y: line_place.y, width: line_place.width, height: 1 };
                 layout.targets.push((hit, Hit::ModalRow(*at)));
             }
         }
     }
     if lines.is_empty() && !list.is_empty() {
-        let text = if state.loading { "loading…" } else { "nothing matches" };
+        let text = match (state.loading, state.items.is_empty()) {
+            (true, _) => "loading…",
+            (false, true) => "there is nothing to choose from",
+            (false, false) => "nothing matches",
+        };
         paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
     }
     if note_rows > 0 {
@@ -79,7 +88,7 @@ pub fn draw(
     caret
 }
 
-fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, query: &str, chosen: bool) {
+fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker, chosen: bool) {
     if chosen {
         paint.tone(place, Slot::Selection);
         paint.put(place.x, place.y, 2, "▸", paint.slot(Slot::Prompt));
@@ -91,16 +100,24 @@ fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, query: &str, c
         end = paint.right(end, place.y, &item.hint, paint.role(Role::Accent)).saturating_sub(2);
     }
     let x = place.x + 2;
+    let columns = state.kind == PickerKind::Palette && place.width >= 70;
+    if columns {
+        // Command and key have columns of their own.
+        let at = place.right().saturating_sub(KEY + COMMAND);
+        paint.fit(at, place.y, COMMAND - 2, &item.detail, paint.role(Role::Dim));
+        end = at.saturating_sub(1);
+    }
     let room = usize::from(end.saturating_sub(x));
     let label = truncate_end(&item.label, room);
     let next = paint.put(x, place.y, cells(room), &label, paint.role(if chosen { Role::Strong } else { Role::Text }));
-    for column in matched(&label, query) {
+    for column in matched(&label, &state.query) {
         paint.tone(Rect { x: x + column, width: 1, ..place }, Slot::Match);
     }
     // Details stand in a column of their own where labels leave room.
-    let column = (x + 30).max(next + 2);
-    let detail_x = if width(&item.label) < 28 && column + 12 < end { column } else { next + 2 };
-    if detail_x < end {
+    let start = if place.width < 70 { 18 } else { 30 };
+    let column = (x + start).max(next + 2);
+    let detail_x = if width(&item.label) < usize::from(start) - 2 && column + 12 < end { column } else { next + 2 };
+    if detail_x < end && !columns {
         paint.fit(detail_x, place.y, end - detail_x, &item.detail, paint.role(Role::Dim));
     }
 }

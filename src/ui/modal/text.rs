@@ -2,7 +2,9 @@
 
 use super::Frame;
 use crate::app::model::modal::TextModal;
+use crate::text::width::width;
 use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Role, Span};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
@@ -12,7 +14,7 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
     let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
     let mut rows: Vec<Row> = Vec::new();
     let mut skipped = 0;
-    let window = usize::from(area.height.saturating_sub(4)).max(1);
+    let window = usize::from(area.height.saturating_sub(5)).max(1);
     // Only what may be seen is wrapped: the lines before the first row count as one row each.
     let first = state.scroll.min(state.lines.len().saturating_sub(1));
     for line in &state.lines[first.min(state.lines.len())..] {
@@ -20,7 +22,15 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
             skipped += 1;
             continue;
         }
-        let how = Wrap { width: usize::from(columns), ..Wrap::default() };
+        // The words after a key hang in their own column.
+        let hang = match line.spans.as_slice() {
+            [first, _] if first.text.ends_with(' ') && width(&first.text) * 2 < usize::from(columns) => {
+                width(&first.text)
+            }
+            _ => 0,
+        };
+        let rest = [Span::new(" ".repeat(hang), Role::Text)];
+        let how = Wrap { width: usize::from(columns), rest: &rest, ..Wrap::default() };
         wrap_into(&mut rows, &line.spans, line.ground, &how);
     }
     let foot = if first > 0 || skipped > 0 {
@@ -31,7 +41,9 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
     };
     let frame = Frame { title: &state.title, foot: &foot, ..Frame::default() };
     let all = if first > 0 || skipped > 0 { window } else { rows.len() + 1 };
-    let place = frame.draw(paint, area, columns, cells(all));
+    let place = frame.draw(paint, area, columns, cells(all).saturating_add(1));
+    // A blank row above.
+    let place = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
     for (index, line) in rows.iter().take(usize::from(place.height)).enumerate() {
         paint.line(row(place, index as u16), &line.line);
     }

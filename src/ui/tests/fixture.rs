@@ -1,15 +1,16 @@
 //! States of the screen to draw.
 
 use crate::app::Model;
-use crate::app::model::approvals::{Entry, Inbox};
+use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::*;
-use crate::app::model::transcript::{CellKind, ToolCell, ToolState, Transcript};
+use crate::app::model::transcript::{CellKind, ToolCell, ToolState};
 use crate::app::model::types::*;
 use crate::app::model::*;
 use crate::config::Config;
-use crate::config::skin::{Look, Skin};
-use crate::config::theme::Theme;
+use crate::config::keymap::Keymap;
+use crate::config::skin::{Look, LookDirs};
+use crate::config::theme::Canvas;
 use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
 use crate::text::{Cell, Line, Role, Snapshot};
@@ -17,61 +18,40 @@ use crate::ui::{ViewCache, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The time in all states.
 pub const NOW: i64 = 1_700_000_000_000;
 
+// Read once: property tests build thousands of models.
+static DEFAULT_LOOK: LazyLock<Arc<Look>> =
+    LazyLock::new(|| Arc::new(Look::load("default", "", &LookDirs::default(), Canvas::default()).unwrap()));
+static KEYMAP: LazyLock<Arc<Keymap>> = LazyLock::new(|| Arc::new(Keymap::defaults().unwrap()));
+
+/// A session before its first message, in a skin.
+pub fn in_skin(skin: &str) -> Model {
+    let look = match skin {
+        "default" => DEFAULT_LOOK.clone(),
+        _ => Arc::new(Look::load(skin, "", &LookDirs::default(), Canvas::default()).unwrap()),
+    };
+    let config = Arc::new(Config::default());
+    let mut model = Model::new(config, look, KEYMAP.clone(), (140, 45), "~/src/app".into(), NOW);
+    model.session = Some(SessionInfo {
+        id: SessionId::from("20260101_000000_abcdef"),
+        title: Some("fix the flaky resume test".into()),
+        model: "anthropic:claude-sonnet".into(),
+        effort: Effort::High,
+        mode: Mode::Manual,
+        cwd: "~/src/app".into(),
+        window: Some(200_000),
+    });
+    model.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });
+    model
+}
+
 /// A session before its first message.
 pub fn model() -> Model {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let skin = Skin {
-        name: "default".into(),
-        waiting_faces: words(&["( ◕‿◕ )"]),
-        thinking_faces: words(&["( •_• )"]),
-        thinking_verbs: words(&["pondering"]),
-        agent_name: "Hermes Agent".into(),
-        welcome: "Ask, watch, approve, resume.".into(),
-        glyph: "☤".into(),
-        prompt_symbol: "❯".into(),
-        ..Skin::default()
-    };
-    Model {
-        now: NOW,
-        size: (140, 45),
-        session: Some(SessionInfo {
-            id: SessionId::from("20260101_000000_abcdef"),
-            title: Some("fix the flaky resume test".into()),
-            model: "anthropic:claude-sonnet".into(),
-            effort: Effort::High,
-            mode: Mode::Manual,
-            cwd: "~/src/app".into(),
-            window: Some(200_000),
-        }),
-        turn: TurnStatus::Idle,
-        meter: Meter::default(),
-        transcript: Transcript::default(),
-        composer: composer::Composer::default(),
-        queue: Vec::new(),
-        approvals: Inbox::default(),
-        processes: processes::Processes::default(),
-        sidebar: sidebar::Sidebar {
-            git: Some(sidebar::Git { branch: "main".into(), dirty: 3 }),
-            ..sidebar::Sidebar::default()
-        },
-        modals: Vec::new(),
-        focus: Pane::Composer,
-        notices: notices::Notices::default(),
-        first_run: None,
-        chord: None,
-        config: Arc::new(Config::default()),
-        look: Arc::new(Look { skin, theme: Theme { name: "dark".into(), dark: true }, revision: 1 }),
-        layout: Layout::default(),
-        mouse_captured: true,
-        window_focused: true,
-        quit_armed: None,
-        demo: false,
-    }
+    in_skin("default")
 }
 
 fn tool(name: &str, emoji: &str, target: &str, summary: &str, state: ToolState, ms: Option<u64>) -> CellKind {
@@ -237,7 +217,7 @@ pub fn approval() -> Model {
             target("~/.cache/app", 88, Some(12_000_000), "outside this folder"),
             target("git clean", 17, None, "3 of them never committed: notes.md, .env, a.sql"),
         ],
-        asker: "the main agent: \"start from a clean tree\"".into(),
+        asker: "the main agent: \"start from a **clean** tree\"".into(),
         asked_at: NOW,
     };
     model.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
@@ -247,6 +227,8 @@ pub fn approval() -> Model {
         selected: ApprovalChoice::Deny,
         stage: ApprovalStage::Choosing,
         scroll: 0,
+        width: AlwaysWidth::Command,
+        cursor: 0,
     })];
     model
 }
@@ -259,9 +241,11 @@ pub fn first_run() -> Model {
         found: Some(first_run::Found {
             keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
             servers: vec![("Ollama".into(), "127.0.0.1:11434".into(), 2)],
-            providers: vec!["OpenRouter".into(), "Anthropic".into()],
+            providers: (1..=20).map(|number| format!("provider-{number}")).collect(),
+            names: [("provider-1".into(), "OpenRouter".into())].into(),
         }),
         selected: 1,
+        all: false,
     });
     model
 }
@@ -340,6 +324,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 ],
                 loading: false,
                 here: true,
+                ask_at: None,
             })),
         ),
         (
@@ -393,6 +378,23 @@ pub fn modals() -> Vec<(&'static str, Model)> {
     asked.approvals.entries = vec![Entry::Question(question)];
     asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None })];
     out.push(("question", asked));
+    let mut always = approval();
+    if let Some(Modal::Approval(state)) = always.modals.last_mut() {
+        state.inert_until = 0;
+        state.selected = ApprovalChoice::Always;
+        state.stage = ApprovalStage::Confirming;
+        state.width = AlwaysWidth::Effects;
+    }
+    out.push(("always", always));
+    let mut queued = busy();
+    queued.queue = vec!["first".into(), "second".into(), "third".into()];
+    queued.queue_selected = 1;
+    queued.focus = Pane::Queue;
+    out.push(("queue", queued));
+    let mut chord = busy();
+    let keys = crate::config::keymap::parse("ctrl-x").unwrap();
+    chord.chord = Some(Chord { keys, since: NOW - 600, shown: true });
+    out.push(("which-key", chord));
     out
 }
 

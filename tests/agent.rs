@@ -1,0 +1,325 @@
+//! Whole conversations with a scripted model: the runner, the real tools and the gate, without a screen.
+
+use hermes::agent::Models;
+use hermes::agent::event::{AgentCommand, AgentEvent, TurnEnd};
+use hermes::agent::runner::{self, Deps, Handle, Start};
+use hermes::config::load::{Sources, load};
+use hermes::config::paths::Paths;
+use hermes::exec::{Exec, ExecOptions};
+use hermes::llm::message::{Body, Item, Message, Outcome, SessionId};
+use hermes::llm::scripted::{Script, Scripted};
+use hermes::policy::Decision;
+use hermes::store::Store;
+use hermes::tools::dispatch::Dispatch;
+use hermes::tools::registry::Registry;
+use hermes::tools::world::LocalWorld;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+fn plain(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
+
+/// A home, a folder to work in, and a model that plays a script.
+struct World {
+    root: tempfile::TempDir,
+    model: Arc<Scripted>,
+}
+
+impl World {
+    fn new(script: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("work")).unwrap();
+        Self { root, model: Arc::new(Scripted::recording(Script::parse("test", script).unwrap())) }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.root.path().join("work").canonicalize().unwrap()
+    }
+
+    fn start(&self, resume: Option<SessionId>) -> Talk {
+        let paths = Paths::at(self.root.path().join("home"));
+        let sources = Sources { paths: paths.clone(), cwd: None, env: BTreeMap::new(), overrides: Vec::new() };
+        let loaded = Arc::new(load(&sources));
+        let options = ExecOptions { spill: paths.spill(), login_env: false, ..ExecOptions::default() };
+        let (exec, processes) = Exec::new(options);
+        let notices = exec.completions().unwrap();
+        let model: Arc<dyn hermes::llm::Provider> = self.model.clone();
+        let deps = Deps {
+            models: Models::new(Arc::clone(&loaded), paths.cache()).scripted(model),
+            loaded,
+            sources: Arc::new(sources),
+            store: Store::spawn(paths.home.clone()),
+            exec,
+            dispatch: Arc::new(Dispatch::new(Arc::new(Registry::builtin()), plain)),
+            world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
+            paths,
+        };
+        let start = Start { cwd: self.work(), source: "tui", resume, interactive: true, ..Start::default() };
+        Talk { agent: runner::spawn(deps, start, notices), _processes: processes }
+    }
+}
+
+/// A running conversation.
+struct Talk {
+    agent: Handle,
+    _processes: mpsc::Receiver<hermes::exec::ProcessEvent>,
+}
+
+impl Talk {
+    async fn say(&self, text: &str) {
+        self.order(AgentCommand::Submit { text: text.into(), images: Vec::new() }).await;
+    }
+
+    async fn order(&self, order: AgentCommand) {
+        self.agent.commands.send(order).await.unwrap();
+    }
+
+    async fn next(&mut self) -> AgentEvent {
+        let event = tokio::time::timeout(Duration::from_secs(20), self.agent.events.recv()).await;
+        event.expect("the agent says nothing").expect("the agent is gone")
+    }
+
+    /// Everything until an event that fits, that one included.
+    async fn until(&mut self, fits: impl Fn(&AgentEvent) -> bool) -> Vec<AgentEvent> {
+        let mut seen = Vec::new();
+        loop {
+            let event = self.next().await;
+            let done = fits(&event);
+            seen.push(event);
+            if done {
+                return seen;
+            }
+        }
+    }
+
+    async fn finished(&mut self) -> (TurnEnd, Vec<AgentEvent>) {
+        let seen = self.until(|event| matches!(event, AgentEvent::TurnFinished(_))).await;
+        let Some(AgentEvent::TurnFinished(outcome)) = seen.last() else { unreachable!() };
+        (outcome.end.clone(), seen)
+    }
+}
+
+fn items(seen: &[AgentEvent]) -> Vec<&Item> {
+    seen.iter().filter_map(|e| if let AgentEvent::ItemFinished(item) = e { Some(item) } else { None }).collect()
+}
+
+fn results(seen: &[AgentEvent]) -> Vec<(String, Outcome, String)> {
+    let tool = |item: &&Item| match &item.body {
+        Body::Tool(tool) => Some((tool.call_id.clone(), tool.outcome, tool.content.clone())),
+        _ => None,
+    };
+    items(seen).iter().filter_map(tool).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parallel_reads_answer_in_call_order_and_the_next_request_extends_the_last() {
+    let world = World::new(
+        r#"
+steps:
+  - calls:
+      - { name: read_file, args: { path: b.txt } }
+      - { name: read_file, args: { path: a.txt } }
+      - { name: search_files, args: { pattern: needle } }
+  - text: read both
+"#,
+    );
+    std::fs::write(world.work().join("a.txt"), "first\n").unwrap();
+    std::fs::write(world.work().join("b.txt"), "second needle\n").unwrap();
+    let mut talk = world.start(None);
+    talk.say("read").await;
+    let (end, _) = talk.finished().await;
+    assert_eq!(end, TurnEnd::Completed);
+    let requests = world.model.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0].messages[..], requests[1].messages[..requests[0].messages.len()]);
+    assert_eq!(requests[0].system, requests[1].system);
+    let contents: Vec<&str> = requests[1]
+        .messages
+        .iter()
+        .filter_map(|m| if let Message::Tool { content, .. } = m { Some(content.as_str()) } else { None })
+        .collect();
+    assert!(contents[0].contains("second") && contents[1].contains("first") && contents[2].contains("b.txt"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gate_asks_and_a_session_grant_covers_the_class() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: rm -rf one } }]
+  - calls: [{ name: terminal, args: { command: rm -rf two } }]
+  - calls: [{ name: terminal, args: { command: chmod -R 777 . } }]
+  - text: done
+"#,
+    );
+    for folder in ["one", "two"] {
+        std::fs::create_dir(world.work().join(folder)).unwrap();
+    }
+    let mut talk = world.start(None);
+    talk.say("clean").await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::ApprovalRequested(_))).await;
+    let Some(AgentEvent::ApprovalRequested(approval)) = seen.last() else { unreachable!() };
+    assert!(world.work().join("one").exists());
+    let classes = approval.verdict.reasons().iter().map(|why| why.effect.clone()).collect();
+    talk.order(AgentCommand::Decide(approval.id, Decision::Session(classes))).await;
+    // The second delete does not ask; the other class does.
+    let seen = talk.until(|e| matches!(e, AgentEvent::ApprovalRequested(_))).await;
+    assert!(!world.work().join("one").exists() && !world.work().join("two").exists());
+    let Some(AgentEvent::ApprovalRequested(approval)) = seen.last() else { unreachable!() };
+    let no = Decision::Deny { feedback: "leave the rights alone".into() };
+    talk.order(AgentCommand::Decide(approval.id, no)).await;
+    let (end, seen) = talk.finished().await;
+    assert_eq!(end, TurnEnd::Completed);
+    let denied = &results(&seen)[0];
+    assert_eq!(denied.1, Outcome::Denied);
+    assert!(denied.2.contains("leave the rights alone"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_command_is_judged_again() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: rm -rf keep } }]
+  - text: done
+"#,
+    );
+    std::fs::create_dir(world.work().join("keep")).unwrap();
+    let mut talk = world.start(None);
+    talk.say("clean").await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::ApprovalRequested(_))).await;
+    let Some(AgentEvent::ApprovalRequested(approval)) = seen.last() else { unreachable!() };
+    talk.order(AgentCommand::Decide(approval.id, Decision::Edited("rm -rf /".into()))).await;
+    let (_, seen) = talk.finished().await;
+    assert_eq!(results(&seen)[0].1, Outcome::Refused, "{:?}", results(&seen));
+    assert!(world.work().join("keep").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stop_interrupts_a_command_and_an_open_question() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: echo on; sleep 300 } }]
+  - calls: [{ name: clarify, args: { question: which one?, choices: [a, b] } }]
+  - text: done
+"#,
+    );
+    let mut talk = world.start(None);
+    talk.say("go").await;
+    talk.until(|e| matches!(e, AgentEvent::ToolProcess { .. })).await;
+    let began = std::time::Instant::now();
+    talk.order(AgentCommand::Stop { force: false }).await;
+    let (end, seen) = talk.finished().await;
+    assert_eq!(end, TurnEnd::Stopped);
+    assert!(began.elapsed() < Duration::from_secs(10), "the command was not ended");
+    assert_eq!(results(&seen)[0].1, Outcome::Interrupted);
+
+    talk.say("ask me").await;
+    talk.until(|e| matches!(e, AgentEvent::Asked(_))).await;
+    talk.order(AgentCommand::Stop { force: false }).await;
+    let (end, seen) = talk.finished().await;
+    assert_eq!(end, TurnEnd::Stopped);
+    assert_eq!(results(&seen).len(), 1, "every call has its result");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_waits_for_its_answer() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: clarify, args: { question: which one?, choices: [red, blue] } }]
+  - text: done
+"#,
+    );
+    let mut talk = world.start(None);
+    talk.say("go").await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::Asked(_))).await;
+    let Some(AgentEvent::Asked(question)) = seen.last() else { unreachable!() };
+    assert_eq!(question.choices, ["red", "blue"]);
+    talk.order(AgentCommand::Answer(question.id, "blue".into())).await;
+    let (_, seen) = talk.finished().await;
+    assert!(results(&seen)[0].2.contains("blue"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_shows_its_end_and_can_be_skipped() {
+    let world = World::new(
+        r#"
+steps:
+  - error: { status: 429, message: slow down, retry_after: 500 }
+  - text: there
+"#,
+    );
+    let mut talk = world.start(None);
+    talk.say("go").await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::Retrying { .. })).await;
+    assert!(matches!(seen.last(), Some(AgentEvent::Retrying { attempt: 1, .. })));
+    talk.order(AgentCommand::SkipWait(true)).await;
+    assert_eq!(talk.finished().await.0, TurnEnd::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_background_process_tells_of_its_end_once() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: "echo bye-bye", background: true, notify_on_complete: true } }]
+  - text: started
+  - text: heard it
+  - text: and again
+"#,
+    );
+    let mut talk = world.start(None);
+    talk.say("go").await;
+    // The notice comes within this turn or makes a turn of its own; either way the model reads it once.
+    let mut turns = 0;
+    loop {
+        talk.finished().await;
+        turns += 1;
+        let told = |m: &Message| matches!(m, Message::User { text, .. } if text.contains("Background process"));
+        let last = world.model.requests().pop().unwrap();
+        if last.messages.iter().any(told) {
+            assert_eq!(last.messages.iter().filter(|m| told(m)).count(), 1);
+            break;
+        }
+        assert!(turns < 3, "the end was never told");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_session_is_the_same_one() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: todo, args: { todos: [{ id: "1", content: sow, status: in_progress }] } }]
+  - text: planned
+  - text: resumed
+"#,
+    );
+    let mut talk = world.start(None);
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = seen.last() else { unreachable!() };
+    let id = session.id.clone();
+    talk.say("plan the garden").await;
+    talk.finished().await;
+    talk.order(AgentCommand::Close).await;
+    talk.agent.task.await.unwrap();
+
+    let mut talk = world.start(Some(id.clone()));
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    assert!(seen.iter().any(|e| matches!(e, AgentEvent::PlanChanged(plan) if plan[0].content == "sow")), "{seen:?}");
+    let Some(AgentEvent::SessionOpened { session, items }) = seen.last() else { unreachable!() };
+    assert_eq!((&session.id, items.len()), (&id, 4));
+    talk.say("and now?").await;
+    talk.finished().await;
+    let requests = world.model.requests();
+    let (before, after) = (&requests[1], &requests[2]);
+    assert_eq!(before.system, after.system);
+    assert_eq!(before.messages[..], after.messages[..before.messages.len()]);
+}

@@ -1,0 +1,62 @@
+//! Generated pages are what the program says of itself. `UPDATE_DOCS=1 cargo test docs` writes them anew.
+
+use hermes::app::docs;
+use hermes::config::keymap::Keymap;
+use hermes::config::schema;
+use hermes::tools::registry::Registry;
+use std::path::Path;
+
+const NOTE: &str = "<!-- generated: UPDATE_DOCS=1 cargo test docs -->\n";
+
+fn compare(page: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page);
+    let wanted = format!("{NOTE}{}\n", text.trim());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(found == wanted, "docs/{page} is not what the program says; run: UPDATE_DOCS=1 cargo test docs");
+}
+
+#[test]
+fn keys_page() {
+    compare("KEYS.md", &docs::keys_markdown(&Keymap::defaults().unwrap()));
+}
+
+#[test]
+fn commands_page() {
+    compare("COMMANDS.md", &docs::commands_markdown());
+}
+
+#[test]
+fn config_page() {
+    compare("CONFIG.md", &schema::markdown());
+}
+
+#[test]
+fn tools_page() {
+    let mut text =
+        String::from("# Tools\n\nWhat the model can call. Every call passes the gate (`docs/SECURITY.md`).\n");
+    for spec in Registry::builtin().specs() {
+        text.push_str(&format!("\n## {} {}\n\n*{}*\n\n{}\n\n", spec.emoji, spec.name, spec.toolset, spec.description));
+        let required: Vec<&str> =
+            spec.schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+        text.push_str("| parameter | type | |\n| --- | --- | --- |\n");
+        for (name, about) in spec.schema["properties"].as_object().into_iter().flatten() {
+            let kind = match about["enum"].as_array() {
+                Some(words) => words.iter().filter_map(|w| w.as_str()).collect::<Vec<_>>().join(" \\| "),
+                None => about["type"].as_str().unwrap_or("any").to_owned(),
+            };
+            let note = if required.contains(&name.as_str()) { "required" } else { "" };
+            text.push_str(&format!("| `{name}` | {kind} | {note} |\n"));
+        }
+    }
+    compare("TOOLS.md", &text);
+}
+
+#[test]
+fn every_key_of_the_keymap_is_an_action() {
+    for action in Keymap::defaults().unwrap().actions() {
+        assert!(hermes::app::action::Action::from_name(action).is_some(), "{action} is no action");
+    }
+}
