@@ -4,7 +4,7 @@
 //! oldest tool results shrink to one line each, in one sweep, so that the prefix changes rarely.
 
 use crate::llm::message::{Body, Item, ItemId, Message, Origin, Outcome, ToolCall};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Characters a token stands for when nothing better is known (facts §5).
 const CHARS_PER_TOKEN: usize = 4;
@@ -23,12 +23,14 @@ pub struct Context {
     items: Vec<Item>,
     /// Tool results up to this item are reduced to one line.
     pruned_to: Option<ItemId>,
+    /// Bytes that a result may have at most; set when even the newest ones do not fit.
+    cap: Option<usize>,
 }
 
 impl Context {
     /// A context over past items, in order.
     pub fn new(items: Vec<Item>) -> Self {
-        Self { items, pruned_to: None }
+        Self { items, pruned_to: None, cap: None }
     }
 
     /// Adds the newest item.
@@ -107,7 +109,11 @@ impl Context {
         let (content, failed) = match results.get(&(step, call.id.as_str())) {
             Some((id, content, outcome)) => {
                 let pruned = self.pruned_to.is_some_and(|to| *id <= to) && content.len() > PRUNE_FROM;
-                let text = if pruned { one_line(call, content, *outcome) } else { (*content).to_owned() };
+                let text = match self.cap {
+                    _ if pruned => one_line(call, content, *outcome),
+                    Some(cap) if content.len() > cap => head_and_tail(content, cap),
+                    Some(_) | None => (*content).to_owned(),
+                };
                 (text, *outcome != Outcome::Ok)
             }
             None => (r#"{"error":"interrupted: no result was recorded"}"#.to_owned(), true),
@@ -134,7 +140,7 @@ impl Context {
                 body.text.len() + body.calls.iter().map(|c| c.name.len() + c.args.len()).sum::<usize>()
             }
             Body::Tool(body) if self.pruned_to.is_some_and(|to| item.id <= to) => body.content.len().min(PRUNE_FROM),
-            Body::Tool(body) => body.content.len(),
+            Body::Tool(body) => body.content.len().min(self.cap.unwrap_or(usize::MAX)),
             Body::Note { .. } => 0,
         };
         chars.div_ceil(CHARS_PER_TOKEN) as u64
@@ -157,7 +163,23 @@ impl Context {
                 break;
             }
         }
-        self.pruned_to != before
+        self.pruned_to != before || self.cut_newest(limit)
+    }
+
+    /// The last resort: even the newest results keep only head and tail, so that a small window is never a dead end.
+    fn cut_newest(&mut self, limit: u64) -> bool {
+        let tight = usize::try_from(limit).unwrap_or(usize::MAX) * CHARS_PER_TOKEN / (KEEP_RESULTS * 2);
+        let before = self.cap;
+        let cap = before.map_or(tight, |cap| cap.min(tight)).max(PRUNE_FROM * 2);
+        let longest = self.items.iter().filter_map(|item| match &item.body {
+            Body::Tool(tool) => Some(tool.content.len()),
+            Body::User { .. } | Body::Assistant(_) | Body::Note { .. } => None,
+        });
+        if longest.max().unwrap_or(0) <= cap || before == Some(cap) {
+            return false;
+        }
+        self.cap = Some(cap);
+        true
     }
 }
 
@@ -167,6 +189,14 @@ fn framed(text: &str, context: &str, origin: Origin) -> String {
         Origin::Steer => format!("[The user says, while you work:]\n{text}"),
     };
     if context.is_empty() { text } else { format!("{text}\n\n<situation>\n{context}\n</situation>") }
+}
+
+/// A result with its middle left out.
+fn head_and_tail(content: &str, cap: usize) -> String {
+    let head = content.floor_char_boundary(cap * 2 / 5);
+    let tail = content.ceil_char_boundary(content.len() - cap / 2);
+    let (start, end) = (&content[..head], &content[tail..]);
+    format!("{start}\n[{} bytes left out: they do not fit the model's window]\n{end}", tail - head)
 }
 
 /// What is left of a pruned result.
@@ -180,23 +210,52 @@ fn one_line(call: &ToolCall, content: &str, outcome: Outcome) -> String {
     )
 }
 
-/// Ids of calls that have no result yet, in order: the dangling ones of a session that was cut off.
-pub fn dangling(items: &[Item]) -> Vec<ToolCall> {
-    let answered: HashSet<&str> = items
-        .iter()
-        .filter_map(|item| match &item.body {
-            Body::Tool(tool) => Some(tool.call_id.as_str()),
-            Body::User { .. } | Body::Assistant(_) | Body::Note { .. } => None,
-        })
-        .collect();
-    items
-        .iter()
-        .filter_map(|item| match &item.body {
-            Body::Assistant(body) => Some(&body.calls),
-            Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
-        })
-        .flatten()
-        .filter(|call| !answered.contains(call.id.as_str()))
-        .cloned()
-        .collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::message::{AssistantBody, ToolBody};
+
+    fn result(id: i64, content: String) -> [Item; 2] {
+        let call = ToolCall { id: format!("c{id}"), name: "read_file".into(), args: "{}".into(), repaired: false };
+        let asked = Body::Assistant(AssistantBody { calls: vec![call], ..AssistantBody::default() });
+        let body = ToolBody { call_id: format!("c{id}"), name: "read_file".into(), content, ..ToolBody::default() };
+        [
+            Item { id: ItemId(id * 2), at: 0, turn: 1, body: asked },
+            Item { id: ItemId(id * 2 + 1), at: 0, turn: 1, body: Body::Tool(body) },
+        ]
+    }
+
+    #[test]
+    fn old_results_shrink_first_and_the_newest_only_when_nothing_else_is_left() {
+        let items: Vec<Item> = (0..10).flat_map(|n| result(n, "é".repeat(20_000))).collect();
+        let mut context = Context::new(items);
+        let whole = context.estimate();
+        assert!(context.prune(whole / 2));
+        assert!(context.estimate() < whole);
+        let Message::Tool { content, .. } = &context.messages()[19] else {
+            unreachable!("calls and results alternate")
+        };
+        assert_eq!(content.chars().count(), 20_000, "the newest stay whole");
+        // A window that six large results do not fit: they lose their middle, at character boundaries.
+        assert!(context.prune(8_000));
+        assert!(context.estimate() <= 8_000, "{}", context.estimate());
+        assert!(!context.prune(8_000), "nothing is left to drop");
+    }
+
+    #[test]
+    fn every_call_has_one_result_in_call_order() {
+        let call = |id: &str| ToolCall { id: id.into(), name: "x".into(), args: "{}".into(), repaired: false };
+        let asked =
+            Body::Assistant(AssistantBody { calls: vec![call("a"), call("b"), call("c")], ..AssistantBody::default() });
+        let tool = |id: &str| Body::Tool(ToolBody { call_id: id.into(), content: id.into(), ..ToolBody::default() });
+        let bodies = [asked, tool("b"), tool("orphan"), tool("a"), tool("a")];
+        let items =
+            bodies.into_iter().zip(1..).map(|(body, id)| Item { id: ItemId(id), at: 0, turn: 1, body }).collect();
+        let messages = Context::new(items).messages();
+        let ids: Vec<&str> = messages
+            .iter()
+            .filter_map(|m| if let Message::Tool { call_id, .. } = m { Some(call_id.as_str()) } else { None })
+            .collect();
+        assert_eq!(ids, ["a", "b", "c"]);
+    }
 }

@@ -16,7 +16,6 @@ pub enum Wish {
     Approve {
         approval: Box<Approval>,
         answer: oneshot::Sender<Decision>,
-        cancel: CancellationToken,
     },
     /// Ask this question and answer.
     Ask {
@@ -108,11 +107,18 @@ impl Asker for Port {
         let wishes = self.wishes.clone();
         Box::pin(async move {
             let (answer, heard) = oneshot::channel();
-            let wish = Wish::Approve { approval: Box::new(approval), answer, cancel };
-            if wishes.send(wish).await.is_err() {
-                return Decision::NoOne;
+            let wish = Wish::Approve { approval: Box::new(approval), answer };
+            let asked = async {
+                match wishes.send(wish).await {
+                    Ok(()) => heard.await.unwrap_or(Decision::Interrupted),
+                    Err(_) => Decision::NoOne,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Decision::Interrupted,
+                decision = asked => decision,
             }
-            heard.await.unwrap_or(Decision::Interrupted)
         })
     }
 

@@ -4,6 +4,7 @@
 
 mod actions;
 mod calls;
+mod resume;
 mod session;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
@@ -108,14 +109,17 @@ pub struct Runner {
     tools: Option<CancellationToken>,
     call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
     done: (mpsc::Sender<Box<ToolBody>>, mpsc::Receiver<Box<ToolBody>>),
-    approvals: HashMap<ApprovalId, (oneshot::Sender<Decision>, CancellationToken)>,
+    approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
     guard_question: Option<QuestionId>,
     notices: mpsc::Receiver<Notice>,
     /// What servers on this machine told of their models, by choice.
     asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
-    store_broken: bool,
+    /// What was last told about saving.
+    trouble: Option<String>,
+    /// The session is being left: nothing new begins in it.
+    leaving: bool,
 }
 
 /// A model choice and the provider that knows its window.
@@ -204,8 +208,13 @@ impl Runner {
             guard_question: None,
             notices,
             asked: mpsc::channel(4),
-            store_broken: false,
+            trouble: None,
+            leaving: false,
         }
+    }
+
+    fn limits(&self) -> Limits {
+        limits(&self.deps.loaded.config, self.start.max_turns, self.deps.models.fallbacks())
     }
 
     async fn run(mut self) {
@@ -217,6 +226,7 @@ impl Runner {
             match self.next().await {
                 Happened::Command(None) => break,
                 Happened::Command(Some(AgentCommand::Close)) => {
+                    self.leaving = true;
                     self.stop(true).await;
                     break;
                 }
@@ -274,7 +284,7 @@ impl Runner {
             AgentCommand::Steer(text) => self.submit(text, Vec::new(), Origin::Person).await,
             AgentCommand::Stop { force } => self.stop(force).await,
             AgentCommand::Decide(id, decision) => {
-                if let Some((answer, _)) = self.approvals.remove(&id) {
+                if let Some(answer) = self.approvals.remove(&id) {
                     // The call may have been stopped meanwhile.
                     let _ = answer.send(decision);
                     self.out.send(AgentEvent::ApprovalClosed(id)).await;
@@ -284,6 +294,7 @@ impl Runner {
             AgentCommand::SetModel(choice) => self.set_model(choice).await,
             AgentCommand::SetEffort(effort) => {
                 self.session.effort = effort;
+                self.keep("effort", effort.as_str().into()).await;
                 self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
             }
             AgentCommand::SetMode(mode) => {
@@ -337,8 +348,11 @@ impl Runner {
 
     async fn wish(&mut self, wish: Wish) {
         match wish {
-            Wish::Approve { approval, answer, cancel } => {
-                self.approvals.insert(approval.id, (answer, cancel));
+            // The turn was stopped while this was on its way: nobody waits for an answer.
+            Wish::Approve { answer, .. } if answer.is_closed() => {}
+            Wish::Ask { answer, .. } if answer.is_closed() => {}
+            Wish::Approve { approval, answer } => {
+                self.approvals.insert(approval.id, answer);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
             }
             Wish::Ask { question, answer } => {

@@ -13,6 +13,7 @@ use crate::config::theme::Canvas;
 use crate::llm::endpoint;
 use crate::llm::scripted;
 use crate::runtime::{Context, Ended, Screen, Workers};
+use crate::term::Signals;
 use crate::tools::registry::Registry;
 use crate::tools::spec::ToolSpec;
 use anyhow::Context as _;
@@ -44,11 +45,14 @@ fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
     }
     let base = setup::base(&args)?;
     let canvas = Canvas::from_env(|name| std::env::var(name).ok());
-    let screen = Screen::open(model(&args, &base, canvas)?).context("the terminal could not be taken")?;
+    let model = model(&args, &base, canvas)?;
+    let runtime = setup::runtime()?;
+    // Signals are heard before the terminal is taken: none can leave it in our state.
+    let signals = runtime.block_on(async { Signals::new() })?;
+    let screen = Screen::open(model).context("the terminal could not be taken")?;
     // From here on the person can type; everything else follows.
     let _log = setup::logging(&base.paths);
-    let runtime = setup::runtime()?;
-    let ended = runtime.block_on(live(screen, &args, &base, canvas))?;
+    let ended = runtime.block_on(live(screen, signals, &args, &base, canvas))?;
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     drop(scratch);
     if !ended.demo {
@@ -94,7 +98,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     Ok(model)
 }
 
-async fn live(screen: Screen, args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Ended> {
+async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Ended> {
     let script = args.demo.then(scripted::demo);
     let house = setup::house(base, script, false);
     let store = house.deps.store.clone();
@@ -133,7 +137,7 @@ async fn live(screen: Screen, args: &ChatArgs, base: &Base, canvas: Canvas) -> a
         store,
     };
     let first = args.prompt.clone();
-    let ended = screen.run(workers, context, first).await.context("the terminal failed")?;
+    let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
     exec.shutdown(true).await;
     Ok(ended)
 }

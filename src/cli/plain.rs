@@ -47,6 +47,9 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
         max_turns: args.max_turns,
         instructions: String::new(),
     };
+    if let Some(warning) = store.opened().await.warning {
+        say(&format!("[{warning}]\n"))?;
+    }
     let mut agent = runner::spawn(house.deps, start, house.notices);
     let mut processes = house.processes;
     let mut typed = lines();

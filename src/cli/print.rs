@@ -48,6 +48,9 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let house = setup::house(&base, None, true);
     let store = house.deps.store.clone();
     let exec = house.deps.exec.clone();
+    if let Some(warning) = store.opened().await.warning {
+        writeln!(io::stderr(), "hermes: {warning}").ok();
+    }
     let start = Start {
         cwd: base.cwd.clone(),
         source: "print",
@@ -65,6 +68,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let mut report = Report::new(args.output);
     // A closed channel means that the agent is gone; the loop below sees it too.
     let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
+    let mut signals = crate::term::Signals::new()?;
     let mut stopped = false;
     let mut corrections = 1;
     let end = loop {
@@ -81,11 +85,16 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
                     let text = format!("Your answer does not fit the schema: {misfit}. Answer again with the JSON value only.");
                     let _ = agent.commands.send(AgentCommand::Submit { text, images: Vec::new() }).await;
                 }
-                Some(event) => report.event(event)?,
+                // A reader that has seen enough (`| head`) ends the answer, not the cleaning up.
+                Some(event) => {
+                    if report.event(event).is_err() {
+                        let _ = agent.commands.send(AgentCommand::Stop { force: true }).await;
+                    }
+                }
                 None => break None,
             },
             Some(_) = processes.recv() => {}
-            _ = tokio::signal::ctrl_c() => {
+            () = signals.next() => {
                 let _ = agent.commands.send(AgentCommand::Stop { force: stopped }).await;
                 stopped = true;
             }

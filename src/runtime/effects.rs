@@ -12,6 +12,9 @@ use std::mem::Discriminant;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+/// The longest wait for the last writes at the end.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
 /// What the loop does after an effect.
 pub enum Then {
     GoOn,
@@ -32,7 +35,6 @@ pub enum Errand {
 
 /// The hands of the screen: senders and running loads.
 pub struct Hands {
-    agent: mpsc::Sender<AgentCommand>,
     exec: Exec,
     store: Store,
     context: Context,
@@ -45,6 +47,8 @@ pub struct Hands {
     orders: mpsc::UnboundedSender<AgentCommand>,
     /// Store jobs likewise, so that a draft never overtakes a later one.
     jobs: mpsc::UnboundedSender<crate::store::StoreJob>,
+    /// Changes of files of the home folder: one after another, none is dropped.
+    writes: mpsc::UnboundedSender<LoadRequest>,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     order_pump: tokio::task::JoinHandle<()>,
 }
@@ -54,8 +58,7 @@ impl Hands {
     pub fn new(workers: &Workers, context: &Context, replies: mpsc::Sender<Msg>) -> Self {
         // Both queues hold what a person typed: a handful of entries, never a stream.
         let (orders, mut queue) = mpsc::unbounded_channel();
-        let agent = workers.agent.commands.clone();
-        let to_agent = agent.clone();
+        let to_agent = workers.agent.commands.clone();
         let order_pump = tokio::spawn(async move {
             while let Some(order) = queue.recv().await {
                 if to_agent.send(order).await.is_err() {
@@ -79,8 +82,21 @@ impl Hands {
                 }
             }
         });
+        let (writes, mut changes) = mpsc::unbounded_channel();
+        let (home, told) = (context.clone(), replies.clone());
+        tokio::spawn(async move {
+            while let Some(request) = changes.recv().await {
+                let (home, done) = (home.clone(), loads::write(request));
+                let Ok(reply) = tokio::task::spawn_blocking(move || done(&home)).await else { continue };
+                if let Some(reply) = reply
+                    && told.send(reply).await.is_err()
+                {
+                    break;
+                }
+            }
+        });
         Self {
-            agent,
+            writes,
             exec: workers.exec.clone(),
             store: workers.store.clone(),
             context: context.clone(),
@@ -106,6 +122,9 @@ impl Hands {
                 let _ = self.jobs.send(job);
             }
             Effect::Load(LoadRequest::Demo) => return Then::Leave { code: 0, demo: true },
+            Effect::Load(request @ (LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. })) => {
+                let _ = self.writes.send(request);
+            }
             Effect::Load(request) => self.load(request, model),
             Effect::Copy(text) => {
                 let result = crate::term::copy(&text, |sequence| frames.send(sequence));
@@ -168,23 +187,29 @@ impl Hands {
         }
     }
 
-    /// Lets queued jobs (drafts) finish and the agent close.
-    pub async fn leave(mut self, workers: &Workers) {
-        let patience = std::time::Duration::from_secs(2);
+    /// Lets queued jobs (drafts) finish and the agent close. Facts that nobody reads any more are taken in, so that the
+    /// agent never waits for room.
+    pub async fn leave(mut self, workers: &mut Workers, heard: &mut mpsc::Receiver<Msg>) {
         let _ = self.orders.send(AgentCommand::Close);
-        drop(std::mem::replace(&mut self.jobs, mpsc::unbounded_channel().0));
-        drop(self.agent);
-        if let Some(pump) = self.job_pump.take() {
-            let _ = tokio::time::timeout(patience, pump).await;
-        }
-        let _ = tokio::time::timeout(patience, async {
-            while !workers.agent.task.is_finished() {
-                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        self.jobs = mpsc::unbounded_channel().0;
+        let work = async {
+            let pump = async {
+                if let Some(pump) = self.job_pump.take() {
+                    let _ = pump.await;
+                }
+            };
+            let agent = async { while workers.agent.events.recv().await.is_some() {} };
+            let replies = async { while heard.recv().await.is_some() {} };
+            tokio::select! {
+                _ = futures::future::join(pump, agent) => {}
+                () = replies => {}
             }
-        })
-        .await;
+            self.store.close().await;
+        };
+        if tokio::time::timeout(PATIENCE, work).await.is_err() {
+            tracing::warn!("left before everything was written");
+        }
         self.order_pump.abort();
-        self.store.close().await;
     }
 }
 

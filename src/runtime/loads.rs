@@ -55,21 +55,25 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             let rows = |list: Vec<Listed>| list.into_iter().map(|l| (l.name, l.description)).collect();
             LoadReply::Looks { skins: rows(skin::list_skins(&dirs)), themes: rows(skin::list_themes(&dirs)) }
         }
-        LoadRequest::SaveKey { provider, key } => {
-            let result = save_key(&context, &provider, &key);
-            LoadReply::KeySaved { provider, result }
-        }
-        LoadRequest::SetConfig { key, value } => {
-            let text = match crate::config::edit::set(&context.paths.config(), &key, &value) {
-                Ok(()) => return None,
-                Err(error) => error.to_string(),
-            };
-            LoadReply::Report { title: format!("{key} was not saved"), text }
-        }
-        // The loop takes it before it gets here.
-        LoadRequest::Demo => return None,
+        // Writes go through [`write`], the demo through the loop.
+        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Demo => return None,
     };
     Some(Msg::Loaded(reply))
+}
+
+/// A change of a file in the home folder, to be made off the async threads.
+pub fn write(request: LoadRequest) -> impl FnOnce(&Context) -> Option<Msg> + Send + 'static {
+    move |context| match request {
+        LoadRequest::SaveKey { provider, key } => {
+            let result = save_key(context, &provider, &key);
+            Some(Msg::Loaded(LoadReply::KeySaved { provider, result }))
+        }
+        LoadRequest::SetConfig { key, value } => {
+            let text = crate::config::edit::set(&context.paths.config(), &key, &value).err()?.to_string();
+            Some(Msg::Loaded(LoadReply::Report { title: format!("{key} was not saved"), text }))
+        }
+        _ => None,
+    }
 }
 
 /// The configuration as it is now; a key may have been pasted since the start.

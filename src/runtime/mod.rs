@@ -14,6 +14,7 @@ use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
 use crate::store::Store;
+use crate::term::Signals;
 use crate::term::{Frames, Guard};
 use crate::ui::ViewCache;
 use frame::{FrameClock, Urgency};
@@ -22,7 +23,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// Everything the screen talks to.
@@ -105,11 +105,17 @@ impl Screen {
     }
 
     /// Runs until the person leaves.
-    pub async fn run(mut self, mut workers: Workers, context: Context, first: Option<String>) -> io::Result<Ended> {
-        let mut signals = Signals::new()?;
+    pub async fn run(
+        mut self,
+        mut workers: Workers,
+        context: Context,
+        first: Option<String>,
+        mut signals: Signals,
+    ) -> io::Result<Ended> {
         let mut input = Input::start();
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
+        let mut agent_gone = false;
         let start = crate::app::start(&mut self.model);
         self.owed.extend(start);
         if let Some(text) = first {
@@ -126,17 +132,24 @@ impl Screen {
                         input.stop().await;
                         let msg = errand.run(&mut self.frames, self.model.mouse_captured).await?;
                         input = Input::start();
+                        // Keys meant for the other program (Ctrl-C in an editor) are no signals for this one.
+                        signals = Signals::new()?;
                         self.take_in(msg, Urgency::Input);
                     }
                     effects::Then::Leave { code, demo } => {
-                        hands.leave(&workers).await;
+                        hands.leave(&mut workers, &mut heard).await;
                         let spoke = !self.model.transcript.cells.is_empty();
                         return Ok(Ended { code, demo, spoke, session: self.model.session.take() });
                     }
                 }
             }
             if self.clock.due(Instant::now()).is_some_and(|at| at <= Instant::now()) {
-                self.draw()?;
+                if let Err(error) = self.draw() {
+                    // The terminal is gone: leave the orderly way, with drafts and sessions saved.
+                    tracing::warn!("the terminal took no frame: {error}");
+                    self.take_in(Msg::Terminated, Urgency::Background);
+                    self.clock.drawn(Instant::now());
+                }
                 if !self.owed.is_empty() {
                     continue;
                 }
@@ -160,7 +173,14 @@ impl Screen {
                     self.clock.want(Urgency::Background);
                     continue;
                 }
-                Some(event) = workers.agent.events.recv() => (Msg::Agent(event), Urgency::Background),
+                event = workers.agent.events.recv(), if !agent_gone => match event {
+                    Some(event) => (Msg::Agent(event), Urgency::Background),
+                    None => {
+                        agent_gone = true;
+                        let text = "the agent ended by itself; the log says why. Quit and resume with hermes -c".to_owned();
+                        (Msg::Agent(AgentEvent::Notice { level: crate::agent::event::Level::Error, text }), Urgency::Input)
+                    }
+                },
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
@@ -235,31 +255,6 @@ pub struct Context {
     pub cwd: PathBuf,
     pub canvas: crate::config::theme::Canvas,
     pub registry: Arc<crate::tools::registry::Registry>,
-}
-
-/// The signals that end the program; each goes through the normal way out.
-struct Signals {
-    term: Signal,
-    hup: Signal,
-    int: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            hup: signal(SignalKind::hangup())?,
-            int: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.hup.recv() => {}
-            _ = self.int.recv() => {}
-        }
-    }
 }
 
 async fn until(deadline: Option<tokio::time::Instant>) {

@@ -6,8 +6,10 @@ mod clipboard;
 mod frame;
 mod guard;
 mod keys;
+mod signals;
 
 pub use clipboard::copy;
 pub use frame::Frames;
 pub use guard::{Guard, install_panic_hook, restore, suspend};
 pub use keys::{RawKey, RawMouse, RawMouseKind, raw_key, raw_mouse};
+pub use signals::Signals;

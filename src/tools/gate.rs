@@ -43,7 +43,7 @@ pub enum CallEvent {
 
 /// The gate of one session.
 pub struct Gate {
-    dispatch: Arc<Dispatch>,
+    dispatch: Mutex<Arc<Dispatch>>,
     rules: Mutex<Rules>,
     mode: Mutex<Mode>,
     world: Arc<dyn World>,
@@ -74,7 +74,7 @@ impl Gate {
         asker: Arc<dyn Asker>,
     ) -> Self {
         Self {
-            dispatch,
+            dispatch: Mutex::new(dispatch),
             rules: Mutex::new(rules),
             mode: Mutex::new(mode),
             world,
@@ -83,9 +83,25 @@ impl Gate {
         }
     }
 
+    /// Lets only these tools run: what the session was not given is unknown to it, whatever the model calls.
+    pub fn only(&self, dispatch: Dispatch) {
+        *self.dispatch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(dispatch);
+    }
+
+    fn dispatch(&self) -> Arc<Dispatch> {
+        Arc::clone(&self.dispatch.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Changes how questions are treated. Only a person's command reaches this.
     pub fn set_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    /// Takes the rules of a configuration that was read again; the grants of the session stay.
+    pub fn set_rules(&self, rules: Rules) {
+        let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = std::mem::take(&mut held.session);
+        *held = Rules { session, ..rules };
     }
 
     /// Classes granted for this session, for storage.
@@ -101,20 +117,20 @@ impl Gate {
     /// The judgement alone, for a task that works in this folder.
     pub fn judge(&self, intent: &Intent, cwd: &Path) -> Verdict {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        // A copy: looking at the disk may take long, and nobody should wait for the lock.
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
         decide_in(intent, cwd, &rules, mode, &*self.world)
     }
 
     /// Runs one call through plan, decision, question and run. Always comes back with a result.
     pub async fn call(&self, call: &ToolCall, ctx: ToolCtx, events: mpsc::Sender<CallEvent>) -> ToolBody {
-        let planned = self.dispatch.plan(&call.name, &call.args, &ctx).await;
+        let planned = self.dispatch().plan(&call.name, &call.args, &ctx).await;
         let mut body = ToolBody {
             call_id: call.id.clone(),
             name: planned.name.clone(),
             view: ToolView { target: planned.target.clone(), ..ToolView::default() },
             ..ToolBody::default()
         };
-        let began = tokio::time::Instant::now();
         let (spec, run) = match (planned.spec, planned.call) {
             (Some(spec), Ok(run)) => (spec, run),
             (_, Err(error)) => {
@@ -139,6 +155,13 @@ impl Gate {
                 return body;
             }
         };
+        if ctx.cancel.is_cancelled() {
+            body.content = serde_json::json!({ "error": "not run: the user stopped the turn" }).to_string();
+            body.outcome = Outcome::Interrupted;
+            return body;
+        }
+        // The person's time to answer is not the call's.
+        let began = tokio::time::Instant::now();
         body.view.target = run.target();
         let start = ToolStart {
             call_id: call.id.clone(),
@@ -174,7 +197,8 @@ impl Gate {
     ) -> ToolOutput {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
-        let mut running = std::pin::pin!(self.dispatch.run(run, spec, ctx));
+        let dispatch = self.dispatch();
+        let mut running = std::pin::pin!(dispatch.run(run, spec, ctx));
         loop {
             tokio::select! {
                 biased;
@@ -200,7 +224,7 @@ impl Gate {
             Pass::Edited(line) => {
                 let known: Vec<String> = effects(&self.judge(run.intent(), &folder(ctx)));
                 let args = with_command(&call.args, &line);
-                let planned = self.dispatch.plan(&spec.name, &args, ctx).await;
+                let planned = self.dispatch().plan(&spec.name, &args, ctx).await;
                 let edited = planned.call.map_err(|error| (Outcome::Failed, error))?;
                 match self.pass(call, spec, edited.intent().clone(), ctx, &known).await {
                     Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),

@@ -94,12 +94,9 @@ impl Runner {
                     item.id = *id;
                 }
             }
-            Err(error) if !self.store_broken => {
-                self.store_broken = true;
-                self.notice(Level::Error, format!("this session is not being saved: {error}")).await;
-            }
-            Err(_) => {}
+            Err(error) => self.not_saved(error.to_string()).await,
         }
+        self.tell_trouble().await;
         self.session.next_item = item.id.0 + 1;
         if let Body::Assistant(body) = &item.body {
             if !body.text.trim().is_empty() {
@@ -111,6 +108,25 @@ impl Runner {
         self.out.send(AgentEvent::ItemFinished(item)).await;
         let meter = self.session.meter();
         self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Tells once what keeps the session from being saved.
+    pub(super) async fn not_saved(&mut self, why: String) {
+        if self.trouble.as_ref() != Some(&why) {
+            self.notice(Level::Error, format!("this session is not being saved: {why}")).await;
+            self.trouble = Some(why);
+        }
+    }
+
+    /// Tells when the store's state changed: a full disk, or room again.
+    async fn tell_trouble(&mut self) {
+        let now = self.deps.store.trouble();
+        match (&self.trouble, &now) {
+            (before, Some(text)) if before.as_ref() != Some(text) => self.notice(Level::Error, text.clone()).await,
+            (Some(_), None) => self.notice(Level::Info, "sessions are saved again").await,
+            (_, _) => {}
+        }
+        self.trouble = now;
     }
 
     async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
@@ -162,10 +178,7 @@ impl Runner {
         }
         self.call = None;
         let input = match result {
-            Ok(mut reply) => {
-                self.session.priced(&mut reply);
-                Input::Replied(reply)
-            }
+            Ok(reply) => Input::Replied(reply),
             Err(error) => {
                 tracing::warn!(kind = ?error.kind, status = ?error.status, "model call failed: {}", error.message);
                 Input::CallFailed {
@@ -199,13 +212,20 @@ impl Runner {
     }
 
     async fn finish(&mut self, end: TurnEnd) {
+        let stopped = end == TurnEnd::Stopped;
         self.tools = None;
+        self.keep_folder().await;
         self.sync().await;
         let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
         self.out.send(AgentEvent::TurnFinished(outcome)).await;
         let late = self.turn.take_steers();
-        if let Some((_, origin)) = late.first() {
+        // After a stop nothing begins by itself; what the person said comes back as a notice.
+        if stopped || self.leaving {
+            for (text, _) in late.iter().filter(|(_, origin)| *origin == Origin::Steer) {
+                self.notice(Level::Warning, format!("not delivered, the turn was stopped: {text}")).await;
+            }
+        } else if let Some((_, origin)) = late.first() {
             let origin = if *origin == Origin::Steer { Origin::Person } else { *origin };
             let text = late.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("\n\n");
             Box::pin(self.submit(text, Vec::new(), origin)).await;
@@ -230,12 +250,12 @@ impl Runner {
         }
     }
 
-    async fn abort_tools(&mut self) {
+    pub(super) async fn abort_tools(&mut self) {
         if let Some(cancel) = &self.tools {
             cancel.cancel();
         }
         let open: Vec<_> = self.approvals.drain().collect();
-        for (id, (answer, _)) in open {
+        for (id, answer) in open {
             let _ = answer.send(crate::policy::Decision::Interrupted);
             self.out.send(AgentEvent::ApprovalClosed(id)).await;
         }
@@ -252,6 +272,18 @@ impl Runner {
         let id: SessionId = self.session.id.clone();
         if let Err(error) = self.deps.store.set_meta(&id, key, value).await {
             tracing::warn!("session fact {key} was not saved: {error}");
+        }
+    }
+
+    /// Where the shell stands now is where a resumed session goes on.
+    async fn keep_folder(&mut self) {
+        let folder = self.session.info().cwd;
+        if self.session.stored_cwd != folder && self.session.created {
+            let id = self.session.id.clone();
+            match self.deps.store.set_cwd(&id, &folder).await {
+                Ok(()) => self.session.stored_cwd = folder,
+                Err(error) => tracing::warn!("the session's folder was not saved: {error}"),
+            }
         }
     }
 

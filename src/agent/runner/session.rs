@@ -1,13 +1,13 @@
 //! The open session: what is stored with it, its prompt, its model, and opening, resuming and leaving it.
 
-use super::{Deps, Runner, Start, limits};
-use crate::agent::context::{Context, dangling};
-use crate::agent::event::{AgentEvent, Level, Meter, SessionInfo, Todo};
+use super::{Deps, Runner, Start};
+use crate::agent::context::Context;
+use crate::agent::event::{AgentEvent, Level, Meter, SessionInfo};
 use crate::agent::models::Models;
 use crate::agent::situation::{self, Situation};
 use crate::llm::endpoint::SetupError;
-use crate::llm::message::{Body, Item, ItemId, Outcome, SessionId, ToolBody, Usage};
-use crate::llm::{Effort, Provider, Reply, ToolSchema};
+use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
 use crate::tools::spec::FileLedger;
 use std::collections::HashMap;
@@ -32,6 +32,8 @@ pub struct Session {
     pub tools: Arc<[ToolSchema]>,
     /// A row in the store exists.
     pub created: bool,
+    /// The folder as the store has it.
+    pub stored_cwd: String,
     /// Connected models by choice and fallback.
     providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
     window: Option<u64>,
@@ -68,6 +70,7 @@ impl Session {
             prompt: "".into(),
             tools: Vec::new().into(),
             created: false,
+            stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
             window: None,
             counted: None,
@@ -102,6 +105,11 @@ impl Session {
         self.providers.insert((choice, 0), provider);
     }
 
+    /// What the model had read may be gone from its context: it may read it again.
+    fn forget_reads(&self) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).forget_reads();
+    }
+
     /// Forgets connections, after the configuration changed.
     pub fn disconnect(&mut self) {
         self.providers.clear();
@@ -124,16 +132,6 @@ impl Session {
             mode: self.mode,
             cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
             window: self.window,
-        }
-    }
-
-    /// Puts the price to the usage of a reply.
-    pub fn priced(&mut self, reply: &mut Reply) {
-        let price = self.providers.get(&(self.choice.clone(), 0)).and_then(|p| p.model().price);
-        if let (Some(usage), Some(price)) = (&mut reply.usage, price)
-            && usage.cost.is_none()
-        {
-            usage.cost = Some(price.cost(usage));
         }
     }
 
@@ -217,117 +215,11 @@ impl Runner {
             started_at: crate::agent::now(),
         };
         if let Err(error) = self.deps.store.create(new).await {
-            self.store_broken = true;
-            self.notice(Level::Error, format!("this session is not being saved: {error}")).await;
+            self.not_saved(error.to_string()).await;
         }
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;
         }
-    }
-
-    /// Opens a past session: its newest page for the screen, all of it for the model. No effect is replayed.
-    pub(super) async fn resume(&mut self, id: SessionId) {
-        let opening = match self.deps.store.open_session(&id, PAGE).await {
-            Ok(opening) => opening,
-            Err(error) => {
-                self.notice(Level::Error, format!("session {id} could not be opened: {error}")).await;
-                self.opened(Vec::new()).await;
-                return;
-            }
-        };
-        let mut session = Session::new(&self.deps, &self.start, self.session.mode);
-        session.id = id.clone();
-        session.created = true;
-        session.title = opening.meta.row.title.clone();
-        let page = opening.items;
-        let items = if opening.more {
-            self.deps.store.all_items(&id).await.unwrap_or_else(|_| page.clone())
-        } else {
-            page.clone()
-        };
-        session.turn = opening.meta.last_turn;
-        session.next_item = opening.meta.last_item.0 + 1;
-        if let Some(prompt) = opening.prompt {
-            session.prompt = prompt.into();
-        }
-        let folder = PathBuf::from(&opening.meta.row.cwd);
-        if folder.is_dir() {
-            session.cwd = Arc::new(Mutex::new(folder));
-        } else if !opening.meta.row.cwd.is_empty() {
-            self.notice(
-                Level::Warning,
-                format!(
-                    "the session's folder {} is gone; working in {}",
-                    opening.meta.row.cwd,
-                    self.start.cwd.display()
-                ),
-            )
-            .await;
-        }
-        for item in &items {
-            if let Body::Assistant(body) = &item.body {
-                session.saw_usage(item.id, body.usage);
-            }
-        }
-        session.context = Context::new(items);
-        self.session = session;
-        if self.session.choice.is_none() && !opening.meta.row.model.is_empty() {
-            self.session.choice = Some(opening.meta.row.model);
-            if self.session.provider(&self.deps.models, 0).is_err() {
-                // Its provider is no longer set up: the configured model answers.
-                self.session.choice = None;
-            }
-        }
-        self.session.look_up(&self.deps.models);
-        self.restore_facts(opening.values).await;
-        self.opened(page).await;
-        self.answer_dangling().await;
-    }
-
-    async fn restore_facts(&mut self, mut values: std::collections::BTreeMap<String, serde_json::Value>) {
-        if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value(v).ok()) {
-            self.gate.restore_grants(grants);
-        }
-        let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
-        self.port.restore_plan(plan.clone());
-        self.out.send(AgentEvent::PlanChanged(plan)).await;
-    }
-
-    /// Calls without a result (the program ended while they ran) get one.
-    async fn answer_dangling(&mut self) {
-        for call in dangling(self.session.context.items()) {
-            let body = ToolBody {
-                call_id: call.id,
-                name: call.name,
-                content: r#"{"error":"interrupted: the program ended while this ran; look before running it again"}"#
-                    .into(),
-                outcome: Outcome::Interrupted,
-                ..ToolBody::default()
-            };
-            self.append(Body::Tool(body)).await;
-        }
-    }
-
-    /// Leaves this session for a past one.
-    pub(super) async fn switch(&mut self, id: SessionId) {
-        if id == self.session.id {
-            return;
-        }
-        self.stop(true).await;
-        self.gate.restore_grants(Vec::new());
-        self.resume(id).await;
-    }
-
-    /// Leaves this session for a fresh one in the same folder.
-    pub(super) async fn new_session(&mut self) {
-        self.stop(true).await;
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
-        self.session = Session::new(&self.deps, &start, self.session.mode);
-        self.gate.restore_grants(Vec::new());
-        self.port.restore_plan(Vec::new());
-        self.out.send(AgentEvent::PlanChanged(Vec::new())).await;
-        self.opened(Vec::new()).await;
     }
 
     /// Chooses the model of the next step.
@@ -387,8 +279,9 @@ impl Runner {
         let Ok(loaded) = tokio::task::spawn_blocking(move || crate::config::load::load(&sources)).await else { return };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.turn.set_limits(limits(&loaded.config, self.start.max_turns, self.deps.models.fallbacks()));
+        self.gate.set_rules(super::rules(&loaded.config));
         self.deps.loaded = loaded;
+        self.turn.set_limits(self.limits());
         self.session.disconnect();
         self.session.look_up(&self.deps.models);
         self.ask_window();
@@ -431,6 +324,7 @@ impl Runner {
                 self.notice(Level::Warning, warning).await;
             }
             self.session.tools = self.deps.dispatch.registry().schemas(&resolved.tools).into();
+            self.gate.only(self.deps.dispatch.as_ref().clone().only(resolved.tools));
         }
         if self.session.prompt.is_empty() {
             let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -463,6 +357,7 @@ impl Runner {
             && self.session.next_request() > limit
             && self.session.context.prune(limit)
         {
+            self.session.forget_reads();
             self.session.counted = None;
             self.notice(Level::Info, "old tool results were shortened to make room").await;
         }
@@ -472,6 +367,7 @@ impl Runner {
     pub(super) async fn trim(&mut self) -> bool {
         let now = self.session.context.estimate();
         self.session.counted = None;
+        self.session.forget_reads();
         self.session.context.prune(now.saturating_mul(2) / 3)
     }
 }

@@ -1,0 +1,170 @@
+//! Opening a past session, leaving one, and what comes back: context, plan, grants, folder, model.
+
+use super::session::{PAGE, Session};
+use super::{Runner, Start};
+use crate::agent::context::Context;
+use crate::agent::event::{AgentEvent, Level, Todo};
+use crate::agent::turn::{Input, Turn};
+use crate::llm::message::{Body, SessionId};
+use crate::llm::{Effort, Reply};
+use crate::store::Opening;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
+
+impl Runner {
+    /// Reads a past session; says why when it can't be had.
+    async fn opening(&mut self, id: &SessionId) -> Option<Opening> {
+        match self.deps.store.open_session(id, PAGE).await {
+            Ok(opening) => match opening.live_elsewhere {
+                Some(pid) => {
+                    let text = format!("session {id} is open in another hermes (process {pid}); close it there first");
+                    self.notice(Level::Error, text).await;
+                    None
+                }
+                None => Some(opening),
+            },
+            Err(error) => {
+                self.notice(Level::Error, format!("session {id} could not be opened: {error}")).await;
+                None
+            }
+        }
+    }
+
+    /// Opens the session that the program was started with.
+    pub(super) async fn resume(&mut self, id: SessionId) {
+        match self.opening(&id).await {
+            Some(opening) => self.enter(id, opening).await,
+            None => self.opened(Vec::new()).await,
+        }
+    }
+
+    /// Takes over a past session: its newest page for the screen, all of it for the model. No effect is replayed.
+    async fn enter(&mut self, id: SessionId, opening: Opening) {
+        let mut session = Session::new(&self.deps, &self.start, self.session.mode);
+        session.id = id.clone();
+        session.created = true;
+        session.title = opening.meta.row.title.clone();
+        let page = opening.items;
+        let items = if opening.more {
+            match self.deps.store.all_items(&id).await {
+                Ok(items) => items,
+                Err(error) => {
+                    let text = format!("only the end of the session could be read, the model knows no more: {error}");
+                    self.notice(Level::Error, text).await;
+                    page.clone()
+                }
+            }
+        } else {
+            page.clone()
+        };
+        session.turn = opening.meta.last_turn;
+        session.next_item = opening.meta.last_item.0 + 1;
+        if let Some(prompt) = opening.prompt {
+            session.prompt = prompt.into();
+        }
+        let folder = PathBuf::from(&opening.meta.row.cwd);
+        if folder.is_dir() {
+            session.cwd = Arc::new(Mutex::new(folder));
+        } else if !opening.meta.row.cwd.is_empty() {
+            self.notice(
+                Level::Warning,
+                format!(
+                    "the session's folder {} is gone; working in {}",
+                    opening.meta.row.cwd,
+                    self.start.cwd.display()
+                ),
+            )
+            .await;
+        }
+        for item in &items {
+            if let Body::Assistant(body) = &item.body {
+                session.saw_usage(item.id, body.usage);
+            }
+        }
+        session.context = Context::new(items);
+        self.session = session;
+        if self.session.choice.is_none() && !opening.meta.row.model.is_empty() {
+            self.session.choice = Some(opening.meta.row.model);
+            if self.session.provider(&self.deps.models, 0).is_err() {
+                // Its provider is no longer set up: the configured model answers.
+                self.session.choice = None;
+            }
+        }
+        self.session.look_up(&self.deps.models);
+        self.restore_facts(opening.values).await;
+        if opening.skipped > 0 {
+            let text =
+                format!("{} items of this session could not be read; hermes sessions repair may help", opening.skipped);
+            self.notice(Level::Warning, text).await;
+        }
+        self.opened(page).await;
+    }
+
+    async fn restore_facts(&mut self, mut values: std::collections::BTreeMap<String, serde_json::Value>) {
+        if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value(v).ok()) {
+            self.gate.restore_grants(grants);
+        }
+        if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
+            self.session.effort = effort;
+        }
+        let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
+        self.port.restore_plan(plan.clone());
+        self.out.send(AgentEvent::PlanChanged(plan)).await;
+    }
+
+    /// Ends what runs in this session, so that nothing of it reaches the next one.
+    pub(super) async fn leave(&mut self) {
+        self.leaving = true;
+        self.stop(true).await;
+        // The stream is gone with its call; what had arrived is kept under this session's id.
+        if let Some(call) = self.call.take() {
+            call.cancel.cancel();
+            let partial = Reply { text: call.text, reasoning: call.reasoning, ..Reply::default() };
+            let cut = Input::CallFailed {
+                kind: crate::llm::ErrorKind::Cancelled,
+                message: String::new(),
+                retry_after: None,
+                partial: Some(Box::new(partial)),
+                dice: 0,
+            };
+            self.feed(cut).await;
+        }
+        self.wait = None;
+        self.guard_question = None;
+        self.tools = None;
+        // Late results and wishes of calls that were given up belong to nobody.
+        self.call_events = mpsc::channel(64);
+        self.done = mpsc::channel(64);
+        self.abort_tools().await;
+        self.turn = Turn::new(self.limits());
+        self.leaving = false;
+    }
+
+    /// Leaves this session for a past one.
+    pub(super) async fn switch(&mut self, id: SessionId) {
+        if id == self.session.id {
+            return;
+        }
+        // Opened first: a session that can't be had leaves this one as it is.
+        let opening = match self.opening(&id).await {
+            Some(opening) => opening,
+            None => return,
+        };
+        self.leave().await;
+        self.gate.restore_grants(Vec::new());
+        self.enter(id, opening).await;
+    }
+
+    /// Leaves this session for a fresh one in the same folder.
+    pub(super) async fn new_session(&mut self) {
+        self.leave().await;
+        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
+        self.session = Session::new(&self.deps, &start, self.session.mode);
+        self.gate.restore_grants(Vec::new());
+        self.port.restore_plan(Vec::new());
+        self.out.send(AgentEvent::PlanChanged(Vec::new())).await;
+        self.opened(Vec::new()).await;
+    }
+}
