@@ -5,6 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -49,6 +50,8 @@ impl Mock {
             .with_state(Arc::clone(&script));
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let port = listener.local_addr().unwrap().port();
+        // As every real server does: otherwise each reply waits 40 ms for the acknowledgement of its first chunk.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         runtime.spawn(async move { axum::serve(listener, app).await });
         Self { port, script, _runtime: runtime }
     }
