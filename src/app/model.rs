@@ -56,6 +56,8 @@ pub struct Model {
     pub keymap: Arc<Keymap>,
     /// The folder the program was started in, until a session says another.
     pub cwd: String,
+    /// The person's home folder, absolute: shown as `~`.
+    pub home: String,
     /// Index into `queue` of the prompt that the keys of the strip act on.
     pub queue_selected: usize,
     /// A prompt that was handed to the agent and is not durable yet.
@@ -169,4 +171,15 @@ pub struct Chord {
     pub since: i64,
     /// The popup of what follows is open.
     pub shown: bool,
+}
+
+impl Model {
+    /// A folder as a person writes it: the home folder is `~`.
+    pub fn shown_folder(&self, folder: &str) -> String {
+        match folder.strip_prefix(self.home.as_str()) {
+            Some("") if !self.home.is_empty() => "~".to_owned(),
+            Some(rest) if !self.home.is_empty() && rest.starts_with('/') => format!("~{rest}"),
+            Some(_) | None => folder.to_owned(),
+        }
+    }
 }

@@ -55,6 +55,7 @@ impl Model {
             demo: false,
             keymap,
             cwd,
+            home: String::new(),
             queue_selected: 0,
             sent: None,
             choices: Vec::new(),

@@ -19,7 +19,6 @@ use crate::tools::spec::ToolSpec;
 use anyhow::Context as _;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Runs the screen and returns the exit code.
@@ -88,8 +87,9 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
         .is_ok();
     let now = crate::agent::now();
     let (config, look, keymap) = (Arc::new(config.clone()), Arc::new(look), Arc::new(keymap));
-    let mut model = Model::new(config, look, keymap, (0, 0), shown_folder(&base.cwd), now);
+    let mut model = Model::new(config, look, keymap, (0, 0), base.cwd.display().to_string(), now);
     model.demo = args.demo;
+    model.home = crate::config::paths::user_home().unwrap_or_default().display().to_string();
     model.tool_words = Arc::new(words());
     model.first_run = (!ready).then(FirstRun::default);
     for problem in problems {
@@ -174,16 +174,6 @@ fn words() -> BTreeMap<String, ToolWords> {
 /// A folder for the demo, removed when it ends.
 fn scratch_folder() -> anyhow::Result<tempfile::TempDir> {
     tempfile::Builder::new().prefix("hermes-demo-").tempdir().context("no scratch folder for the demo; set TMPDIR")
-}
-
-/// The folder with the home shortened to `~`.
-fn shown_folder(cwd: &Path) -> String {
-    let home = crate::config::paths::user_home().unwrap_or_default();
-    match cwd.strip_prefix(&home) {
-        Ok(rest) if rest.as_os_str().is_empty() => "~".into(),
-        Ok(rest) => format!("~/{}", rest.display()),
-        Err(_) => cwd.display().to_string(),
-    }
 }
 
 /// After the screen is gone: how to come back.

@@ -46,7 +46,7 @@ pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if let Some(session) = &model.session {
         let git = model.sidebar.git.as_ref().map(|git| format!(" {}", branch(git))).unwrap_or_default();
         let room = usize::from(area.width / 3).saturating_sub(width(&git));
-        let folder = format!("{}{git}", truncate_middle(&session.cwd, room));
+        let folder = format!("{}{git}", truncate_middle(&model.shown_folder(&session.cwd), room));
         end = paint.right(end, area.y, &folder, paint.slot(Slot::StatusDim)).saturating_sub(3);
         let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
         if !name.is_empty() && end > x + 20 {

@@ -87,7 +87,7 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
         let mut value = text(model_name);
         value.push(Span::new(format!(" · {}", chrome::effort(session.effort)), Role::Dim));
         out.push(("model", value));
-        let mut value = text(truncate_middle(&session.cwd, 60));
+        let mut value = text(truncate_middle(&model.shown_folder(&session.cwd), 60));
         if let Some(git) = &model.sidebar.git {
             value.push(Span::new(format!("  {}", chrome::branch(git)), Role::Dim));
         }
