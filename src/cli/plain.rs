@@ -54,6 +54,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let mut processes = house.processes;
     let mut typed = lines();
     let mut talk = Talk::default();
+    let mut ended = false;
     if let Some(prompt) = args.prompt {
         talk.running = true;
         let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
@@ -62,10 +63,18 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     }
     loop {
         tokio::select! {
-            line = typed.recv() => {
-                let Some(line) = line else { break };
-                if line.trim() == "/quit" {
-                    break;
+            line = typed.recv(), if !ended => {
+                let Some(line) = line else {
+                    ended = true;
+                    continue;
+                };
+                match line.trim() {
+                    "/quit" | "/exit" if talk.asked.is_none() => break,
+                    command if command.starts_with('/') && talk.asked.is_none() => {
+                        say("[commands here: /quit; everything else goes to the model. Ctrl-C stops a turn]\n> ")?;
+                        continue;
+                    }
+                    _ => {}
                 }
                 for order in talk.line(&line) {
                     let _ = agent.commands.send(order).await;
@@ -84,7 +93,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
             }
         }
         // Input that came from a pipe ends before the answer does.
-        if typed.is_closed() && typed.is_empty() && !talk.running && talk.asked.is_none() {
+        if ended && (!talk.running || talk.asked.is_some()) {
             break;
         }
     }

@@ -114,11 +114,11 @@ pub async fn resumed(args: &ChatArgs, store: &crate::store::Store, base: &Base) 
     }
     if args.continue_ {
         let folder = base.cwd.display().to_string();
-        let newest = match store.latest(Some(&folder)).await? {
-            Some(id) => Some(id),
-            None => store.latest(None).await?,
-        };
-        anyhow::ensure!(newest.is_some(), "there is no session to go on with; start one without -c");
+        let newest = store.latest(Some(&folder)).await?;
+        anyhow::ensure!(
+            newest.is_some(),
+            "no session was held in {folder}; start one without -c, or name one with -r (`hermes sessions list`)"
+        );
         return Ok(newest);
     }
     Ok(None)
@@ -181,6 +181,9 @@ impl Report {
             AgentEvent::ItemFinished(item) => self.item(item),
             AgentEvent::UsageChanged(meter) => {
                 let t = meter.total;
+                if t.input == 0 && t.output == 0 {
+                    return Ok(());
+                }
                 self.usage = json!({ "input": t.input, "cached": t.cached, "output": t.output, "cost": t.cost });
                 let usage = self.usage.clone();
                 self.line(json!({ "type": "usage", "usage": usage }))
@@ -300,6 +303,10 @@ impl Report {
         }
         for text in &self.errors {
             writeln!(io::stderr(), "hermes: {text}").ok();
+        }
+        // A script that reads only the envelope learns why, too.
+        if self.result.is_empty() && self.output != Output::Text {
+            self.result = self.errors.join("; ");
         }
         let envelope = json!({
             "version": 1,

@@ -51,6 +51,14 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
     let cwd = std::fs::canonicalize(&cwd).with_context(|| format!("no folder {}", cwd.display()))?;
     let sources = Sources { cwd: Some(cwd.clone()), ..Sources::of_process(paths.clone()) };
     let loaded = Arc::new(load::load(&sources));
+    // `terminal.cwd` names a folder to work in; these words mean the current one.
+    let configured = loaded.config.terminal.cwd.trim();
+    let cwd = match configured {
+        _ if args.cwd.is_some() => cwd,
+        "" | "." | "auto" | "cwd" => cwd,
+        folder => std::fs::canonicalize(expand_home(folder))
+            .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
+    };
     Ok(Base { paths, sources: Arc::new(sources), loaded, cwd })
 }
 

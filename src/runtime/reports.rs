@@ -43,19 +43,28 @@ fn config(context: &Context) -> String {
     }
 }
 
-/// A literal key in the file is not for the screen.
+/// A literal key in the file is not for the screen, on a line of its own or within braces.
 fn hide_keys(text: &str) -> String {
-    text.lines()
-        .map(|line| match line.split_once(':') {
-            Some((key, value))
-                if key.trim_end().ends_with("api_key") && !value.trim().is_empty() && !value.contains("${") =>
-            {
-                format!("{key}: ***")
-            }
-            _ => line.to_owned(),
-        })
-        .collect::<Vec<_>>()
-        .join("\n")
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut rest = line;
+        while let Some(at) = rest.find("api_key") {
+            let (before, after) = rest.split_at(at + "api_key".len());
+            out.push_str(before);
+            let value = after.trim_start_matches(['"', '\'', ' ', ':']);
+            let end = value.find([',', '}']).unwrap_or(value.len());
+            let (value, tail) = value.split_at(end);
+            out.push_str(if value.contains("${") || value.trim().is_empty() {
+                &after[..after.len() - tail.len()]
+            } else {
+                ": ***"
+            });
+            rest = tail;
+        }
+        out.push_str(rest);
+        out.push('\n');
+    }
+    out
 }
 
 async fn tools(context: &Context) -> String {
@@ -163,5 +172,18 @@ async fn export(argument: &str, facts: &Facts) -> String {
             Err(error) => format!("{} could not be written: {error}", path.display()),
         },
         Err(error) => format!("{error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_never_shown() {
+        let text = "model:\n  api_key: sk-secret # mine\nflow: {api_key: \"sk-more\", base_url: http://x}\nok:\n  api_key: ${NAME}\n";
+        let shown = hide_keys(text);
+        assert!(!shown.contains("sk-"), "{shown}");
+        assert!(shown.contains("base_url: http://x") && shown.contains("${NAME}"), "{shown}");
     }
 }

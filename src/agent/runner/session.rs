@@ -4,6 +4,7 @@ use super::{Deps, Runner, Start};
 use crate::agent::context::Context;
 use crate::agent::event::{AgentEvent, Level, Meter, SessionInfo};
 use crate::agent::models::Models;
+use crate::config::CompressionConfig;
 use crate::agent::situation::{self, Situation};
 use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Item, ItemId, SessionId, Usage};
@@ -43,8 +44,10 @@ pub struct Session {
     priced_once: bool,
 }
 
-/// Share of the window that a request may fill before old results are shrunk (facts §5 has 0.5 to 0.75 by window).
+/// Least share of a window below [`LARGE`] that a request may fill before old results are shrunk (facts §5).
 const FILL: f64 = 0.75;
+/// Tokens from which on `compression.threshold` counts as it is.
+const LARGE: u64 = 512_000;
 /// Tokens kept free for the answer when the window is known.
 const ANSWER: u64 = 8_000;
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
@@ -157,7 +160,11 @@ impl Session {
     pub fn next_request(&self) -> u64 {
         match self.counted {
             Some((id, tokens)) => tokens + self.context.estimate_after(id),
-            None => (self.prompt.len() / 4) as u64 + self.context.estimate(),
+            None => {
+                let tools: usize =
+                    self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
+                ((self.prompt.len() + tools) / 4) as u64 + self.context.estimate()
+            }
         }
     }
 
@@ -167,8 +174,10 @@ impl Session {
     }
 
     /// Tokens that the items may fill; `None` when the window is unknown.
-    pub fn limit(&self) -> Option<u64> {
-        self.window.map(|window| ((window as f64 * FILL) as u64).min(window.saturating_sub(ANSWER)).max(window / 2))
+    pub fn limit(&self, config: &CompressionConfig) -> Option<u64> {
+        let share = |window| if window < LARGE { config.threshold.max(FILL) } else { config.threshold };
+        let window = self.window.filter(|_| config.enabled);
+        window.map(|window| ((window as f64 * share(window).clamp(0.1, 0.95)) as u64).min(window.saturating_sub(ANSWER)).max(window / 2))
     }
 }
 
@@ -353,7 +362,7 @@ impl Runner {
 
     /// Shrinks old results when the next request would not fit.
     pub(super) async fn bound_context(&mut self) {
-        if let Some(limit) = self.session.limit()
+        if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
             && self.session.next_request() > limit
             && self.session.context.prune(limit)
         {
