@@ -70,6 +70,18 @@ impl Models {
         Some(llm::connect(endpoint, self.http.clone(), info))
     }
 
+    /// Makes the HTTP client of the chosen model, unless it is there: reading the certificates takes milliseconds, so it
+    /// is done beside the other work of a starting turn. Blocks; what fails here fails again, and is told, at the call.
+    pub fn warm_up(&self, choice: Option<&str>) {
+        if self.script.is_some() {
+            return;
+        }
+        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
+        if let Ok(endpoint) = endpoint::resolve(&self.loaded.config, &env, choice) {
+            let _ = self.http.to(&endpoint.url());
+        }
+    }
+
     fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {
         catalog::model_info(endpoint, &self.loaded.config, Some(&self.cache))
     }

@@ -17,8 +17,9 @@ pub struct Stream {
     /// Bytes of settled blocks.
     settled: usize,
     rows: Vec<Row>,
-    /// Rows of settled blocks, at the start of `rows`.
+    /// Rows of settled blocks, at the start of `rows`, and what they weigh: a frame must not count them all again.
     settled_rows: usize,
+    settled_weight: usize,
     /// A link definition was seen.
     whole: bool,
     /// Bytes parsed since the start, for tests.
@@ -50,12 +51,13 @@ impl Stream {
 
     /// Bytes held, roughly.
     pub fn weight(&self) -> usize {
-        self.source.len() + super::wrap::weight(&self.rows)
+        let growing = self.rows.get(self.settled_rows..).unwrap_or_default();
+        self.source.len() + self.settled_weight + super::wrap::weight(growing)
     }
 
     fn layout(&mut self, code: &mut Highlighter) {
         if self.whole {
-            (self.settled, self.settled_rows) = (0, 0);
+            (self.settled, self.settled_rows, self.settled_weight) = (0, 0, 0);
         }
         self.rows.truncate(self.settled_rows);
         let tail = &self.source[self.settled..];
@@ -91,6 +93,8 @@ impl Stream {
         for (index, event) in events.into_iter().enumerate() {
             if settles.is_some_and(|(first, _)| first == index) {
                 join(&mut self.rows, writer.settle());
+                let fresh = self.rows.get(self.settled_rows..).unwrap_or_default();
+                self.settled_weight += super::wrap::weight(fresh);
                 self.settled_rows = self.rows.len();
             }
             writer.event(event);
@@ -160,6 +164,7 @@ mod tests {
             let part = &source[..end];
             let expected = render(part, width, &mut Highlighter::default());
             assert_eq!(stream.update(part, width, &mut code), expected, "{part:?}");
+            assert_eq!(stream.weight(), part.len() + super::super::wrap::weight(stream.rows()), "{part:?}");
         }
     }
 

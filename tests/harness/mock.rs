@@ -17,6 +17,8 @@ pub enum Step {
     Text(String),
     /// Text in pieces of four characters with a pause between them.
     Slow(String, Duration),
+    /// Text in pieces of four characters, this many a millisecond.
+    Paced(String, usize),
     /// Text before calls: name and arguments.
     Calls(String, Vec<(String, Value)>),
     /// An HTTP error with a body, and seconds for `Retry-After`.
@@ -132,6 +134,16 @@ async fn play(step: Step, count: usize, wire: Wire) {
             for piece in pieces(&text) {
                 send(json!({ "content": piece }), None).await;
                 tokio::time::sleep(pause).await;
+            }
+            send(json!({}), Some("stop")).await;
+        }
+        Step::Paced(text, rate) => {
+            let mut tick = tokio::time::interval(Duration::from_millis(1));
+            for some in pieces(&text).chunks(rate) {
+                tick.tick().await;
+                for piece in some {
+                    send(json!({ "content": piece }), None).await;
+                }
             }
             send(json!({}), Some("stop")).await;
         }

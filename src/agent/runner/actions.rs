@@ -28,8 +28,10 @@ impl Runner {
         self.turn_started = Instant::now();
         let at = crate::agent::now();
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
-        // The repository and the login shell are asked while the prompt is built: a turn waits for neither longer than it must.
+        // What a turn may need is made ready while its prompt is built: the login shell, the HTTP client, the repository's state.
         self.deps.exec.warm_up();
+        let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
+        tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
         self.port.says(&text);
         if self.session.title.is_none() && origin == Origin::Person {
