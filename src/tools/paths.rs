@@ -22,15 +22,18 @@ pub fn place(argument: &str, ctx: &ToolCtx) -> Result<Place, ToolError> {
     if argument.contains('\0') {
         return Err(ToolError::Args("path contains a NUL byte".into()));
     }
-    let cwd = cwd(ctx);
-    let home = ctx.world.home();
-    let expanded = match argument.strip_prefix('~') {
-        Some("") => home.clone(),
-        Some(rest) if rest.starts_with('/') => home.join(&rest[1..]),
-        _ => cwd.join(argument),
-    };
-    let path = ctx.world.resolve(&expanded);
-    Ok(Place { shown: shown(&path, &ctx.world.resolve(&cwd), &home), path })
+    let path = ctx.world.resolve(&literal(argument, ctx));
+    Ok(Place { shown: shown(&path, &ctx.world.resolve(&cwd(ctx)), &ctx.world.home()), path })
+}
+
+/// An argument as an absolute path, with its symlinks: what it names may be a secret under either name.
+pub fn literal(argument: &str, ctx: &ToolCtx) -> PathBuf {
+    let argument = argument.trim_end_matches(['\n', '\r']);
+    match argument.strip_prefix('~') {
+        Some("") => ctx.world.home(),
+        Some(rest) if rest.starts_with('/') => ctx.world.home().join(rest.trim_start_matches('/')),
+        _ => cwd(ctx).join(argument),
+    }
 }
 
 /// The working folder of the task.
