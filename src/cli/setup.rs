@@ -101,7 +101,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     // A closed channel never tells anything: nothing is lost when somebody else took it.
     let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
     let registry = Arc::new(Registry::builtin());
-    let redact: Redact = if base.loaded.config.security.redact_secrets { redacted } else { as_it_is };
+    let redact: Redact = if base.loaded.config.security.redact_secrets { redact } else { as_it_is };
     let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
@@ -120,13 +120,8 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     House { deps, notices, processes, registry }
 }
 
-/// Secrets masked, as every result that the model reads.
-fn redacted(text: &str) -> Cow<'_, str> {
-    redact(text, RedactKind::Code)
-}
-
 /// Nothing masked: the configuration says so.
-fn as_it_is(text: &str) -> Cow<'_, str> {
+fn as_it_is(text: &str, _: RedactKind) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 

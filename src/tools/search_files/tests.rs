@@ -127,7 +127,7 @@ async fn files_with_secrets_are_left_out_unless_they_are_named() {
         std::fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
         std::fs::write(home.join(name), "one\n").unwrap();
     };
-    ["auth.json", "notes", "auth/a/token.json"].map(|name| write(&format!(".hermes/{name}")));
+    ["auth.json", "notes", "auth/a/token.json"].iter().for_each(|name| write(&format!(".hermes/{name}")));
     let result = search(&bench, json!({"pattern": "one", "path": "~/.hermes"})).await;
     assert_eq!((&result["total_count"], &result["warning"]), (&json!(1), &json!("left out: 2 files with secrets")));
     let names = search(&bench, json!({"pattern": "auth", "target": "files", "path": "~/.hermes"})).await;
