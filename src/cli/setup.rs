@@ -3,6 +3,7 @@
 use super::ChatArgs;
 use crate::agent::Models;
 use crate::agent::runner::Deps;
+use crate::config::Config;
 use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
@@ -92,6 +93,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     let terminal = &base.loaded.config.terminal;
     let (exec, processes) = Exec::new(ExecOptions {
         spill: base.paths.spill(),
+        secret_names: key_names(&base.loaded.config),
         env_passthrough: terminal.env_passthrough.clone(),
         shell_init_files: terminal.shell_init_files.iter().map(|file| expand_home(file)).collect(),
         headless,
@@ -118,6 +120,13 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         world,
     };
     House { deps, notices, processes, registry }
+}
+
+/// The environment variables that hold keys of the configured providers.
+fn key_names(config: &Config) -> Vec<String> {
+    let providers = config.providers.values().map(|provider| &provider.key_env);
+    let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
+    all.filter(|name| !name.is_empty()).cloned().collect()
 }
 
 /// Nothing masked: the configuration says so.
