@@ -116,10 +116,15 @@ pub fn blocked_device(path: &str) -> bool {
                 | "console"
                 | "stdout"
                 | "stderr"
+                | "ptmx"
+                | "kmsg"
                 | "fd/0"
                 | "fd/1"
                 | "fd/2"
         );
+    }
+    if path == "/proc/kmsg" {
+        return true;
     }
     let Some((_, file)) = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')) else { return false };
     // Threads have the same files below `task/TID`.
