@@ -9,6 +9,7 @@ use hermes::exec::{Exec, ExecOptions};
 use hermes::llm::message::{Body, Item, Message, Outcome, SessionId};
 use hermes::llm::scripted::{Script, Scripted};
 use hermes::policy::Decision;
+use hermes::policy::redact::RedactKind;
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
 use hermes::tools::registry::Registry;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-fn plain(text: &str) -> Cow<'_, str> {
+fn plain(text: &str, _: RedactKind) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 

@@ -3,6 +3,7 @@
 use super::ChatArgs;
 use crate::agent::Models;
 use crate::agent::runner::Deps;
+use crate::config::Config;
 use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
@@ -100,6 +101,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     let terminal = &base.loaded.config.terminal;
     let (exec, processes) = Exec::new(ExecOptions {
         spill: base.paths.spill(),
+        secret_names: key_names(&base.loaded.config),
         env_passthrough: terminal.env_passthrough.clone(),
         shell_init_files: terminal.shell_init_files.iter().map(|file| expand_home(file)).collect(),
         headless,
@@ -109,7 +111,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     // A closed channel never tells anything: nothing is lost when somebody else took it.
     let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
     let registry = Arc::new(Registry::builtin());
-    let redact: Redact = if base.loaded.config.security.redact_secrets { redacted } else { as_it_is };
+    let redact: Redact = if base.loaded.config.security.redact_secrets { redact } else { as_it_is };
     let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
@@ -128,13 +130,15 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     House { deps, notices, processes, registry }
 }
 
-/// Secrets masked, as every result that the model reads.
-fn redacted(text: &str) -> Cow<'_, str> {
-    redact(text, RedactKind::Code)
+/// The environment variables that hold keys of the configured providers.
+fn key_names(config: &Config) -> Vec<String> {
+    let providers = config.providers.values().map(|provider| &provider.key_env);
+    let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
+    all.filter(|name| !name.is_empty()).cloned().collect()
 }
 
 /// Nothing masked: the configuration says so.
-fn as_it_is(text: &str) -> Cow<'_, str> {
+fn as_it_is(text: &str, _: RedactKind) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 

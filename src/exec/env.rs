@@ -22,7 +22,7 @@ const SECRET_NAMES: &[&str] = &[
 ];
 
 /// Endings of names that hold secrets.
-const SECRET_ENDINGS: &[&str] = &["_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_BASE_URL", "_AUTH_KEY"];
+const SECRET_ENDINGS: &[&str] = &["_KEY", "_TOKEN", "_SECRET", "_PASS", "_PWD", "_PAT", "_BASE_URL"];
 
 /// Providers whose `_BASE_URL` is configuration of this program; other base URLs belong to the user's own work.
 const PROVIDERS: &[&str] = &[
@@ -51,9 +51,13 @@ const PROVIDERS: &[&str] = &[
     "ZAI",
 ];
 
-/// Whether a variable is kept from children. `passthrough` holds exact names that are let through.
-pub(crate) fn is_secret(name: &OsStr, passthrough: &[String]) -> bool {
+/// Whether a variable is kept from children. `passthrough` holds exact names that are let through,
+/// `secrets` those that never are.
+pub(crate) fn is_secret(name: &OsStr, passthrough: &[String], secrets: &[String]) -> bool {
     let Some(name) = name.to_str() else { return false };
+    if secrets.iter().any(|secret| secret == name) {
+        return true;
+    }
     // The person's own login for another agent: without it that program stops working.
     if name == "CLAUDE_CODE_OAUTH_TOKEN" || passthrough.iter().any(|p| p == name) {
         return false;
@@ -74,7 +78,7 @@ pub(crate) fn is_secret(name: &OsStr, passthrough: &[String]) -> bool {
 ///
 /// Started from a shell, `own` is what the person sees in that shell (an activated venv, say) and wins; started from a
 /// desktop or a service, the login shell knows better.
-pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String]) -> Env {
+pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String], secrets: &[String]) -> Env {
     let from_shell = own.contains_key(OsStr::new("SHLVL"));
     let mut env = match login {
         None => own,
@@ -90,7 +94,7 @@ pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String]) -> E
             first
         }
     };
-    env.retain(|name, _| !is_secret(name, passthrough));
+    env.retain(|name, _| !is_secret(name, passthrough, secrets));
     for name in ["BASH_ENV", "ENV", "COLUMNS", "LINES", "PWD", "OLDPWD", "_"] {
         env.remove(OsStr::new(name));
     }
@@ -143,34 +147,49 @@ mod tests {
             "HERMES_HOME",
             "OPENAI_BASE_URL",
             "my_api_key",
+            "STRIPE_KEY",
+            "SSH_PRIVATE_KEY",
+            "DB_PASS",
+            "MYSQL_PWD",
+            "AZURE_DEVOPS_PAT",
+            "TS_AUTH_KEY",
         ] {
-            assert!(is_secret(OsStr::new(name), &[]), "{name}");
+            assert!(is_secret(OsStr::new(name), &[], &[]), "{name}");
         }
         for name in [
             "PATH",
             "SSH_AUTH_SOCK",
+            "SSH_AGENT_PID",
+            "SSH_ASKPASS",
+            "GIT_ASKPASS",
+            "GPG_TTY",
+            "XKB_KEYMAP",
+            "LD_LIBRARY_PATH",
+            "KEYTIMEOUT",
             "VIRTUAL_ENV",
             "CLAUDE_CODE_OAUTH_TOKEN",
             "TOKENIZERS_PARALLELISM",
             "APP_BASE_URL",
         ] {
-            assert!(!is_secret(OsStr::new(name), &[]), "{name}");
+            assert!(!is_secret(OsStr::new(name), &[], &[]), "{name}");
         }
-        assert!(!is_secret(OsStr::new("GH_TOKEN"), &["GH_TOKEN".into()]));
+        assert!(!is_secret(OsStr::new("GH_TOKEN"), &["GH_TOKEN".into()], &[]));
+        assert!(is_secret(OsStr::new("WORK_LLM"), &["WORK_LLM".into()], &["WORK_LLM".into()]));
+        assert!(!is_secret(OsStr::new("WORK_LLM"), &[], &[]));
     }
 
     #[test]
     fn own_values_win_inside_a_shell_and_login_values_outside() {
         let login = env(&[("PATH", "/login:/bin"), ("EDITOR", "vi"), ("NEW", "1")]);
         let own = env(&[("PATH", "/venv/bin:/bin"), ("EDITOR", "hx"), ("SHLVL", "1"), ("PAGER", "less")]);
-        let inside = compose(own.clone(), Some(login.clone()), &[]);
+        let inside = compose(own.clone(), Some(login.clone()), &[], &[]);
         assert_eq!(inside[OsStr::new("PATH")], "/venv/bin:/bin:/login");
         assert_eq!(inside[OsStr::new("EDITOR")], "hx");
         assert_eq!(inside[OsStr::new("NEW")], "1");
         assert_eq!(inside[OsStr::new("PAGER")], "cat");
         let mut desktop = own;
         desktop.remove(OsStr::new("SHLVL"));
-        let outside = compose(desktop, Some(login), &[]);
+        let outside = compose(desktop, Some(login), &[], &[]);
         assert_eq!(outside[OsStr::new("PATH")], "/login:/bin:/venv/bin");
         assert_eq!(outside[OsStr::new("EDITOR")], "vi");
     }

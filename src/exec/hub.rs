@@ -75,7 +75,12 @@ impl Hub {
                 } else {
                     None
                 };
-                Arc::new(env::compose(std::env::vars_os().collect(), login, &self.options.env_passthrough))
+                Arc::new(env::compose(
+                    std::env::vars_os().collect(),
+                    login,
+                    &self.options.env_passthrough,
+                    &self.options.secret_names,
+                ))
             })
             .await
     }

@@ -139,6 +139,8 @@ pub struct ExecOptions {
     pub spill_limit: u64,
     /// Names of variables that reach children although they look like secrets (`terminal.env_passthrough`).
     pub env_passthrough: Vec<String>,
+    /// Names of variables that never reach children, whatever they look like: those that the configuration reads keys from.
+    pub secret_names: Vec<String>,
     /// Files to source instead of asking the login shell (`terminal.shell_init_files`).
     pub shell_init_files: Vec<PathBuf>,
     /// Ask the login shell for its environment before the first command.
@@ -157,6 +159,7 @@ impl Default for ExecOptions {
             spill: std::env::temp_dir(),
             spill_limit: 64 * 1024 * 1024,
             env_passthrough: Vec::new(),
+            secret_names: Vec::new(),
             shell_init_files: Vec::new(),
             login_env: true,
             headless: false,

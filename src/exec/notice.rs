@@ -2,6 +2,7 @@
 
 use super::process::{Process, lock};
 use super::{Exit, ProcessId};
+use crate::policy::redact::{RedactKind, redact};
 use crate::text::clean::clean;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -55,7 +56,7 @@ impl Notice {
             task: process.task.clone(),
             command: process.command.clone(),
             exit,
-            tail: last_characters(&clean(output), TAIL).to_owned(),
+            tail: last_characters(&redact(&clean(output), RedactKind::of_command(&process.command)), TAIL).to_owned(),
         }
     }
 }
@@ -172,7 +173,8 @@ impl Matches {
         self.last = Some(now);
         let extra = lines.len().saturating_sub(LINES) as u64;
         lines.truncate(LINES);
-        let lines: String = lines.join("\n").chars().take(CHARACTERS).collect();
+        // Masked before the cut: half a key is no key to the rules.
+        let lines: String = redact(&lines.join("\n"), RedactKind::Code).chars().take(CHARACTERS).collect();
         let suppressed = std::mem::take(&mut self.suppressed) + extra;
         Some(Found { pattern, lines, suppressed, gave_up: self.strikes >= STRIKES })
     }
@@ -196,6 +198,14 @@ mod tests {
             let found = matches.take(b"ERROR next\n", at, &notices).unwrap();
             assert_eq!((found.suppressed, found.gave_up), (1, window == 3), "{window}");
         }
+    }
+
+    #[test]
+    fn matches_tell_no_keys() {
+        let key = format!("sk-{}", "a1".repeat(20));
+        let line = format!("ERROR {key}\n");
+        let found = Matches::new(vec!["ERROR".into()]).take(line.as_bytes(), Instant::now(), &Notices::new()).unwrap();
+        assert!(found.lines.starts_with("ERROR ") && !found.lines.contains(&key), "{}", found.lines);
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub fn decide(intent: &Intent, rules: &Rules, mode: Mode, world: &dyn World) -> 
 pub fn decide_in(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &dyn World) -> Verdict {
     let judged = match intent {
         Intent::Talk => Verdict::Allow(Vec::new()),
-        Intent::Read(path) => judge_read(path, cwd, world),
+        Intent::Read(path) => granted(judge_read(path, cwd, world), rules),
         Intent::Edit(edits) => granted(judge_edit(edits, cwd, world), rules),
         Intent::Command { line, cwd, .. } => judge_line(line, cwd, rules, world),
         Intent::Input { text, .. } => match judge_line(text, cwd, rules, world) {

@@ -116,10 +116,15 @@ pub fn blocked_device(path: &str) -> bool {
                 | "console"
                 | "stdout"
                 | "stderr"
+                | "ptmx"
+                | "kmsg"
                 | "fd/0"
                 | "fd/1"
                 | "fd/2"
         );
+    }
+    if path == "/proc/kmsg" {
+        return true;
     }
     let Some((_, file)) = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')) else { return false };
     // Threads have the same files below `task/TID`.
@@ -149,6 +154,15 @@ pub fn write_denied(path: &str, world: &dyn World) -> bool {
 /// Whether the file tools keep the content of this path from the model.
 pub fn read_blocked(path: &str, world: &dyn World) -> bool {
     table().ok().and_then(|t| class_of(t, path, world)).is_some_and(|c| c.read_blocked)
+}
+
+/// Whether `read_file` would be asked about this absolute path, for many paths at once: `home` and `own` as in [`class_in`].
+/// Links are the caller's.
+pub fn holds_secrets(path: &str, home: &str, own: &str) -> bool {
+    // Without the table nothing is known to be harmless.
+    let Ok(table) = table() else { return true };
+    class_in(table, path, home, own)
+        .is_some_and(|class| class.read_blocked || class.file_read.is_some_and(|level| level > Level::Allow))
 }
 
 fn file_write(path: &str, world: &dyn World) -> Option<Level> {

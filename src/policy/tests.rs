@@ -212,6 +212,11 @@ fn edits_and_reads() {
     assert_eq!(read("/home/alice/project/src/a.rs"), "allow");
     assert_eq!(read("/home/alice/.ssh/id_rsa"), "ask");
     assert_eq!(read("/proc/self/environ"), "refuse");
+    for (session, allowlist) in [("read of a secret", ""), ("", "read of a secret")] {
+        let rules = Rules { session: vec![session.into()], allowlist: vec![allowlist.into()], ..Rules::default() };
+        let read = |path: &str| decide(&Intent::Read(path.into()), &rules, Mode::Manual, &Alice).name();
+        assert_eq!((read("/home/alice/.ssh/id_rsa"), read("/proc/self/environ")), ("allow", "refuse"));
+    }
     assert_eq!(decide(&Intent::Talk, &Rules::default(), Mode::Manual, &Alice).name(), "allow");
 }
 

@@ -1,5 +1,6 @@
 //! The one place where results are bounded and cleaned before the model sees them.
 
+use crate::policy::redact::RedactKind;
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -9,8 +10,35 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Masks secrets.
-pub type Redact = fn(&str) -> Cow<'_, str>;
+/// Masks secrets in text of this kind.
+pub type Redact = fn(&str, RedactKind) -> Cow<'_, str>;
+
+/// `content` with its secrets masked. The dump of an environment is masked text by text when it is JSON: the value of a
+/// variable ends at the line, and the line at an escape.
+pub fn mask(content: &str, kind: RedactKind, redact: Redact) -> Cow<'_, str> {
+    if kind == RedactKind::Environment
+        && let Ok(mut value @ Value::Object(_)) = serde_json::from_str(content)
+    {
+        return if mask_value(&mut value, redact) { Cow::Owned(value.to_string()) } else { Cow::Borrowed(content) };
+    }
+    redact(content, kind)
+}
+
+fn mask_value(value: &mut Value, redact: Redact) -> bool {
+    let mut changed = false;
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(masked) = redact(text, RedactKind::Environment) {
+                changed = masked != *text;
+                *text = masked;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| changed |= mask_value(value, redact)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| changed |= mask_value(value, redact)),
+        _ => {}
+    }
+    changed
+}
 
 /// Characters of an error.
 const ERROR_CHARS: usize = 2_000;
@@ -20,7 +48,13 @@ const HEAD_PERCENT: usize = 40;
 const SPILL_LINE: usize = 2_000;
 
 /// `content` redacted, and when it has more than `cap` characters its head and tail with a note where the whole is.
-pub fn bound(content: String, cap: usize, spill_dir: &Path, call_id: &str, redact: Redact) -> String {
+pub fn bound(
+    content: String,
+    cap: usize,
+    spill_dir: &Path,
+    call_id: &str,
+    redact: impl Fn(&str) -> Cow<'_, str>,
+) -> String {
     let content = match redact(&content) {
         Cow::Owned(redacted) => redacted,
         Cow::Borrowed(_) => content,

@@ -11,12 +11,15 @@ use super::registry::Registry;
 use super::spec::{Call, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use super::{file::edit, line, repair};
 use crate::llm::message::Outcome;
+use crate::policy::Intent;
+use crate::policy::redact::RedactKind;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Characters of what a person can unfold below a tool line.
@@ -72,22 +75,26 @@ impl Dispatch {
     /// Makes a call of what the model wrote. Changes nothing.
     pub async fn plan(&self, name: &str, args_json: &str, ctx: &ToolCtx) -> Planned {
         let Some(known) = repair::repair(name, self.names()) else {
-            let call = Err(self.error(repair::unknown(name, self.names()), ctx));
+            let call = Err(self.error(repair::unknown(name, self.names()), RedactKind::Code, ctx));
             return Planned { name: name.to_owned(), spec: None, repaired: false, call, target: String::new() };
         };
         let Some(tool) = self.registry.get(known).cloned() else {
-            let call = Err(self.error(format!("Error executing {known}: it is not registered"), ctx));
+            let call = Err(self.error(format!("Error executing {known}: it is not registered"), RedactKind::Code, ctx));
             return Planned { name: known.to_owned(), spec: None, repaired: false, call, target: String::new() };
         };
         let spec = tool.spec().clone();
         let args = arguments(args_json).map(|args| coerce(args, &spec.schema));
         let fallback = args.as_ref().map_or(String::new(), |args| line::target(known, args));
+        let kind = kind_of(known, None);
         let call = match args {
-            Err(why) => Err(self.error(format!("invalid JSON arguments for {known}: {why}"), ctx)),
+            Err(why) => Err(self.error(format!("invalid JSON arguments for {known}: {why}"), kind, ctx)),
             Ok(args) => match AssertUnwindSafe(tool.plan(args, ctx)).catch_unwind().await {
                 Ok(Ok(call)) => Ok(call),
-                Ok(Err(error)) => Err(self.failed(error, ctx).content),
-                Err(panic) => Err(self.broke(panic.as_ref(), ctx).content),
+                Ok(Err(error)) => {
+                    let output = self.failed(error, kind, ctx);
+                    Err(self.bounded(output, spec.output_cap, kind, ctx).await.content)
+                }
+                Err(panic) => Err(self.broke(panic.as_ref(), kind, ctx).content),
             },
         };
         let target = call.as_ref().map_or(fallback, |call| call.target());
@@ -99,65 +106,91 @@ impl Dispatch {
         if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
             edit::lock(&ctx.files).other_call();
         }
+        let kind = kind_of(&spec.name, Some(call.intent()));
         let outer = AssertUnwindSafe(async {
             let target = call.target();
             let mut output = match AssertUnwindSafe(async { call.run(ctx.clone()).await }).catch_unwind().await {
                 Ok(Ok(output)) => output,
-                Ok(Err(error)) => self.failed(error, &ctx),
-                Err(panic) => self.broke(panic.as_ref(), &ctx),
+                Ok(Err(error)) => self.failed(error, kind, &ctx),
+                Err(panic) => self.broke(panic.as_ref(), kind, &ctx),
             };
             output.view.target = target;
-            self.bounded(output, spec.output_cap, &ctx).await
+            self.bounded(output, spec.output_cap, kind, &ctx).await
         });
         outer.catch_unwind().await.unwrap_or_else(|panic| {
             let text = format!("Error executing {}: {}", spec.name, words(panic.as_ref()));
-            failure(json!({"error": bound::clean_error(&text)}).to_string())
+            failure(self.error(text, kind, &ctx))
         })
     }
 
-    async fn bounded(&self, mut output: ToolOutput, cap: usize, ctx: &ToolCtx) -> ToolOutput {
-        let (content, redact) = (std::mem::take(&mut output.content), self.redact_for(ctx));
-        output.content = if content.len() <= 4_096 {
-            bound::bound(content, cap, &ctx.spill, &ctx.call_id, redact)
-        } else {
-            let (folder, id) = (ctx.spill.clone(), ctx.call_id.clone());
-            let done = tokio::task::spawn_blocking(move || bound::bound(content, cap, &folder, &id, redact)).await;
-            match done {
-                Ok(content) => content,
-                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                Err(error) => json!({"error": format!("the result was lost: {error}")}).to_string(),
-            }
-        };
-        if output.view.output.len() > VIEW_CHARS {
-            let head = VIEW_CHARS * 2 / 5;
-            output.view.output = bound::cut(&output.view.output, head, VIEW_CHARS - head, "\n…\n");
+    async fn bounded(&self, output: ToolOutput, cap: usize, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
+        let work_is_small = output.content.len() + output.view.output.len() <= 8_192;
+        let (folder, id, redact) = (ctx.spill.clone(), ctx.call_id.clone(), self.redact_for(ctx));
+        let work = move || finish(output, cap, &folder, &id, |text| bound::mask(text, kind, redact));
+        if work_is_small {
+            return work();
         }
-        output
+        match tokio::task::spawn_blocking(work).await {
+            Ok(output) => output,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(error) => failure(json!({"error": format!("the result was lost: {error}")}).to_string()),
+        }
     }
 
     /// An error in a tool's own words.
-    fn failed(&self, error: ToolError, ctx: &ToolCtx) -> ToolOutput {
+    fn failed(&self, error: ToolError, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
         let outcome = if error == ToolError::Interrupted { Outcome::Interrupted } else { Outcome::Failed };
         let content = match error {
             ToolError::Detailed(json) if matches!(serde_json::from_str(&json), Ok(Value::Object(_))) => json,
-            error => self.error(error.to_string(), ctx),
+            error => self.error(error.to_string(), kind, ctx),
         };
         ToolOutput { outcome, ..failure(content) }
     }
 
     /// A tool that broke.
-    fn broke(&self, panic: &(dyn Any + Send), ctx: &ToolCtx) -> ToolOutput {
-        self.failed(ToolError::Failed(format!("Tool execution failed: panic: {}", words(panic))), ctx)
+    fn broke(&self, panic: &(dyn Any + Send), kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
+        self.failed(ToolError::Failed(format!("Tool execution failed: panic: {}", words(panic))), kind, ctx)
     }
 
-    fn error(&self, text: String, ctx: &ToolCtx) -> String {
-        let redacted = (self.redact_for(ctx))(&text).into_owned();
+    fn error(&self, text: String, kind: RedactKind, ctx: &ToolCtx) -> String {
+        let redacted = (self.redact_for(ctx))(&text, kind).into_owned();
         json!({"error": bound::clean_error(&redacted)}).to_string()
     }
 
     fn redact_for(&self, ctx: &ToolCtx) -> Redact {
-        if ctx.config.security.redact_secrets { self.redact } else { |text| Cow::Borrowed(text) }
+        if ctx.config.security.redact_secrets { self.redact } else { |text, _| Cow::Borrowed(text) }
     }
+}
+
+/// What the result of a call is, to mask it.
+fn kind_of(tool: &str, intent: Option<&Intent>) -> RedactKind {
+    match (tool, intent) {
+        (_, Some(Intent::Command { line, .. })) => RedactKind::of_command(line),
+        ("read_file" | "search_files", _) => RedactKind::FileRead,
+        _ => RedactKind::Code,
+    }
+}
+
+/// Masks and bounds all that leaves a call. Diffs are of the person's own files: they stay as they are.
+fn finish(
+    mut output: ToolOutput,
+    cap: usize,
+    folder: &Path,
+    id: &str,
+    mask: impl Fn(&str) -> Cow<'_, str>,
+) -> ToolOutput {
+    output.content = bound::bound(output.content, cap, folder, id, &mask);
+    let view = &mut output.view;
+    for text in [&mut view.output, &mut view.summary, &mut view.approval] {
+        if let Cow::Owned(masked) = mask(text) {
+            *text = masked;
+        }
+    }
+    if view.output.len() > VIEW_CHARS {
+        let head = VIEW_CHARS * 2 / 5;
+        view.output = bound::cut(&view.output, head, VIEW_CHARS - head, "\n…\n");
+    }
+    output
 }
 
 /// The output for a result that is an `{"error"}`, as a call gets that could not be planned or was denied.
@@ -288,6 +321,42 @@ mod tests {
         }
         let long = bench.call("long", json!({})).await;
         assert!(long.content.len() < 101_000 && long.content.contains("left out"));
+    }
+
+    #[tokio::test]
+    async fn nothing_that_leaves_a_call_tells_secrets() {
+        let detailed =
+            |len: usize| ToolError::Detailed(json!({"error": "SECRET", "more": "x".repeat(len)}).to_string());
+        let bench = bench(&[
+            ("fails", Step::Fail(detailed(1))),
+            ("long", Step::FailPlan(detailed(200_000))),
+            ("panics", Step::PanicRun("SECRET")),
+            ("breaks", Step::PanicTarget("SECRET")),
+        ]);
+        for name in ["fails", "panics", "breaks"] {
+            let output = bench.call(name, json!({})).await;
+            assert!(!format!("{output:?}").contains("SECRET") && output.view.output.contains("***"), "{output:?}");
+        }
+        let planned = bench.plan("long", json!({})).await.call.err().unwrap();
+        assert!(planned.len() < 101_000 && planned.contains("***") && !planned.contains("SECRET"));
+    }
+
+    #[tokio::test]
+    async fn the_kind_of_a_result_decides_what_is_masked() {
+        use crate::policy::redact::redact;
+        let mut bench = bench(&[]);
+        bench.dispatch = Dispatch::new(Arc::new(Registry::builtin()), redact);
+        let line = "echo MY_PASSWORD=hunter2hunter2; echo OTHER=plain";
+        let output = bench.call("terminal", json!({"command": line})).await;
+        assert!(output.content.contains("hunter2hunter2"), "{}", output.content);
+        let output = bench.call("terminal", json!({"command": format!("{line}; env >/dev/null")})).await;
+        let content: Value = serde_json::from_str(&output.content).unwrap();
+        assert!(!format!("{output:?}").contains("=hunter2hunter2\n"), "{output:?}");
+        assert!(content["output"].as_str().unwrap().ends_with("\nOTHER=plain"), "{content}");
+        let key = format!("sk-{}", "a1".repeat(20));
+        bench.write("f", &key);
+        let output = bench.call("read_file", json!({"path": "f"})).await;
+        assert!(output.content.contains(&*redact(&key, RedactKind::FileRead)) && !output.content.contains(&key));
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::similarity;
 use super::spec::{ToolCtx, ToolError};
+use crate::policy::files::blocked_device;
 use std::path::{Component, Path, PathBuf};
 
 /// A path of an argument.
@@ -22,15 +23,18 @@ pub fn place(argument: &str, ctx: &ToolCtx) -> Result<Place, ToolError> {
     if argument.contains('\0') {
         return Err(ToolError::Args("path contains a NUL byte".into()));
     }
-    let cwd = cwd(ctx);
-    let home = ctx.world.home();
-    let expanded = match argument.strip_prefix('~') {
-        Some("") => home.clone(),
-        Some(rest) if rest.starts_with('/') => home.join(&rest[1..]),
-        _ => cwd.join(argument),
-    };
-    let path = ctx.world.resolve(&expanded);
-    Ok(Place { shown: shown(&path, &ctx.world.resolve(&cwd), &home), path })
+    let path = ctx.world.resolve(&literal(argument, ctx));
+    Ok(Place { shown: shown(&path, &ctx.world.resolve(&cwd(ctx)), &ctx.world.home()), path })
+}
+
+/// An argument as an absolute path, with its symlinks: what it names may be a secret under either name.
+pub fn literal(argument: &str, ctx: &ToolCtx) -> PathBuf {
+    let argument = argument.trim_end_matches(['\n', '\r']);
+    match argument.strip_prefix('~') {
+        Some("") => ctx.world.home(),
+        Some(rest) if rest.starts_with('/') => ctx.world.home().join(rest.trim_start_matches('/')),
+        _ => cwd(ctx).join(argument),
+    }
 }
 
 /// The working folder of the task.
@@ -69,43 +73,13 @@ pub fn lexical(path: &Path) -> PathBuf {
 pub fn is_blocked_device(path: &Path) -> bool {
     let mut path = lexical(path);
     for _ in 0..20 {
-        if blocked_name(&path) {
+        if path.to_str().is_some_and(blocked_device) {
             return true;
         }
         let Ok(target) = std::fs::read_link(&path) else { return false };
         path = lexical(&path.parent().unwrap_or(Path::new("/")).join(target));
     }
     true
-}
-
-fn blocked_name(path: &Path) -> bool {
-    let Some(path) = path.to_str() else { return false };
-    if let Some(device) = path.strip_prefix("/dev/") {
-        const DEVICES: [&str; 11] =
-            ["zero", "random", "urandom", "full", "stdin", "tty", "console", "stdout", "stderr", "ptmx", "kmsg"];
-        return DEVICES.contains(&device) || matches!(device, "fd/0" | "fd/1" | "fd/2");
-    }
-    if path == "/proc/kmsg" {
-        return true;
-    }
-    let Some((_, file)) = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/')) else { return false };
-    // A thread has the files of its process.
-    let file = file.strip_prefix("task/").and_then(|rest| rest.split_once('/')).map_or(file, |(_, file)| file);
-    const FILES: [&str; 12] = [
-        "fd/0",
-        "fd/1",
-        "fd/2",
-        "environ",
-        "cmdline",
-        "maps",
-        "smaps",
-        "smaps_rollup",
-        "numa_maps",
-        "mem",
-        "auxv",
-        "pagemap",
-    ];
-    FILES.contains(&file)
 }
 
 /// At most five names in the folder of a missing file that may have been meant, best first.
@@ -164,7 +138,9 @@ mod tests {
         assert!(is_blocked_device(&dir.path().join("b")));
         assert!(is_blocked_device(&dir.path().join("loop")));
         assert!(is_blocked_device(Path::new("/tmp/../dev/./zero")));
-        assert!(is_blocked_device(Path::new("/proc/self/task/1/environ")));
+        for device in ["/proc/self/task/1/environ", "/dev/kmsg", "/dev/ptmx", "/proc/kmsg"] {
+            assert!(is_blocked_device(Path::new(device)), "{device}");
+        }
         assert!(!is_blocked_device(dir.path()));
     }
 

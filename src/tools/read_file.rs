@@ -75,7 +75,7 @@ impl Tool for ReadFile {
             let ranged = args.offset.is_some() || args.limit.is_some();
             let offset = args.offset.unwrap_or(1).max(1) as usize;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
-            let intent = Intent::Read(place.path.clone());
+            let intent = Intent::Read(paths::literal(&args.path, ctx));
             Ok(Box::new(ReadCall { place, offset, limit, ranged, intent }) as Box<dyn Call>)
         })
     }

@@ -5,12 +5,13 @@ mod grep;
 
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use crate::policy::Intent;
+use crate::policy::{Intent, files};
 use find::{Names, Walked};
 use futures::future::BoxFuture;
 use grep::{Mode, Query};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -88,8 +89,10 @@ impl Tool for SearchFiles {
                 "." => args.pattern.clone(),
                 folder => format!("{} in {folder}", args.pattern),
             };
-            let intent = Intent::Read(place.path.clone());
-            Ok(Box::new(SearchCall { place, kind, limit, offset, target, intent }) as Box<dyn Call>)
+            let literal = paths::literal(args.path.as_deref().unwrap_or("."), ctx);
+            let intent = Intent::Read(literal.clone());
+            let secrets = Secrets::new(&place.path, literal, ctx);
+            Ok(Box::new(SearchCall { place, secrets, kind, limit, offset, target, intent }) as Box<dyn Call>)
         })
     }
 }
@@ -123,11 +126,46 @@ fn kind(args: &Args) -> Result<Kind, ToolError> {
 
 struct SearchCall {
     place: Place,
+    secrets: Secrets,
     kind: Kind,
     limit: usize,
     offset: usize,
     target: String,
     intent: Intent,
+}
+
+/// Which files below the searched folder a person would be asked about. The folder itself was judged by the gate: none
+/// when that is a secret as a whole.
+struct Secrets {
+    asked: bool,
+    root: PathBuf,
+    /// The root as it was named, with symlinks.
+    literal: PathBuf,
+    home: String,
+    own: String,
+}
+
+impl Secrets {
+    fn new(root: &Path, literal: PathBuf, ctx: &ToolCtx) -> Self {
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        let (home, own) = (text(ctx.world.home()), text(ctx.world.hermes_home()));
+        let mut made = Self { asked: false, root: root.to_owned(), literal: paths::lexical(&literal), home, own };
+        made.asked = made.secret(&made.root) || made.secret(&made.literal);
+        made
+    }
+
+    /// `path` is below the root; links are not followed there, so it has two names at most.
+    fn has(&self, path: &Path) -> bool {
+        match path.strip_prefix(&self.root) {
+            _ if self.asked => false,
+            Ok(inside) if self.literal != self.root => self.secret(path) || self.secret(&self.literal.join(inside)),
+            _ => self.secret(path),
+        }
+    }
+
+    fn secret(&self, path: &Path) -> bool {
+        files::holds_secrets(&path.to_string_lossy(), &self.home, &self.own)
+    }
 }
 
 /// When a search must end: its time is up, or nobody waits any more.
@@ -167,7 +205,9 @@ impl SearchCall {
             Kind::Files(names) => Some(names),
             Kind::Content { names, .. } => names.as_ref(),
         };
-        let walked = find::walk(&self.place.path, names, bounds);
+        // Names of files are no secrets: `target=files` lists them all.
+        let secrets = matches!(self.kind, Kind::Content { .. }).then_some(&self.secrets);
+        let walked = find::walk(&self.place.path, names, secrets, bounds);
         let mut result = Reply { notes: walked.notes.clone(), ..Reply::default() };
         match &self.kind {
             Kind::Files(_) => self.files(walked, &mut result),
@@ -250,7 +290,7 @@ impl SearchCall {
     }
 
     /// Paths as the model can use them again.
-    fn shown(&self, path: &std::path::Path) -> String {
+    fn shown(&self, path: &Path) -> String {
         match path.strip_prefix(&self.place.path) {
             Ok(inside) if inside.as_os_str().is_empty() => self.place.shown.clone(),
             Ok(inside) if self.place.shown == "." => inside.display().to_string(),

@@ -5,6 +5,7 @@ use super::registry::Registry;
 use super::spec::*;
 use crate::config::Config;
 use crate::exec::Exec;
+use crate::policy::redact::RedactKind;
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ impl Bench {
 
     /// Results have `SECRET` masked.
     pub fn with(registry: Registry) -> Self {
-        fn mask(text: &str) -> Cow<'_, str> {
+        fn mask(text: &str, _: RedactKind) -> Cow<'_, str> {
             if text.contains("SECRET") { Cow::Owned(text.replace("SECRET", "***")) } else { Cow::Borrowed(text) }
         }
         Self {
@@ -175,6 +176,7 @@ pub enum Step {
     Ok,
     Text(String),
     Fail(ToolError),
+    FailPlan(ToolError),
     PanicPlan(&'static str),
     PanicTarget(&'static str),
     PanicRun(&'static str),
@@ -211,6 +213,9 @@ impl Tool for Fake {
             if let Step::PanicPlan(words) = self.step {
                 panic!("{words}");
             }
+            if let Step::FailPlan(error) = &self.step {
+                return Err(error.clone());
+            }
             Ok(Box::new(FakeCall { step: self.step.clone(), targets: 0.into() }) as Box<dyn Call>)
         })
     }
@@ -238,7 +243,7 @@ impl Call for FakeCall {
         Box::pin(async move {
             match self.step {
                 Step::Text(content) => Ok(ToolOutput { content, ..ToolOutput::default() }),
-                Step::Fail(error) => Err(error),
+                Step::Fail(error) | Step::FailPlan(error) => Err(error),
                 Step::PanicRun(words) => panic!("{words}"),
                 Step::Ok | Step::PanicPlan(_) | Step::PanicTarget(_) => Ok(ToolOutput::json(&json!({"ok": true}))),
             }

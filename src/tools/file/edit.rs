@@ -124,7 +124,15 @@ impl Call for EditCall {
         Box::pin(async move {
             let ledger = Arc::clone(&ctx.files);
             let changes = self.changes;
-            crate::tools::blocking(move || apply(&changes, &ledger)).await??;
+            let cancel = ctx.cancel.clone();
+            crate::tools::blocking(move || {
+                // A yes that came after the stop is no yes.
+                if cancel.is_cancelled() {
+                    return Err(ToolError::Interrupted);
+                }
+                apply(&changes, &ledger)
+            })
+            .await??;
             let (added, removed) =
                 self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));
             let summary = if self.diffs.is_empty() { "no change".to_owned() } else { format!("+{added} −{removed}") };
@@ -141,11 +149,12 @@ fn apply(changes: &[Change], ledger: &Mutex<FileLedger>) -> Result<(), ToolError
             unchanged(to, shown, None)?;
         }
     }
+    let modes: Vec<_> = changes.iter().map(|change| fs::metadata(&change.path).ok().map(|m| m.permissions())).collect();
     for (i, change) in changes.iter().enumerate() {
         if let Err(error) = make(change) {
             let mut left: Vec<&str> = Vec::new();
-            for done in changes[..i].iter().rev() {
-                if undo(done).is_err() {
+            for (done, mode) in changes[..i].iter().zip(&modes).rev() {
+                if undo(done, mode.as_ref()).is_err() {
                     left.push(&done.shown);
                 }
             }
@@ -182,26 +191,38 @@ fn unchanged(path: &Path, shown: &str, before: Option<&[u8]>) -> Result<(), Tool
 }
 
 fn make(change: &Change) -> std::io::Result<()> {
+    make_with(change, write::atomic)
+}
+
+fn make_with(change: &Change, write: impl Fn(&Path, &[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
     match &change.after {
         After::Write(bytes) if change.before.as_ref() == Some(bytes) => Ok(()),
-        After::Write(bytes) => write::atomic(&change.path, bytes),
+        After::Write(bytes) => write(&change.path, bytes),
         After::Delete => fs::remove_file(&change.path),
-        After::Move { to, bytes, .. } => {
+        After::Move { to, bytes, shown } => {
             if let Some(folder) = to.parent() {
                 fs::create_dir_all(folder)?;
             }
             fs::rename(&change.path, to)?;
-            bytes.as_ref().map_or(Ok(()), |bytes| write::atomic(to, bytes))
+            let Some(Err(error)) = bytes.as_ref().map(|bytes| write(to, bytes)) else { return Ok(()) };
+            match fs::rename(to, &change.path) {
+                Ok(()) => Err(error),
+                Err(second) => Err(std::io::Error::new(error.kind(), format!("{error}; it is now {shown}: {second}"))),
+            }
         }
     }
 }
 
-fn undo(change: &Change) -> std::io::Result<()> {
+/// `mode` is what the file had before.
+fn undo(change: &Change, mode: Option<&fs::Permissions>) -> std::io::Result<()> {
     if let After::Move { to, .. } = &change.after {
         fs::rename(to, &change.path)?;
     }
     match &change.before {
-        Some(bytes) => write::atomic(&change.path, bytes),
+        Some(bytes) => {
+            write::atomic(&change.path, bytes)?;
+            mode.map_or(Ok(()), |mode| fs::set_permissions(&change.path, mode.clone()))
+        }
         None => fs::remove_file(&change.path),
     }
 }
@@ -312,6 +333,7 @@ mod tests {
     async fn a_failure_undoes_what_was_done() {
         let bench = Bench::new();
         bench.write("a", "a");
+        std::fs::set_permissions(bench.path("a"), std::os::unix::fs::PermissionsExt::from_mode(0o750)).unwrap();
         bench.write("m", "m");
         // A file where a folder is needed: the last change cannot be made.
         bench.write("wall", "");
@@ -330,6 +352,34 @@ mod tests {
         assert!(error.to_string().contains("nothing was changed"), "{error}");
         assert_eq!((bench.read("a"), bench.read("m")), ("a".into(), "m".into()));
         assert!(!bench.path("new").exists() && !bench.path("n").exists());
+        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(bench.path("a")).unwrap());
+        assert_eq!(mode & 0o777, 0o750);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_after_the_stop() {
+        let bench = Bench::new();
+        let ctx = bench.ctx();
+        ctx.cancel.cancel();
+        let changes = vec![change(&bench, "new", None, After::Write(b"x".to_vec()))];
+        let error = Box::new(EditCall::new(changes, Map::new())).run(ctx).await.unwrap_err();
+        assert_eq!((error, bench.path("new").exists()), (ToolError::Interrupted, false));
+    }
+
+    #[test]
+    fn half_a_move_goes_back() {
+        let bench = Bench::new();
+        bench.write("m", "m");
+        let to = bench.path("n");
+        let moved = change(
+            &bench,
+            "m",
+            Some("m"),
+            After::Move { to: to.clone(), shown: "n".into(), bytes: Some(b"mm".to_vec()) },
+        );
+        let failing = |_: &Path, _: &[u8]| Err(std::io::Error::other("no space"));
+        assert!(make_with(&moved, failing).is_err());
+        assert_eq!((bench.read("m").as_str(), to.exists()), ("m", false));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Which files: a parallel walk under ignore rules, filtered by name.
 
-use super::Bounds;
+use super::{Bounds, Secrets};
 use crate::tools::spec::ToolError;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use ignore::{WalkBuilder, WalkState};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Paths are held in memory; beyond this the search says that it is not complete.
 const MAX_FILES: usize = 400_000;
@@ -56,8 +56,9 @@ pub struct Walked {
     pub notes: Vec<String>,
 }
 
-/// All files below `root` (or `root` itself) that are not hidden, not ignored, and match.
-pub fn walk(root: &Path, names: Option<&Names>, bounds: &Bounds) -> Walked {
+/// All files below `root` (or `root` itself) that are not hidden, not ignored, not among the secrets, and match.
+pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bounds: &Bounds) -> Walked {
+    let left_out = AtomicUsize::new(0);
     let files = Mutex::new(Vec::new());
     let (full, unreadable) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut walker = WalkBuilder::new(root);
@@ -67,7 +68,7 @@ pub fn walk(root: &Path, names: Option<&Names>, bounds: &Bounds) -> Walked {
     });
     walker.build_parallel().run(|| {
         let mut mine = Batch { files: Vec::new(), all: &files, full: &full };
-        let (unreadable, bounds) = (&unreadable, bounds);
+        let (unreadable, left_out, bounds) = (&unreadable, &left_out, bounds);
         Box::new(move |entry| {
             if bounds.over() || mine.full.load(Ordering::Relaxed) {
                 return WalkState::Quit;
@@ -75,7 +76,11 @@ pub fn walk(root: &Path, names: Option<&Names>, bounds: &Bounds) -> Walked {
             match entry {
                 Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => {
                     if names.is_none_or(|names| names.matches(entry.path(), root)) {
-                        mine.push(entry.into_path());
+                        if secrets.is_some_and(|secrets| secrets.has(entry.path())) {
+                            left_out.fetch_add(1, Ordering::Relaxed);
+                        } else {
+                            mine.push(entry.into_path());
+                        }
                     }
                 }
                 Ok(_) => {}
@@ -89,6 +94,11 @@ pub fn walk(root: &Path, names: Option<&Names>, bounds: &Bounds) -> Walked {
     let mut notes = Vec::new();
     if full.into_inner() {
         notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
+    }
+    match left_out.into_inner() {
+        0 => {}
+        1 => notes.push("left out: 1 file with secrets".to_owned()),
+        n => notes.push(format!("left out: {n} files with secrets")),
     }
     if unreadable.into_inner() {
         notes.push("some folders could not be read".to_owned());

@@ -117,3 +117,29 @@ async fn long_lines_are_cut() {
     let result = search(&bench, json!({"pattern": "hit"})).await;
     assert_eq!(result["matches"][0]["content"].as_str().unwrap().chars().count(), 501);
 }
+
+#[tokio::test]
+async fn files_with_secrets_are_left_out_unless_they_are_named() {
+    let bench = Bench::new();
+    // The home of the bench is the folder above.
+    let home = bench.ctx().world.home().canonicalize().unwrap();
+    let write = |name: &str| {
+        std::fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+        std::fs::write(home.join(name), "one\n").unwrap();
+    };
+    ["auth.json", "notes", "auth/a/token.json"].iter().for_each(|name| write(&format!(".hermes/{name}")));
+    let result = search(&bench, json!({"pattern": "one", "path": "~/.hermes"})).await;
+    assert_eq!((&result["total_count"], &result["warning"]), (&json!(1), &json!("left out: 2 files with secrets")));
+    let names = search(&bench, json!({"pattern": "auth", "target": "files", "path": "~/.hermes"})).await;
+    assert_eq!(names["total_count"], 1, "{names}");
+    // By way of a link, and a folder that is secret only under the name of a link.
+    std::os::unix::fs::symlink(home.join(".hermes"), bench.path("link")).unwrap();
+    assert_eq!(search(&bench, json!({"pattern": "one", "path": "link"})).await["total_count"], 1);
+    std::fs::rename(home.join(".hermes"), home.join("kept")).unwrap();
+    std::os::unix::fs::symlink(home.join("kept"), home.join(".hermes")).unwrap();
+    assert_eq!(search(&bench, json!({"pattern": "one", "path": "~/.hermes"})).await["total_count"], 1);
+    // Named itself it is a question for the gate, under its own name; a yes is a yes.
+    let planned = bench.plan("search_files", json!({"pattern": "one", "path": "~/.hermes/auth.json"})).await;
+    assert_eq!(planned.call.ok().unwrap().intent(), &Intent::Read(bench.ctx().world.home().join(".hermes/auth.json")));
+    assert_eq!(search(&bench, json!({"pattern": "one", "path": "~/.hermes/auth"})).await["total_count"], 1);
+}
