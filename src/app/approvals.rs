@@ -2,6 +2,7 @@
 
 use super::effect::Effect;
 use super::model::approvals::{Entry, EntryId};
+use super::model::layout::SMALLEST;
 use super::model::modal::{
     AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
     QuestionModal,
@@ -106,15 +107,34 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.modals.push(modal);
 }
 
+/// Whether the screen is too small to show a modal.
+pub fn hidden(model: &Model) -> bool {
+    model.size.0 < SMALLEST.0 || model.size.1 < SMALLEST.1
+}
+
+/// The screen grew large enough to show modals: their quiet begins anew.
+pub fn seen_again(model: &mut Model) {
+    let until = model.now + QUIET;
+    for modal in &mut model.modals {
+        match modal {
+            Modal::Approval(modal) => modal.inert_until = until,
+            Modal::Question(modal) => modal.inert_until = until,
+            Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => {}
+        }
+    }
+}
+
 /// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
 pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
+    let too_small = hidden(model);
     let until = match model.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
-        _ => return false,
+        // what cannot be seen takes no key at all
+        _ => return too_small,
     };
-    if *until <= now {
+    if *until <= now && !too_small {
         return false;
     }
     *until = now + QUIET;

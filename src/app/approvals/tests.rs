@@ -236,3 +236,13 @@ fn a_question_is_inert_too() {
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
     assert_eq!(composer::text(&model.composer), "1");
 }
+
+#[test]
+fn what_is_too_small_to_be_seen_takes_no_answer() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    update(&mut model, 1500, Msg::Resized(39, 12));
+    assert!(decisions(&script_at(&mut model, 3000, "y<ret>d<ret>")).is_empty());
+    update(&mut model, 9000, Msg::Resized(80, 24));
+    assert!(decisions(&script_at(&mut model, 9300, "d<ret>")).is_empty(), "it has just come back");
+    assert_eq!(decisions(&script_at(&mut model, 9800, "d<ret>")).len(), 1);
+}

@@ -3,6 +3,9 @@
 use super::Pane;
 use super::transcript::{CellId, Position};
 
+/// Columns and rows below which nothing but a card is drawn, and nothing that it hides takes a key.
+pub const SMALLEST: (u16, u16) = (40, 12);
+
 /// A rectangle in cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {

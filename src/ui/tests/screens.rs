@@ -51,6 +51,7 @@ fn each_modal() {
 fn the_smallest_screens() {
     insta::assert_snapshot!("smallest", shown(&fixture::busy(), 40, 12));
     insta::assert_snapshot!("too-small", shown(&fixture::busy(), 39, 11));
+    assert!(shown(&fixture::approval(), 39, 11).contains("a question waits"));
 }
 
 #[test]
