@@ -5,7 +5,7 @@ use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
     AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
-    QuestionModal,
+    QuestionModal, Read,
 };
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
@@ -88,6 +88,8 @@ pub fn open_waiting(model: &mut Model) {
 /// Opens a question.
 pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.approvals.aside.retain(|aside| *aside != id);
+    // the next frame says anew what is on the screen
+    model.layout.reading = None;
     let modal = match find(model, id) {
         Some(Entry::Approval(approval)) => Modal::Approval(ApprovalModal {
             id: approval.id,
@@ -95,6 +97,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             selected: ApprovalChoice::Deny,
             stage: ApprovalStage::Choosing,
             scroll: 0,
+            read: Read::default(),
             width: AlwaysWidth::Command,
             cursor: 0,
         }),
@@ -105,6 +108,18 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
         None => return,
     };
     model.modals.push(modal);
+}
+
+/// A frame was drawn: where its text to be approved came to rest, and whether its end was there.
+pub fn drawn(model: &mut Model) {
+    let Some(reading) = model.layout.reading else { return };
+    let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    if (modal.id, edited) == (reading.id, reading.edited) {
+        modal.scroll = reading.first;
+        modal.read.begun = true;
+        modal.read.whole |= reading.first.saturating_add(reading.rows) >= reading.all;
+    }
 }
 
 /// Whether the screen is too small to show a modal.
