@@ -5,10 +5,15 @@ use super::edit;
 use super::effect::Effect;
 use super::model::Model;
 use super::model::approvals::Entry;
-use super::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Modal, QuestionModal};
+use super::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Modal, QuestionModal, Read};
 use crate::agent::event::Question;
 use crate::config::keymap::{Code, Key};
 use crate::policy::{Approval, Decision, Intent};
+
+/// Rows of a page until a frame says how many there are.
+const PAGE: u16 = 5;
+/// More rows than any text has; the frame says where its end is.
+const END: u16 = 10_000;
 
 /// A key for the approval modal on top.
 pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
@@ -19,7 +24,11 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     });
     let Some(approval) = entry else { return };
     let id = modal.id;
-    let decision = match &modal.stage {
+    let was_field = matches!(modal.stage, ApprovalStage::Editing(_));
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    let page = model.layout.reading.map_or(PAGE, |reading| reading.rows.saturating_sub(1).max(1));
+    let decision = match modal.stage.clone() {
+        _ if read(&mut modal, key, page) => None,
         ApprovalStage::Choosing => {
             if key.code == Code::Esc {
                 model.modals.push(Modal::Approval(modal));
@@ -30,12 +39,55 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         }
         ApprovalStage::Confirming => confirm(&mut modal, &approval, key),
         ApprovalStage::Reason(_) | ApprovalStage::Editing(_) => write(&mut modal, key),
+        ApprovalStage::ConfirmingEdit(line) => {
+            if key.code != Code::Enter || key.ctrl || key.alt {
+                modal.stage = ApprovalStage::Editing(line);
+                None
+            } else {
+                allows(&mut modal).then_some(Decision::Edited(line))
+            }
+        }
     };
+    if edited != matches!(modal.stage, ApprovalStage::ConfirmingEdit(_)) {
+        // another text stands there now: what was read of the one before does not count
+        modal.read = Read::default();
+        modal.scroll = 0;
+        model.layout.reading = None;
+    }
+    if opens_field(&modal, was_field) {
+        modal.inert_until = model.now + approvals::QUIET;
+    }
     // the modal of an answered question goes with its entry
     model.modals.push(Modal::Approval(modal));
     if let Some(decision) = decision {
         approvals::decide(model, out, id, decision);
     }
+}
+
+/// The field for the command has just opened: keys on their way are not for it.
+fn opens_field(modal: &ApprovalModal, was_field: bool) -> bool {
+    !was_field && matches!(modal.stage, ApprovalStage::Editing(_))
+}
+
+/// A key that moves through the text to be approved.
+fn read(modal: &mut ApprovalModal, key: Key, page: u16) -> bool {
+    if matches!(modal.stage, ApprovalStage::Reason(_) | ApprovalStage::Editing(_)) || key.ctrl || key.alt {
+        return false;
+    }
+    modal.scroll = match key.code {
+        Code::PageUp => modal.scroll.saturating_sub(page),
+        Code::PageDown => modal.scroll.saturating_add(page).min(END),
+        Code::Home => 0,
+        Code::End => END,
+        _ => return false,
+    };
+    true
+}
+
+/// Whether an answer that allows may be taken: the end of what it allows was on the screen.
+fn allows(modal: &mut ApprovalModal) -> bool {
+    modal.read.refused = !modal.read.whole;
+    modal.read.whole
 }
 
 fn choice(key: Key) -> Option<ApprovalChoice> {
@@ -65,8 +117,6 @@ fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
         Code::Right if matches!(modal.selected, ApprovalChoice::Deny | ApprovalChoice::Edit) => {
             modal.selected = ApprovalChoice::Once;
         }
-        Code::PageUp => modal.scroll = modal.scroll.saturating_sub(5),
-        Code::PageDown => modal.scroll = modal.scroll.saturating_add(5).min(10_000),
         Code::Enter => take(modal, approval),
         _ => {}
     }
@@ -74,6 +124,10 @@ fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
 
 /// Goes to the stage that the selected choice needs; none of them answers yet.
 fn take(modal: &mut ApprovalModal, approval: &Approval) {
+    let allowing = matches!(modal.selected, ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always);
+    if allowing && !allows(modal) {
+        return;
+    }
     modal.stage = match modal.selected {
         ApprovalChoice::Deny => ApprovalStage::Reason(String::new()),
         ApprovalChoice::Once | ApprovalChoice::Session => ApprovalStage::Confirming,
@@ -133,12 +187,13 @@ fn write(modal: &mut ApprovalModal, key: Key) -> Option<Decision> {
     let (text, editing) = match &mut modal.stage {
         ApprovalStage::Reason(text) => (text, false),
         ApprovalStage::Editing(text) => (text, true),
-        ApprovalStage::Choosing | ApprovalStage::Confirming => return None,
+        ApprovalStage::Choosing | ApprovalStage::Confirming | ApprovalStage::ConfirmingEdit(_) => return None,
     };
     match key.code {
         Code::Esc => modal.stage = ApprovalStage::Choosing,
         Code::Enter if !editing => return Some(Decision::Deny { feedback: text.trim().to_owned() }),
-        Code::Enter if !text.trim().is_empty() => return Some(Decision::Edited(std::mem::take(text))),
+        Code::Enter if text.trim().is_empty() => {}
+        Code::Enter => modal.stage = ApprovalStage::ConfirmingEdit(std::mem::take(text)),
         _ => {
             edit::line(text, &mut modal.cursor, key);
         }

@@ -2,9 +2,10 @@
 
 use super::effect::Effect;
 use super::model::approvals::{Entry, EntryId};
+use super::model::layout::SMALLEST;
 use super::model::modal::{
     AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
-    QuestionModal,
+    QuestionModal, Read,
 };
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
@@ -87,6 +88,8 @@ pub fn open_waiting(model: &mut Model) {
 /// Opens a question.
 pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.approvals.aside.retain(|aside| *aside != id);
+    // the next frame says anew what is on the screen
+    model.layout.reading = None;
     let modal = match find(model, id) {
         Some(Entry::Approval(approval)) => Modal::Approval(ApprovalModal {
             id: approval.id,
@@ -94,6 +97,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             selected: ApprovalChoice::Deny,
             stage: ApprovalStage::Choosing,
             scroll: 0,
+            read: Read::default(),
             width: AlwaysWidth::Command,
             cursor: 0,
         }),
@@ -106,15 +110,46 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.modals.push(modal);
 }
 
+/// A frame was drawn: where its text to be approved came to rest, and whether its end was there.
+pub fn drawn(model: &mut Model) {
+    let Some(reading) = model.layout.reading else { return };
+    let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    if (modal.id, edited) == (reading.id, reading.edited) {
+        modal.scroll = reading.first;
+        modal.read.begun = true;
+        modal.read.whole |= reading.first.saturating_add(reading.rows) >= reading.all;
+    }
+}
+
+/// Whether the screen is too small to show a modal.
+pub fn hidden(model: &Model) -> bool {
+    model.size.0 < SMALLEST.0 || model.size.1 < SMALLEST.1
+}
+
+/// The screen grew large enough to show modals: their quiet begins anew.
+pub fn seen_again(model: &mut Model) {
+    let until = model.now + QUIET;
+    for modal in &mut model.modals {
+        match modal {
+            Modal::Approval(modal) => modal.inert_until = until,
+            Modal::Question(modal) => modal.inert_until = until,
+            Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => {}
+        }
+    }
+}
+
 /// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
 pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
+    let too_small = hidden(model);
     let until = match model.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
-        _ => return false,
+        // what cannot be seen takes no key at all
+        _ => return too_small,
     };
-    if *until <= now {
+    if *until <= now && !too_small {
         return false;
     }
     *until = now + QUIET;

@@ -5,6 +5,7 @@ use super::composer;
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::composer::{Completion, CompletionItem};
+use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::llm::Effort;
 
@@ -13,7 +14,8 @@ const LIMIT: usize = 50;
 
 /// Makes the popup fit what is written before the cursor.
 pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
-    let selected = model.composer.completion.as_ref().and_then(|popup| popup.items.get(popup.selected).cloned());
+    let popup = model.composer.completion.as_ref().filter(|popup| popup.moved);
+    let selected = popup.and_then(|popup| popup.items.get(popup.selected).cloned());
     let Some(before) = before_cursor(model) else {
         model.composer.completion = None;
         return;
@@ -35,8 +37,8 @@ pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
         (String::new(), Vec::new())
     };
     let at = selected.and_then(|selected| items.iter().position(|item| item.text == selected.text));
-    model.composer.completion =
-        (!items.is_empty()).then(|| Completion { word, items, selected: at.unwrap_or_default() });
+    let (selected, moved) = (at.unwrap_or_default(), at.is_some());
+    model.composer.completion = (!items.is_empty()).then(|| Completion { word, items, selected, moved });
 }
 
 fn first_line(model: &Model) -> bool {
@@ -94,9 +96,19 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
         _ => Vec::new(),
     };
     let typed = typed.trim_start().to_lowercase();
-    let fits = |name: &String| name.to_lowercase().contains(&typed) && *name != typed;
-    let fitting = pairs.into_iter().filter(|(name, _)| fits(name));
-    fitting.take(LIMIT).map(|(text, detail)| CompletionItem { text, detail }).collect()
+    // what is typed in full, then what begins with it, then what contains it
+    let rank = |name: &str| {
+        let name = name.to_lowercase();
+        let at = name.find(&typed)?;
+        Some((name != typed, at > 0))
+    };
+    let mut fitting: Vec<_> = pairs.into_iter().filter_map(|pair| Some((rank(&pair.0)?, pair))).collect();
+    fitting.sort_by_key(|(rank, _)| *rank);
+    // nothing is left to complete
+    if fitting.len() == 1 && fitting[0].0 == (false, false) {
+        return Vec::new();
+    }
+    fitting.into_iter().take(LIMIT).map(|(_, (text, detail))| CompletionItem { text, detail }).collect()
 }
 
 /// Names of efforts, least first.
@@ -118,7 +130,7 @@ pub fn paths(model: &mut Model, word: &str, paths: Vec<String>) {
     let items = paths.into_iter().take(LIMIT);
     let items: Vec<_> = items.map(|path| CompletionItem { text: format!("@{path}"), detail: String::new() }).collect();
     model.composer.completion =
-        (!items.is_empty()).then(|| Completion { word: format!("@{word}"), items, selected: 0 });
+        (!items.is_empty()).then(|| Completion { word: format!("@{word}"), items, selected: 0, moved: false });
 }
 
 /// A key while the popup is open. `false`: the composer gets it.
@@ -128,6 +140,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         return false;
     }
     let last = popup.items.len().saturating_sub(1);
+    popup.moved |= key.ctrl || matches!(key.code, Code::Up | Code::BackTab | Code::Down);
     match key.code {
         Code::Up | Code::BackTab => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
         Code::Down => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
@@ -149,11 +162,24 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
         model.composer.completion = None;
         return false;
     }
+    let argument = !item.text.starts_with(['/', '@']);
+    if argument && !popup.moved {
+        let typed = popup.word.trim();
+        if typed.is_empty() || popup.items.iter().any(|item| item.text.eq_ignore_ascii_case(typed)) {
+            // as it is typed
+            model.composer.completion = None;
+            return false;
+        }
+        if popup.items.len() > 1 {
+            let text = format!("{} names fit \"{typed}\": Tab takes the marked one", popup.items.len());
+            model.notices.add(model.now, Level::Info, text);
+            return true;
+        }
+    }
     let complete = item
         .text
         .strip_prefix('/')
         .is_some_and(|name| action::slash(name).and_then(|entry| entry.slash).is_some_and(|s| s.argument.is_empty()));
-    let argument = !item.text.starts_with(['/', '@']);
     accept(model, out);
     model.composer.completion = None;
     !(complete || argument)
@@ -220,6 +246,29 @@ mod tests {
             let mut model = model();
             script(&mut model, keys);
             assert_eq!((composer::text(&model.composer).as_str(), model.modals.len()), (text, modals), "{keys}");
+        }
+    }
+
+    #[test]
+    fn enter_takes_what_is_typed_and_chooses_nothing_that_is_not() {
+        use crate::agent::event::AgentCommand;
+        for (keys, effort) in [
+            ("/effort high<ret>", Some(Effort::High)),
+            ("/effort HIGH<ret>", Some(Effort::High)),
+            ("/effort xh<ret>", Some(Effort::XHigh)),
+            ("/effort m<ret>", None),
+            ("/effort hi<ret>", None),
+            ("/effort hi<tab><ret>", Some(Effort::High)),
+            ("/effort hi<down><ret>", Some(Effort::XHigh)),
+            ("/effort <ret>", None),
+        ] {
+            let mut model = crate::app::tests::ready();
+            let effects = script(&mut model, keys);
+            let set = effects.iter().find_map(|effect| match effect {
+                Effect::Agent(AgentCommand::SetEffort(effort)) => Some(*effort),
+                _ => None,
+            });
+            assert_eq!(set, effort, "{keys}");
         }
     }
 

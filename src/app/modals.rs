@@ -40,6 +40,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// Pasted text goes to the field that is open, to the program taken over, or to the composer.
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    if approvals::hidden(model) && !model.modals.is_empty() {
+        return composer::paste(model, out, text);
+    }
     match model.modals.last_mut() {
         Some(Modal::Input(input)) if !input.busy => {
             edit::insert(&mut input.text, &mut input.cursor, text.trim_end_matches(['\r', '\n']));

@@ -104,7 +104,13 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Key(key) => keys::key(model, out, key),
         Msg::Pasted(text) => super::modals::paste(model, out, text),
         Msg::Mouse(event) => mouse::mouse(model, out, event),
-        Msg::Resized(columns, rows) => model.size = (columns, rows),
+        Msg::Resized(columns, rows) => {
+            let hidden = approvals::hidden(model);
+            model.size = (columns, rows);
+            if hidden && !approvals::hidden(model) {
+                approvals::seen_again(model);
+            }
+        }
         Msg::FocusChanged(focused) => model.window_focused = focused,
         Msg::Woke => wake::woke(model, out),
         Msg::Agent(event) => events::agent(model, out, event),

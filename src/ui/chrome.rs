@@ -227,11 +227,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
 }
 
 /// Says that the screen is too small, on whatever there is.
-pub fn too_small(paint: &mut Paint<'_>, area: Rect) {
+pub fn too_small(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+    let waits = !model.approvals.entries.is_empty();
     let lines = [
         "Too small".to_owned(),
         format!("{}×{} of {}×{}", area.width, area.height, SMALLEST.0, SMALLEST.1),
-        "nothing is lost".to_owned(),
+        if waits { "a question waits" } else { "nothing is lost" }.to_owned(),
     ];
     let top = area.y + area.height.saturating_sub(lines.len() as u16) / 2;
     for (index, text) in lines.iter().enumerate() {

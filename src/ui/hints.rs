@@ -31,7 +31,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                 ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")]),
                 ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
                 ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
-                ApprovalStage::Editing(_) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
+                ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
+                ApprovalStage::ConfirmingEdit(_) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
             },
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) | Modal::Confirm(_) => {

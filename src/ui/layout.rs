@@ -6,7 +6,7 @@ use crate::app::model::TurnStatus;
 use ratatui::layout::Rect;
 
 /// Smaller screens get a card that says so.
-pub const SMALLEST: (u16, u16) = (40, 12);
+pub use crate::app::model::layout::SMALLEST;
 
 /// How much the screen has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

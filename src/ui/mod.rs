@@ -41,7 +41,7 @@ pub fn draw(model: &Model, cache: &mut ViewCache, frame: &mut Frame) -> Layout {
         paint.tone(area, Slot::Base);
         let mode = layout::mode(area);
         if mode == Mode::Tiny {
-            chrome::too_small(&mut paint, area);
+            chrome::too_small(model, &mut paint, area);
         } else {
             cursor = screen(model, cache, &mut paint, area, mode, &mut layout);
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::event::{AgentEvent, QuestionId};
+use crate::app::model::layout::{Layout, Reading};
 use crate::app::msg::Msg;
 use crate::app::tests::{ready, script_at};
 use crate::app::update;
@@ -25,10 +26,30 @@ fn ask(model: &mut Model, now: i64, approval: Box<Approval>) -> Vec<Effect> {
     update(model, now, Msg::Agent(AgentEvent::ApprovalRequested(approval)))
 }
 
-/// A model that was asked at 1000.
+/// A frame that showed some rows of the modal on top, of ten.
+fn drawn(model: &mut Model, first: u16, rows: u16) {
+    let Some(Modal::Approval(modal)) = model.modals.last() else { return };
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    let reading = Some(Reading { id: modal.id, edited, first, rows, all: 10 });
+    let now = model.now;
+    update(model, now, Msg::Drawn(Box::new(Layout { reading, ..Layout::default() })));
+}
+
+/// Presses keys, each after a frame that shows all there is.
+fn seen_at(model: &mut Model, now: i64, keys: &str) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for key in crate::app::tests::keys(keys) {
+        drawn(model, 0, 10);
+        effects.extend(update(model, now, Msg::Key(key)));
+    }
+    effects
+}
+
+/// A model that was asked at 1000 and has shown it all.
 fn asked(command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Model {
     let mut model = ready();
     ask(&mut model, 1000, approval(1, command, verdict));
+    drawn(&mut model, 0, 10);
     model
 }
 
@@ -78,7 +99,6 @@ fn answers_take_a_second_key() {
         ("d<ret>", Decision::Deny { feedback: String::new() }),
         ("<ret><ret>", Decision::Deny { feedback: String::new() }),
         ("dkeep it<ret>", Decision::Deny { feedback: "keep it".into() }),
-        ("e<C-u>ls<ret>", Decision::Edited("ls".into())),
         ("<right><ret><ret>", Decision::Once),
         ("ys<ret>", Decision::Session(classes())),
         ("y<esc><ret><ret>", Decision::Once),
@@ -123,7 +143,8 @@ fn escape_keeps_the_question_and_the_inbox_brings_it_back() {
     update(&mut model, 3_600_000, Msg::Woke);
     assert!(model.modals.is_empty(), "an hour later it still waits, and still does not push itself in");
     assert_eq!(crate::app::wake::next_wake(&model), None);
-    let effects = script_at(&mut model, 3_600_001, "<f4>y<ret>");
+    let effects = script_at(&mut model, 3_600_001, "<f4>");
+    let effects = [effects, seen_at(&mut model, 3_600_001, "y<ret>")].concat();
     assert_eq!(decisions(&effects), [&Decision::Once], "what was asked for is not inert");
 }
 
@@ -235,4 +256,44 @@ fn a_question_is_inert_too() {
     let effects = script_at(&mut model, 1100, "1<ret>");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
     assert_eq!(composer::text(&model.composer), "1");
+}
+
+#[test]
+fn what_is_too_small_to_be_seen_takes_no_answer() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    update(&mut model, 1500, Msg::Resized(39, 12));
+    assert!(decisions(&script_at(&mut model, 3000, "y<ret>d<ret>")).is_empty());
+    update(&mut model, 9000, Msg::Resized(80, 24));
+    assert!(decisions(&script_at(&mut model, 9300, "d<ret>")).is_empty(), "it has just come back");
+    assert_eq!(decisions(&script_at(&mut model, 9800, "d<ret>")).len(), 1);
+}
+
+#[test]
+fn an_edited_command_is_shown_before_it_is_allowed() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    script_at(&mut model, 2000, "e");
+    script_at(&mut model, 2100, "xx<ret>");
+    assert_eq!(composer::text(&model.composer), "xx", "keys on their way are not for the field");
+    let effects = script_at(&mut model, 3000, "<C-u>ls<ret><ret>");
+    assert!(decisions(&effects).is_empty(), "no frame has shown the edited line");
+    assert!(decisions(&seen_at(&mut model, 3000, "y")).is_empty(), "any other key goes back");
+    assert!(decisions(&seen_at(&mut model, 4000, "<ret>")).is_empty());
+    assert_eq!(decisions(&seen_at(&mut model, 4000, "<ret>")), [&Decision::Edited("ls".into())]);
+}
+
+#[test]
+fn the_end_of_a_command_is_seen_before_it_is_allowed() {
+    for answer in ["y<ret>", "s<ret>", "a<ret>", "<right><ret><ret>"] {
+        let mut model = ready();
+        ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
+        drawn(&mut model, 0, 4);
+        assert!(decisions(&script_at(&mut model, 2000, answer)).is_empty(), "{answer}");
+        assert!(matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.read.refused));
+        script_at(&mut model, 2000, "<pgdn>");
+        drawn(&mut model, 3, 4);
+        assert!(decisions(&script_at(&mut model, 2000, answer)).is_empty(), "{answer}");
+        script_at(&mut model, 2000, "<end>");
+        drawn(&mut model, 6, 4);
+        assert_eq!(decisions(&script_at(&mut model, 2000, answer)).len(), 1, "{answer}");
+    }
 }

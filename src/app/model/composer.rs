@@ -45,6 +45,8 @@ pub struct Completion {
     pub word: String,
     pub items: Vec<CompletionItem>,
     pub selected: usize,
+    /// The person moved the selection: it is meant, and stays on its item.
+    pub moved: bool,
 }
 
 /// One suggestion.

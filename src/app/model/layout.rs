@@ -3,6 +3,9 @@
 use super::Pane;
 use super::transcript::{CellId, Position};
 
+/// Columns and rows below which nothing but a card is drawn, and nothing that it hides takes a key.
+pub const SMALLEST: (u16, u16) = (40, 12);
+
 /// A rectangle in cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
@@ -33,8 +36,24 @@ pub struct Layout {
     pub targets: Vec<(Area, Hit)>,
     /// Text of the mouse or keyboard selection, source where it is known.
     pub selected_text: Option<String>,
+    /// What the approval modal showed of its text.
+    pub reading: Option<Reading>,
     /// The conversation shows its first row.
     pub at_top: bool,
+}
+
+/// The part of a text to be approved that was on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub id: crate::policy::ApprovalId,
+    /// The edited command, not the one that was asked for.
+    pub edited: bool,
+    /// First row that was shown.
+    pub first: u16,
+    /// Rows that were shown.
+    pub rows: u16,
+    /// Rows that must have been shown before an answer that allows.
+    pub all: u16,
 }
 
 /// What a click means.

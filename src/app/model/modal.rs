@@ -27,12 +27,24 @@ pub struct ApprovalModal {
     pub inert_until: i64,
     pub selected: ApprovalChoice,
     pub stage: ApprovalStage,
-    /// First row of the command and reasons that is shown.
+    /// First row of the command and reasons that is shown; the first frame sets it to the first row with a reason.
     pub scroll: u16,
+    pub read: Read,
     /// How wide *Always* is; chosen with Tab or the arrows while confirming it.
     pub width: AlwaysWidth,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
+}
+
+/// How much of the text to be approved was on the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// A frame has shown it, and `scroll` says where.
+    pub begun: bool,
+    /// Its last row was on the screen.
+    pub whole: bool,
+    /// An answer that allows came before that.
+    pub refused: bool,
 }
 
 /// The options of the approval modal, in the order of its grid.
@@ -67,6 +79,8 @@ pub enum ApprovalStage {
     Reason(String),
     /// The command, being edited.
     Editing(String),
+    /// The edited command; Enter allows it, any other key goes back to the field.
+    ConfirmingEdit(String),
 }
 
 /// A question of the model.

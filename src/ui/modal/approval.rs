@@ -4,7 +4,7 @@ use super::{Frame, command, field};
 use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::approvals::Entry;
-use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::layout::{Area, Hit, Layout, Reading};
 use crate::app::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage};
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent, Target, Verdict};
@@ -42,7 +42,7 @@ pub fn draw(
     })?;
     let columns = WIDEST.min(area.width.saturating_sub(10)).max(area.width.min(24).saturating_sub(6));
     let room = usize::from(columns);
-    let body = body(model, approval, room);
+    let (body, must) = body(model, approval, state, room);
     let below = below(approval, state, room);
     let number = model
         .approvals
@@ -55,6 +55,7 @@ pub fn draw(
     let inert = state.inert_until > model.now;
     let foot = match (inert, &state.stage) {
         (true, _) => "answers after a quiet moment",
+        (false, _) if state.read.refused && !state.read.whole => "see the whole command first: PgDn",
         (false, ApprovalStage::Choosing) => "Esc keeps it in the inbox",
         (false, _) => "Esc goes back",
     };
@@ -76,7 +77,15 @@ pub fn draw(
     let fixed = cells(below.len()).min(place.height.saturating_sub(1));
     let window = place.height - fixed;
     let most = body.len().saturating_sub(usize::from(window));
-    let skip = usize::from(state.scroll).min(most);
+    let rows = usize::from(window);
+    let skip = if state.read.begun { usize::from(state.scroll) } else { first_reason(&body, rows) }.min(most);
+    layout.reading = Some(Reading {
+        id: state.id,
+        edited: matches!(state.stage, ApprovalStage::ConfirmingEdit(_)),
+        first: cells(skip),
+        rows: window,
+        all: cells(must),
+    });
     for (index, line) in body.iter().skip(skip).take(usize::from(window)).enumerate() {
         paint.line(row(place, index as u16), &line.line);
     }
@@ -135,9 +144,24 @@ fn draw_choice(
     layout.targets.push((hit, Hit::ModalRow(index)));
 }
 
-/// What is to be read.
-fn body(model: &Model, approval: &Approval, room: usize) -> Vec<Row> {
+/// The row to begin at, so that the first words with a reason and the reason itself are in view.
+fn first_reason(body: &[Row], window: usize) -> usize {
+    let careful = |row: &Row| row.line.spans.iter().any(|span| span.role == Role::Careful);
+    match body.iter().position(careful) {
+        Some(at) if at + 3 > window => at.saturating_sub(window / 3),
+        _ => 0,
+    }
+}
+
+/// What is to be read, and how many of its rows must have been shown before it can be allowed.
+fn body(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) -> (Vec<Row>, usize) {
     let mut rows = vec![Row::blank()];
+    if let ApprovalStage::ConfirmingEdit(line) = &state.stage {
+        rows.extend(command::rows(line, &[], room));
+        let must = rows.len();
+        rows.push(Row::blank());
+        return (rows, must);
+    }
     let reasons = approval.verdict.reasons();
     let mut place = String::new();
     match &approval.intent {
@@ -166,6 +190,7 @@ fn body(model: &Model, approval: &Approval, room: usize) -> Vec<Row> {
         }
         Intent::Talk => rows.extend(command::rows("", reasons, room).into_iter().skip(1)),
     }
+    let must = rows.len();
     let asked = [
         place,
         if approval.asker.is_empty() { String::new() } else { format!("asked by {}", without_marks(&approval.asker)) },
@@ -182,7 +207,7 @@ fn body(model: &Model, approval: &Approval, room: usize) -> Vec<Row> {
         rows.extend(targets(&approval.targets, room));
     }
     rows.push(Row::blank());
-    rows
+    (rows, must)
 }
 
 /// A quote of Markdown without its marks of emphasis.
@@ -227,8 +252,12 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             Part::Field("❯ ".to_owned(), text.clone()),
         ],
         ApprovalStage::Editing(text) => vec![
-            line("Enter runs this instead, unless it needs an answer of its own.", Role::Dim),
+            line("Enter shows it once more before it runs.", Role::Dim),
             Part::Field("$ ".to_owned(), text.clone()),
+        ],
+        ApprovalStage::ConfirmingEdit(_) => vec![
+            line("Run this instead? Enter allows it, unless it needs an answer of its own.", Role::Careful),
+            line("Any other key goes back to the field.", Role::Dim),
         ],
         ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => always(approval, state, room),
         ApprovalStage::Choosing | ApprovalStage::Confirming => {

@@ -227,6 +227,7 @@ pub fn approval() -> Model {
         selected: ApprovalChoice::Deny,
         stage: ApprovalStage::Choosing,
         scroll: 0,
+        read: Read::default(),
         width: AlwaysWidth::Command,
         cursor: 0,
     })];

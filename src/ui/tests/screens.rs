@@ -51,6 +51,7 @@ fn each_modal() {
 fn the_smallest_screens() {
     insta::assert_snapshot!("smallest", shown(&fixture::busy(), 40, 12));
     insta::assert_snapshot!("too-small", shown(&fixture::busy(), 39, 11));
+    assert!(shown(&fixture::approval(), 39, 11).contains("a question waits"));
 }
 
 #[test]
@@ -95,10 +96,36 @@ fn the_tail_of_a_command_is_never_cut() {
         for scroll in 0..100 {
             if let Some(Modal::Approval(state)) = model.modals.last_mut() {
                 state.scroll = scroll;
+                state.read.begun = true;
             }
             seen |= shown(&model, columns, rows).replace(['│', '\n', ' '], "").contains("THE_END");
         }
         assert!(seen, "{columns}x{rows}");
+    }
+}
+
+/// A long command opens at its first reason, and only its end lets it be allowed.
+#[test]
+fn a_long_command_opens_at_its_first_reason() {
+    use crate::app::model::approvals::Entry;
+    use crate::policy::{Intent, Verdict, Why};
+    let mut model = fixture::approval();
+    for entry in &mut model.approvals.entries {
+        if let Entry::Approval(approval) = entry
+            && let Intent::Command { line, .. } = &mut approval.intent
+        {
+            let start = format!("{} && ", "echo padding; ".repeat(500));
+            *line = format!("{start}rm -rf /FLAGGED; {}", "echo after; ".repeat(200));
+            let why =
+                Why { effect: "recursive delete".into(), text: String::new(), span: start.len()..start.len() + 15 };
+            approval.verdict = Verdict::Ask(vec![why]);
+        }
+    }
+    for (columns, rows) in [(60, 20), (140, 45)] {
+        let (text, layout) = screen(&model, &mut ViewCache::default(), columns, rows);
+        assert!(text.contains("rm -rf /FLAGGED") && text.contains("─ recursive delete"), "{columns}x{rows} {text}");
+        let reading = layout.reading.expect("a text to approve");
+        assert!(reading.first > 0 && reading.first + reading.rows < reading.all, "{reading:?}");
     }
 }
 
