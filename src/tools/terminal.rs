@@ -88,6 +88,14 @@ struct Command {
 }
 
 fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
+    // Whoever asked for a container must not find the command on the host.
+    let backend = ctx.config.terminal.backend.as_str();
+    if !matches!(backend, "" | "local") {
+        let text = format!(
+            "terminal.backend in config.yaml is `{backend}`, and only `local` can be run here; the user must change it"
+        );
+        return Err(ToolError::Failed(text));
+    }
     let line = match args.get("command") {
         Some(Value::String(line)) if !line.trim().is_empty() => line.clone(),
         Some(Value::String(_)) | None => return Err(ToolError::Args("`command` is missing or empty".into())),

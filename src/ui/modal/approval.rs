@@ -167,7 +167,7 @@ fn body(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) 
     match &approval.intent {
         Intent::Command { line, cwd, .. } => {
             rows.extend(command::rows(line, reasons, room));
-            place = format!("in {} · {}", cwd.display(), model.config.terminal.backend);
+            place = format!("in {} · {}", model.shown_folder(&cwd.to_string_lossy()), model.config.terminal.backend);
         }
         Intent::Input { process, text } => {
             rows.extend(command::rows(text, reasons, room));
