@@ -5,9 +5,9 @@
 
 use super::log::TAIL;
 use super::process::{Process, lock};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::Write;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -127,10 +127,10 @@ fn write(target: Target, bytes: &[u8]) -> std::io::Result<File> {
         Target::Broken(error) => return Err(error),
         Target::New(path) => {
             if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             }
-            // Output may hold secrets: only the user reads it.
-            File::options().create(true).truncate(true).write(true).read(true).mode(0o600).open(path)?
+            // Output may hold secrets: only the user reads it. Its name is its own: what another process kept stays.
+            File::options().create_new(true).write(true).read(true).mode(0o600).open(path)?
         }
     };
     file.write_all(bytes)?;

@@ -10,6 +10,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     pub info: ProcessInfo,
+    /// The task that started it.
+    pub task: String,
     /// How the leader ended.
     pub exit: Option<Exit>,
     /// What it started still runs.
@@ -112,6 +114,7 @@ fn report(process: &Process, output: String) -> Report {
     let life = lock(&process.life);
     Report {
         info,
+        task: process.task.clone(),
         exit: life.exit.clone(),
         survivors: life.survivors && !life.closed,
         uptime: life.exit.as_ref().map_or_else(|| process.started.elapsed(), |exit| exit.duration),

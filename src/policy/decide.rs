@@ -25,6 +25,12 @@ pub fn decide_in(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: 
         Intent::Input { text, .. } => match judge_line(text, cwd, rules, world) {
             // What the text reaches is not certain to be a shell: at most a question, but one that is always asked.
             Verdict::Refuse(why) => Verdict::AskAlways(why),
+            other if is_whole_line(text) => other,
+            Verdict::Allow(_) => granted(Verdict::Ask(vec![fragment(text)]), rules),
+            Verdict::Ask(mut why) => {
+                why.push(fragment(text));
+                Verdict::Ask(why)
+            }
             other => other,
         },
     };
@@ -32,6 +38,17 @@ pub fn decide_in(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: 
         (Mode::Off, Verdict::Ask(why)) => Verdict::Allow(why),
         (_, verdict) => verdict,
     }
+}
+
+/// One line with its end and without keys: what is judged is then what the program gets.
+fn is_whole_line(text: &str) -> bool {
+    text.strip_suffix('\n').is_some_and(|line| !line.contains(char::is_control))
+}
+
+/// A line typed in parts, or with keys that edit it, is never seen by the gate as a whole.
+fn fragment(text: &str) -> Why {
+    let why = "types keys or a part of a line, which can become any command with what is typed next";
+    Why { effect: "typing of anything but a whole line".into(), text: why.into(), span: 0..text.len() }
 }
 
 /// Without the questions whose class was granted.

@@ -227,6 +227,21 @@ fn typed_text_asks_at_most() {
 }
 
 #[test]
+fn typed_parts_of_lines_are_asked_about() {
+    let typed = |text: &str, mode| {
+        let intent = Intent::Input { process: "p1".into(), text: text.into() };
+        decide(&intent, &Rules::default(), mode, &Alice).name()
+    };
+    for text in ["yes\n", "\n", "cargo test\n"] {
+        assert_eq!(typed(text, Mode::Manual), "allow", "{text:?}");
+    }
+    for text in ["r", "", "ls\r", "ls\nls\n", "xx\x7f\x7f\n", "\x1b[A\n", "ls\t\n", "rm -rf /"] {
+        assert!(typed(text, Mode::Manual).starts_with("ask"), "{text:?}");
+    }
+    assert_eq!(typed("r", Mode::Off), "allow");
+}
+
+#[test]
 fn spans_are_under_the_words() {
     let command = "ls && sudo  rm -rf / # x";
     let verdict = judge(command, &[], Mode::Manual);

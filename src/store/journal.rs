@@ -6,13 +6,16 @@ use super::{NewSession, items, sessions};
 use crate::llm::message::{Item, ItemId, SessionId};
 use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The folder in the home.
 pub(super) const FOLDER: &str = "journal";
+
+/// The ending of files with lines that could not be read; kept for the person, never taken in.
+const BAD: &str = "bad";
 
 /// One line of a journal: enough to make the session anew.
 #[derive(Serialize, Deserialize)]
@@ -60,13 +63,28 @@ pub(super) fn keep(
     Ok(ids)
 }
 
-/// One write and one fsync: the line is whole or missing.
+/// One write and one fsync: the lines are whole or missing, also on a disk that is full.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
+    let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(path)?;
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    // Half a line that a crash left must not spoil the next.
+    let glued = if last == [b'\n'] { "" } else { "\n" };
+    put(&file, format!("{glued}{text}").as_bytes()).inspect_err(|_| {
+        if let Err(error) = file.set_len(length) {
+            tracing::warn!(%error, path = %path.display(), "half a line stays in the journal");
+        }
+    })
+}
+
+fn put(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
+    file.write_all(bytes)?;
     file.sync_data()
 }
 
@@ -94,6 +112,9 @@ pub(super) fn take_in(db: &mut Db) -> u64 {
     };
     let (mut moved, mut left) = (0, false);
     for entry in entries.flatten() {
+        if entry.path().extension().is_some_and(|ending| ending == BAD) {
+            continue;
+        }
         match take_file(db, &entry.path()) {
             Ok(count) => moved += count,
             Err(error) => {
@@ -114,12 +135,21 @@ fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
     let mut claimed = path.as_os_str().to_owned();
     claimed.push(format!(".{}", db.pid));
     let claimed = PathBuf::from(claimed);
-    let text = match fs::rename(path, &claimed).and_then(|()| fs::read(&claimed)) {
-        Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+    let bytes = match fs::rename(path, &claimed).and_then(|()| fs::read(&claimed)) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(StoreError::file("read the journal", path, &error)),
     };
-    let entries: Vec<Entry> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let (mut entries, mut bad): (Vec<Entry>, Vec<u8>) = (Vec::new(), Vec::new());
+    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(entry) => entries.push(entry),
+            Err(_) => {
+                bad.extend_from_slice(line);
+                bad.push(b'\n');
+            }
+        }
+    }
     let moved = db.write("take in the journal", |tx| {
         let mut moved = 0;
         for entry in entries {
@@ -129,6 +159,13 @@ fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
     });
     match moved {
         Ok(moved) => {
+            if !bad.is_empty() {
+                let kept = bad_name(path);
+                let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&kept);
+                file.and_then(|file| put(&file, &bad))
+                    .map_err(|error| StoreError::file("keep unreadable lines of the journal in", &kept, &error))?;
+                tracing::warn!(path = %kept.display(), "lines of the journal could not be read; they are kept there");
+            }
             fs::remove_file(&claimed).map_err(|error| StoreError::file("remove the journal", &claimed, &error))?;
             Ok(moved)
         }
@@ -138,6 +175,12 @@ fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
             Err(error)
         }
     }
+}
+
+fn bad_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{BAD}"));
+    PathBuf::from(name)
 }
 
 /// One journaled item: at its own number when that is free, else after the last. `false` when it is there already.
@@ -180,5 +223,20 @@ pub(super) fn forget(db: &Db, session: &SessionId) -> Result<(), StoreError> {
     match fs::remove_file(&path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::file("remove the journal", &path, &error)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_line_does_not_spoil_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal/s.jsonl");
+        write(&path, "one\n").unwrap();
+        fs::write(&path, "one\nhal").unwrap();
+        write(&path, "two\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\nhal\ntwo\n");
     }
 }

@@ -5,6 +5,7 @@ use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::fs::{DirBuilder, File};
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -96,11 +97,9 @@ pub fn cut(text: &str, head: usize, tail: usize, between: &str) -> String {
 
 /// Keeps all of a result in a file of its own (mode 0600): text as it is, a JSON object field by field.
 fn spill(content: &str, folder: &Path, call_id: &str) -> io::Result<PathBuf> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let name: String = call_id.chars().map(safe).take(100).collect();
-    let path = folder.join(format!("{}.txt", name.trim_start_matches('.')));
-    let file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let (file, path) = create_new(&folder.join(format!("{}.txt", name.trim_start_matches('.'))))?;
     let mut out = BufWriter::new(file);
     let text = match serde_json::from_str::<Value>(content) {
         Ok(value @ Value::Object(_)) => Cow::Owned(pages(&value)),
@@ -117,6 +116,30 @@ fn spill(content: &str, folder: &Path, call_id: &str) -> io::Result<PathBuf> {
     }
     out.flush()?;
     Ok(path)
+}
+
+/// A new file that only the user reads, in a folder that is made when missing. Some servers number the calls of every
+/// reply from 0: a name that is taken gets a suffix, and what was kept under it stays.
+pub(crate) fn create_new(path: &Path) -> io::Result<(File, PathBuf)> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let open = |path: &Path| File::options().write(true).create_new(true).mode(0o600).open(path);
+    let mut taken = path.to_owned();
+    loop {
+        match open(&taken) {
+            Ok(file) => return Ok((file, taken)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = suffixed(path),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// `call_0.txt` as `call_0-1f3a9c.txt`.
+pub(crate) fn suffixed(path: &Path) -> PathBuf {
+    let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, ending) = (text(path.file_stem()), text(path.extension()));
+    path.with_file_name(format!("{stem}-{:06x}.{ending}", fastrand::u32(..1 << 24)))
 }
 
 /// A JSON object with its texts as lines instead of escapes.
@@ -208,6 +231,16 @@ mod tests {
         let bounded = bound("secret ".repeat(100), 50, dir.path(), "c", mask);
         assert!(!bounded.contains("secret"));
         assert!(!std::fs::read_to_string(dir.path().join("c.txt")).unwrap().contains("secret"));
+    }
+
+    #[test]
+    fn a_call_id_that_comes_again_spoils_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("deep");
+        let paths = ["a", "b"].map(|text| spill(&text.repeat(9), &folder, "call_0").unwrap());
+        assert_eq!(paths.clone().map(|path| std::fs::read_to_string(path).unwrap()), ["a".repeat(9), "b".repeat(9)]);
+        assert!(paths.iter().all(|path| std::fs::metadata(path).unwrap().mode() & 0o777 == 0o600));
+        assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]

@@ -168,8 +168,12 @@ impl Call for Order {
 async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
     let exec = &ctx.exec;
     let id = &order.id;
+    // Another session's processes are none of this one's business.
+    if order.action != Action::List && *exec.last_output(id, 0)?.task != *ctx.task {
+        return Err(ExecError::NotFound(id.clone()));
+    }
     match order.action {
-        Action::List => Ok(list(exec)),
+        Action::List => Ok(list(exec, &ctx.task)),
         Action::Poll => {
             let report = exec.poll(id)?;
             let mut value = row(&report);
@@ -212,8 +216,8 @@ async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError
     }
 }
 
-fn list(exec: &Exec) -> ToolOutput {
-    let reports = exec.list();
+fn list(exec: &Exec, task: &str) -> ToolOutput {
+    let reports: Vec<Report> = exec.list().into_iter().filter(|report| report.task == task).collect();
     let rows: Vec<Value> = reports
         .iter()
         .map(|report| {

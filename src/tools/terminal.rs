@@ -196,7 +196,8 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
             size: ctx.exec.size(),
             headless: ctx.exec.headless(),
         },
-        spill: Some(ctx.spill.join(format!("{name}.log"))),
+        // Servers may give the same call id again: the name gets a suffix of its own.
+        spill: Some(super::bound::suffixed(&ctx.spill.join(format!("{name}.log")))),
         notify_on_complete: command.background && command.notify,
         watch_patterns: command.patterns.clone(),
     };

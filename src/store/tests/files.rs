@@ -249,6 +249,26 @@ fn what_the_database_refuses_goes_to_the_journal_and_comes_back_in_order() {
 }
 
 #[test]
+fn lines_of_a_journal_that_cannot_be_read_are_kept() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        store.create(new("a", "/src")).await.expect("created");
+        store.append(&id("a"), vec![item(1, user("one"))]).await.expect("kept");
+        let journal = home.path().join("journal");
+        fs::create_dir(&journal).expect("made");
+        fs::write(journal.join("a.jsonl"), b"{\"session\": \"a\", ha\xff\n").expect("written");
+        for _ in 0..2 {
+            let store = Store::spawn(home.path());
+            store.open_session(&id("a"), 10).await.expect("opens");
+            assert_eq!(store.trouble(), None);
+            assert_eq!(lines(&journal), ["a.jsonl.bad"]);
+        }
+        assert_eq!(fs::read(journal.join("a.jsonl.bad")).expect("reads"), b"{\"session\": \"a\", ha\xff\n");
+    });
+}
+
+#[test]
 fn when_the_journal_fails_too_the_error_names_file_and_remedy() {
     let home = home();
     run(async {

@@ -2,6 +2,7 @@
 
 use crate::exec::Captured;
 use crate::text::clean::clean;
+use crate::tools::bound;
 use std::path::{Path, PathBuf};
 
 /// Clean output within `most` characters: 40 % from the head, 60 % from the tail. What does not fit is kept in a file:
@@ -59,14 +60,10 @@ fn cap(head: &str, tail: &str, most: usize, total: u64, file: Option<&Path>) -> 
 /// Writes the whole text; `None` when the disk refuses (the marker then names no file).
 fn keep(text: &str, file: &Path) -> Option<PathBuf> {
     use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let written = file
-        .parent()
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::File::options().create(true).truncate(true).write(true).mode(0o600).open(file))
-        .and_then(|mut handle| handle.write_all(text.as_bytes()));
+    let written =
+        bound::create_new(file).and_then(|(mut handle, path)| handle.write_all(text.as_bytes()).map(|()| path));
     match written {
-        Ok(()) => Some(file.to_path_buf()),
+        Ok(path) => Some(path),
         Err(error) => {
             tracing::warn!("could not keep output in {}: {error}", file.display());
             None

@@ -172,7 +172,7 @@ async fn long_output_is_cut_and_kept() {
     assert!(text.contains(path.to_str().unwrap()), "{output:?}");
     assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 20_000);
     let (value, _) = desk.terminal(json!({"command": "seq 1 500000"})).await;
-    assert!(value["output"].as_str().unwrap().contains(desk.ctx.spill.join("call_1.log").to_str().unwrap()));
+    assert!(value["output"].as_str().unwrap().contains(desk.ctx.spill.join("call_1-").to_str().unwrap()));
 }
 
 #[tokio::test]
@@ -248,6 +248,23 @@ async fn a_background_process_is_managed() {
     let (value, output) = desk.process(json!({"action": "poll", "session_id": "proc_none"})).await;
     assert_eq!(value, json!({"status": "not_found", "error": "No process with ID proc_none"}));
     assert_eq!(output.outcome, Outcome::Failed);
+}
+
+#[tokio::test]
+async fn processes_of_other_tasks_are_not_there() {
+    let mut desk = desk();
+    let (value, _) = desk.terminal(json!({"command": "sleep 60", "background": true})).await;
+    let id = value["session_id"].clone();
+    let own = std::mem::replace(&mut desk.ctx.task, "another".into());
+    let (value, _) = desk.process(json!({"action": "list"})).await;
+    assert_eq!(value["processes"], json!([]));
+    for action in ["poll", "log", "wait", "write", "submit", "kill", "close"] {
+        let (value, _) = desk.process(json!({"action": action, "session_id": id, "timeout": 1})).await;
+        assert_eq!(value["status"], "not_found", "{action}");
+    }
+    desk.ctx.task = own;
+    let (value, _) = desk.process(json!({"action": "kill", "session_id": id})).await;
+    assert_eq!(value["status"], "killed");
 }
 
 #[tokio::test]
