@@ -7,6 +7,7 @@ use super::model::modal::{
     AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
     QuestionModal, Read,
 };
+use super::model::notices::About;
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
@@ -55,6 +56,9 @@ pub fn closed(model: &mut Model, out: &mut Vec<Effect>, id: EntryId) {
     model.approvals.entries.retain(|entry| entry.id() != id);
     model.approvals.aside.retain(|aside| *aside != id);
     model.modals.retain(|modal| modal_entry(modal) != Some(id));
+    if model.approvals.aside.is_empty() {
+        model.notices.settled(&About::Inbox);
+    }
     sessions::window_title(model, out);
 }
 
@@ -88,6 +92,9 @@ pub fn open_waiting(model: &mut Model) {
 /// Opens a question.
 pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.approvals.aside.retain(|aside| *aside != id);
+    if model.approvals.aside.is_empty() {
+        model.notices.settled(&About::Inbox);
+    }
     // the next frame says anew what is on the screen
     model.layout.reading = None;
     let modal = match find(model, id) {
@@ -200,7 +207,7 @@ pub fn put_aside(model: &mut Model) {
         model.approvals.aside.push(id);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
-        model.notices.add(model.now, Level::Info, format!("the question waits in the inbox: {key}"));
+        model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits in the inbox: {key}"));
     }
 }
 
@@ -299,7 +306,7 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
         Mode::Smart => (Level::Info, "approvals: auto"),
         Mode::Off => (Level::Warning, "approvals: yolo, nothing asks in this session"),
     };
-    model.notices.add(model.now, level, text);
+    model.notices.about(model.now, level, About::Setting("approvals"), text);
 }
 
 /// Ctrl-C in a question: stops the turn that asks, and the question with it.

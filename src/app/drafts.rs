@@ -91,6 +91,11 @@ pub fn put_aside(model: &mut Model, out: &mut Vec<Effect>) {
     model.composer.images = images;
     touch(model);
     save(model, out);
+    said_aside(model);
+}
+
+/// Says that a draft went on the ring, and what brings it back.
+pub fn said_aside(model: &mut Model) {
     let keys = model.keymap.keys_for("draft-previous");
     let how = keys.first().map(|keys| format!(": {keys} brings it back")).unwrap_or_default();
     model.notices.add(model.now, Level::Info, format!("draft put aside{how}"));

@@ -53,7 +53,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             }
         }
         Layer::Completion => {
-            let usual = usual::translate(model, &[Context::Completion], key);
+            // Tab completes and Enter may send: one action by name, but not one key
+            let tab = key.code == Code::Tab;
+            let usual = if tab { key } else { usual::translate(model, &[Context::Completion], key) };
             if model.chord.is_some() || !completion::key(model, out, usual) {
                 pane_key(model, out, key);
             }

@@ -3,6 +3,7 @@
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
+use super::model::notices::About;
 use super::pickers;
 use crate::agent::event::Level;
 use crate::config::skin::Look;
@@ -111,7 +112,7 @@ pub fn next_skin(model: &mut Model, out: &mut Vec<Effect>) {
     let at = skins.iter().position(|(name, _)| name == current);
     let name = skins[at.map_or(0, |at| (at + 1) % skins.len())].0.clone();
     take_skin(model, out, &name);
-    model.notices.add(model.now, Level::Info, format!("skin: {name}"));
+    model.notices.about(model.now, Level::Info, About::Setting("skin"), format!("skin: {name}"));
 }
 
 /// A look came.

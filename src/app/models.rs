@@ -4,6 +4,7 @@ use super::completion::EFFORTS;
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
+use super::model::notices::About;
 use super::msg::ModelChoice;
 use super::{modals, pickers};
 use crate::agent::event::{AgentCommand, Level};
@@ -152,7 +153,7 @@ pub fn set_effort(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
         session.effort = *effort;
     }
     out.push(Effect::Agent(AgentCommand::SetEffort(*effort)));
-    model.notices.add(model.now, Level::Info, format!("effort: {name}"));
+    model.notices.about(model.now, Level::Info, About::Setting("effort"), format!("effort: {name}"));
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::effect::Effect;
 use super::model::layout::Hit;
+use super::model::notices::About;
 use super::model::transcript::{Copying, Selection, Spot};
 use super::model::{Model, Pane};
 use super::msg::{Mouse, MouseKind};
@@ -109,7 +110,7 @@ pub fn release(model: &mut Model, out: &mut Vec<Effect>) {
     model.mouse_captured = !model.mouse_captured;
     out.push(Effect::Mouse(model.mouse_captured));
     let text = if model.mouse_captured { "the mouse is ours again" } else { "the mouse is the terminal's" };
-    model.notices.add(model.now, Level::Info, text);
+    model.notices.about(model.now, Level::Info, About::Setting("mouse"), text);
 }
 
 #[cfg(test)]

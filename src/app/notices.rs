@@ -1,6 +1,6 @@
 //! Short messages over the status bar: they expire by themselves, errors after a key.
 
-use super::model::notices::{Notice, Notices};
+use super::model::notices::{About, Notice, Notices};
 use crate::agent::event::Level;
 
 /// Milliseconds that information stays.
@@ -14,19 +14,30 @@ const SHOWN: usize = 4;
 impl Notices {
     /// Shows a message; one that is shown already starts anew.
     pub fn add(&mut self, now: i64, level: Level, text: impl Into<String>) {
+        self.about(now, level, About::Itself, text);
+    }
+
+    /// Shows a message about something, in place of an older one about the same.
+    pub fn about(&mut self, now: i64, level: Level, about: About, text: impl Into<String>) {
         let text = text.into();
         let until = match level {
             Level::Info => Some(now + INFO),
             Level::Warning => Some(now + WARNING),
             Level::Error => None,
         };
-        self.shown.retain(|notice| notice.text != text);
-        self.shown.push(Notice { level, text, until });
+        let same = |notice: &Notice| notice.text == text || (about != About::Itself && notice.about == about);
+        self.shown.retain(|notice| !same(notice));
+        self.shown.push(Notice { level, text, about, until });
         if self.shown.len() > SHOWN {
             // the least serious of the oldest goes first
             let goes = self.shown.iter().position(|notice| notice.until.is_some()).unwrap_or(0);
             self.shown.remove(goes);
         }
+    }
+
+    /// Something is settled: what was said about it goes.
+    pub fn settled(&mut self, about: &About) {
+        self.shown.retain(|notice| notice.about != *about);
     }
 
     /// A key was pressed: errors begin to leave.
@@ -64,6 +75,18 @@ mod tests {
         assert_eq!(notices.next_wake(), Some(100_000 + AFTER_KEY));
         notices.woke(100_000 + AFTER_KEY);
         assert!(notices.shown.is_empty());
+    }
+
+    #[test]
+    fn a_later_word_about_the_same_replaces_the_earlier_one() {
+        let mut notices = Notices::default();
+        notices.about(0, Level::Info, About::Setting("effort"), "effort: low");
+        notices.add(0, Level::Info, "other");
+        notices.about(0, Level::Info, About::Setting("effort"), "effort: high");
+        let texts: Vec<&str> = notices.shown.iter().map(|notice| notice.text.as_str()).collect();
+        assert_eq!(texts, ["other", "effort: high"]);
+        notices.settled(&About::Setting("effort"));
+        assert_eq!(notices.shown.len(), 1);
     }
 
     #[test]

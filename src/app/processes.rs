@@ -6,6 +6,7 @@ use super::encode;
 use super::focus;
 use super::keys::{Bound, bound};
 use super::model::modal::{Confirm, ConfirmThen, Modal};
+use super::model::notices::About;
 use super::model::processes::{Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
@@ -16,6 +17,8 @@ use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessS
 const OPEN_AFTER: i64 = 1000;
 /// Milliseconds within which the key that handed back is meant for the program.
 const SEND_AGAIN: i64 = 500;
+/// Milliseconds after a command ended within which the key that hands back does nothing.
+const HANDED_BACK: i64 = 1000;
 /// Ended commands that are kept for looking at.
 const ENDED: usize = 20;
 /// Percent of the height that the pane takes.
@@ -75,13 +78,17 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     if asks && !asked {
         let text = format!("{} needs input", short(&command));
         if !background && !model.processes.pane.touched {
-            show_tab(model, Some(id));
+            show_tab(model, Some(id.clone()));
             model.processes.pane.open = true;
         }
         if !model.window_focused {
             out.push(Effect::Notify(text.clone()));
         }
-        model.notices.add(model.now, Level::Warning, format!("⌨ {text}"));
+        let keys = model.keymap.keys_for("take-over");
+        let how = keys.first().map(|key| format!(": {key} types into it")).unwrap_or_default();
+        model.notices.about(model.now, Level::Warning, About::Input(id), format!("⌨ {text}{how}"));
+    } else if !asks {
+        model.notices.settled(&About::Input(id));
     }
 }
 
@@ -98,9 +105,11 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         ProcessState::Exited(exit) => exit.code,
         ProcessState::Running | ProcessState::NeedsInput => 0,
     };
+    model.notices.settled(&About::Input(info.id.clone()));
     put(model, info);
     if shown && model.processes.pane.taken_over {
         model.processes.pane.taken_over = false;
+        model.processes.pane.ended_at = Some(model.now);
         focus::set(model, Pane::Composer);
         model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
     }
@@ -284,6 +293,9 @@ pub fn take_over(model: &mut Model) {
     pane.taken_over = true;
     pane.scroll = 0;
     pane.handed_back = None;
+    if let Some(id) = pane.shown.clone() {
+        model.notices.settled(&About::Input(id));
+    }
     focus::set(model, Pane::Terminal);
 }
 
@@ -297,6 +309,11 @@ pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         return;
     }
     write(model, out, encode::key(key, false));
+}
+
+/// The command that had the keys has just ended: the key that hands back was meant for it.
+pub fn just_ended(model: &Model) -> bool {
+    model.processes.pane.ended_at.is_some_and(|at| model.now - at < HANDED_BACK)
 }
 
 /// The key that handed back, at once again: it is sent to the program, which keeps the keys.

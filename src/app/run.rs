@@ -15,7 +15,7 @@ use crate::config::keymap::Key;
 
 /// Runs the action of a key in a pane. Some keys mean more than their action alone.
 pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key) {
-    if action == Action::TakeOver && processes::send_again(model, out, key) {
+    if action == Action::TakeOver && (processes::just_ended(model) || processes::send_again(model, out, key)) {
         return;
     }
     run(model, out, action, "");

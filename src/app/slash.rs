@@ -32,7 +32,7 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         model.notices.add(
             model.now,
             Level::Warning,
-            format!("no command /{word}{near} A space before it sends it as text"),
+            format!("no command /{word}{near} a space before it sends it as text"),
         );
     }
 }

@@ -234,7 +234,11 @@ fn take_queued(model: &mut Model) -> Option<String> {
 pub fn queue_edit(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(text) = take_queued(model) {
         focus::set(model, Pane::Composer);
+        let replaces = !model.composer.area.is_empty();
         history::chosen(model, out, &text);
+        if replaces {
+            drafts::said_aside(model);
+        }
     }
 }
 

@@ -162,7 +162,9 @@ pub fn draw(
         }
     }
     if model.composer.area.is_empty() {
-        let text = if super::layout::is_running(model) {
+        let text = if model.processes.pane.taken_over {
+            format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
+        } else if super::layout::is_running(model) {
             format!("{} queues what you write", hints::key_of(model, "send"))
         } else {
             "Ask anything, or / for commands".to_owned()

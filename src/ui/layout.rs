@@ -116,7 +116,10 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
         }
     }
     let rows = (model.notices.shown.len() as u16).min(3).min(bottom.saturating_sub(top));
-    places.notices = Rect { y: bottom - rows, height: rows, ..column };
+    // over the terminal pane, never on the rows of its program
+    let floor = places.terminal.map_or(bottom, |terminal| terminal.y);
+    let rows = rows.min(floor.saturating_sub(top));
+    places.notices = Rect { y: floor - rows, height: rows, ..column };
     let sidebar = match (mode, model.sidebar.shown) {
         (Mode::Wide, _) if stands_beside(model) => {
             let width = area.width - column.width;

@@ -8,11 +8,26 @@ pub struct Notices {
     pub shown: Vec<Notice>,
 }
 
+/// What a notice is about: a later one about the same takes its place, and it goes when that is settled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum About {
+    /// Nothing that another notice is about.
+    #[default]
+    Itself,
+    /// A setting, by name.
+    Setting(&'static str),
+    /// A command that wants to be typed into.
+    Input(crate::exec::ProcessId),
+    /// Questions that were put aside.
+    Inbox,
+}
+
 /// One notice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     pub level: Level,
     pub text: String,
+    pub about: About,
     /// Gone after this time (milliseconds since the epoch); errors stay until a key.
     pub until: Option<i64>,
 }

@@ -36,4 +36,6 @@ pub struct TerminalPane {
     pub chosen: bool,
     /// The key that handed back and when; pressed again at once it goes to the program.
     pub handed_back: Option<(crate::config::keymap::Key, i64)>,
+    /// When the command that had the keys ended (milliseconds since the epoch).
+    pub ended_at: Option<i64>,
 }

@@ -170,3 +170,40 @@ fn input_that_is_needed_is_said_once() {
     update(&mut model, 1200, asks());
     assert!(model.notices.shown.is_empty());
 }
+
+#[test]
+fn a_word_about_input_names_the_key_and_goes_when_it_is_settled() {
+    let asking = |model: &mut Model| {
+        let event = ProcessEvent::Changed(info("a", false, ProcessState::NeedsInput));
+        update(model, 1500, Msg::Process(event));
+        model.notices.shown.iter().filter(|notice| notice.text.contains("needs input")).count()
+    };
+    let about = |model: &Model| model.notices.shown.iter().filter(|notice| notice.text.contains("needs input")).count();
+    let mut model = running(false);
+    assert_eq!(asking(&mut model), 1);
+    assert!(model.notices.shown[0].text.contains("F9"), "{:?}", model.notices.shown);
+    script_at(&mut model, 1600, "<f9>");
+    assert_eq!(about(&model), 0, "taken over");
+    for state in [ProcessState::Running, exit(0)] {
+        let mut model = running(false);
+        asking(&mut model);
+        let info = info("a", false, state.clone());
+        let event =
+            if state == ProcessState::Running { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) };
+        update(&mut model, 1700, Msg::Process(event));
+        assert_eq!(about(&model), 0, "{state:?}");
+    }
+}
+
+#[test]
+fn a_key_for_a_command_that_has_just_ended_takes_over_no_other() {
+    let mut model = running(false);
+    started(&mut model, "b", true);
+    script_at(&mut model, 2000, "<f9>");
+    assert!(model.processes.pane.taken_over);
+    update(&mut model, 3000, Msg::Process(ProcessEvent::Exited(info("a", false, exit(0)))));
+    script_at(&mut model, 3900, "<f9>");
+    assert!(!model.processes.pane.taken_over);
+    script_at(&mut model, 4100, "<f9>");
+    assert!(model.processes.pane.taken_over);
+}

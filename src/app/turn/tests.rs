@@ -218,3 +218,14 @@ fn keys_are_never_lost_whatever_arrives_between_them() {
     }
     assert_eq!(composer::text(&model.composer), "abcde");
 }
+
+#[test]
+fn editing_a_queued_prompt_keeps_the_draft_and_says_so() {
+    let mut model = ready();
+    script(&mut model, "first<ret>queued<ret>half a thought<C-x>qe");
+    assert_eq!(composer::text(&model.composer), "queued");
+    let said = &model.notices.shown.last().expect("a notice").text;
+    assert!(said.contains("put aside") && said.contains("brings it back"), "{said}");
+    script(&mut model, "<C-x>D");
+    assert_eq!(composer::text(&model.composer), "half a thought");
+}
