@@ -173,7 +173,9 @@ fn signals_restore_the_terminal() {
         term.ended();
         for sequence in ["\x1b[?1049l", "\x1b[?2004l", "\x1b[?25h", "\x1b[<1u"] {
             // The last bytes may still be on their way through the PTY.
-            until(&format!("{signal:?} sends {sequence:?}"), || String::from_utf8_lossy(&term.raw()).contains(sequence));
+            until(&format!("{signal:?} sends {sequence:?}"), || {
+                String::from_utf8_lossy(&term.raw()).contains(sequence)
+            });
         }
     }
 }

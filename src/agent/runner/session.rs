@@ -4,8 +4,8 @@ use super::{Deps, Runner, Start};
 use crate::agent::context::Context;
 use crate::agent::event::{AgentEvent, Level, Meter, SessionInfo};
 use crate::agent::models::Models;
-use crate::config::CompressionConfig;
 use crate::agent::situation::{self, Situation};
+use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
@@ -177,7 +177,9 @@ impl Session {
     pub fn limit(&self, config: &CompressionConfig) -> Option<u64> {
         let share = |window| if window < LARGE { config.threshold.max(FILL) } else { config.threshold };
         let window = self.window.filter(|_| config.enabled);
-        window.map(|window| ((window as f64 * share(window).clamp(0.1, 0.95)) as u64).min(window.saturating_sub(ANSWER)).max(window / 2))
+        window.map(|window| {
+            ((window as f64 * share(window).clamp(0.1, 0.95)) as u64).min(window.saturating_sub(ANSWER)).max(window / 2)
+        })
     }
 }
 
