@@ -5,21 +5,26 @@ use crate::text::clean::clean;
 use crate::tools::bound;
 use std::path::{Path, PathBuf};
 
+/// Bytes of either end that are cleaned at least, before it is known whether they are enough.
+const FIRST_LOOK: usize = 4096;
+
 /// Clean output within `most` characters: 40 % from the head, 60 % from the tail. What does not fit is kept in a file:
 /// the raw spill file of the process, or else `file`, which is written then.
 pub(crate) fn present(captured: &Captured, most: usize, file: &Path) -> String {
-    let mut head = clean(&captured.head);
-    let tail = if captured.omitted > 0 { clean(after_line(&captured.tail)) } else { String::new() };
     if captured.omitted == 0 {
+        let head = clean(&captured.head);
         let text = trim(&head);
-        if text.chars().count() <= most {
+        let total = text.chars().count();
+        if total <= most {
             return text.to_owned();
         }
         // The spill file will do when cleaning changed nothing.
         let spill = captured.spill.clone().filter(|_| head.len() as u64 == captured.spilled);
         let kept = spill.or_else(|| keep(text, file));
-        return cap(text, text, most, captured.total, kept.as_deref());
+        return cap(text, text, most, total as u64, kept.as_deref());
     }
+    let mut head = clean_start(&captured.head, most);
+    let tail = clean_end(&captured.tail, most);
     // The last line of the head was cut somewhere.
     if let Some(at) = head.rfind('\n') {
         head.truncate(at);
@@ -40,6 +45,38 @@ fn after_line(bytes: &[u8]) -> &[u8] {
     }
 }
 
+/// The start of `bytes`, clean, with more than `chars` characters where there are so many: the rest is not looked at.
+fn clean_start(bytes: &[u8], chars: usize) -> String {
+    let mut want = chars.saturating_mul(2).max(FIRST_LOOK);
+    while want < bytes.len() {
+        // Whole lines, since what follows on a line may overwrite it.
+        if let Some(end) = bytes[..want].iter().rposition(|&b| b == b'\n') {
+            let text = clean(&bytes[..=end]);
+            if text.chars().count() > chars {
+                return text;
+            }
+        }
+        want = want.saturating_mul(4);
+    }
+    clean(bytes)
+}
+
+/// The end of `bytes` likewise.
+fn clean_end(bytes: &[u8], chars: usize) -> String {
+    let mut want = chars.saturating_mul(2).max(FIRST_LOOK);
+    while want < bytes.len() {
+        let from = &bytes[bytes.len() - want..];
+        if let Some(start) = from.iter().position(|&b| b == b'\n') {
+            let text = clean(&from[start + 1..]);
+            if text.trim_end().chars().count() > chars {
+                return text;
+            }
+        }
+        want = want.saturating_mul(4);
+    }
+    clean(after_line(bytes))
+}
+
 /// The first 40 % of `head` and the last 60 % of `tail` (which may be the same text) around a marker.
 fn cap(head: &str, tail: &str, most: usize, total: u64, file: Option<&Path>) -> String {
     let front = most * 2 / 5;
@@ -48,7 +85,6 @@ fn cap(head: &str, tail: &str, most: usize, total: u64, file: Option<&Path>) -> 
     let tail = tail.trim_end();
     let skip = tail.chars().count().saturating_sub(back);
     let back = tail.char_indices().nth(skip).map_or("", |(at, _)| &tail[at..]);
-    let total = if head.len() == tail.len() { head.chars().count() as u64 } else { total };
     let omitted = total.saturating_sub((front.chars().count() + back.chars().count()) as u64);
     let rest = match file {
         Some(path) => format!("; the whole output is in {}, page it with read_file", path.display()),
@@ -98,6 +134,24 @@ mod tests {
         assert!(marker.contains(&file.display().to_string()), "{marker}");
         assert!(marker.starts_with("4789 chars omitted out of 4889 total"), "{marker}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), input.trim_end());
+    }
+
+    #[test]
+    fn looking_at_the_ends_only_gives_what_the_whole_gives() {
+        let plain: String = (0..4000).map(|n| format!("line {n}\n")).collect();
+        let blank = format!("{plain}{}", "\n".repeat(20_000));
+        let escapes = format!("{}\nfirst\n{plain}", "\x1b[0m\n".repeat(9000));
+        let one_line = "x".repeat(30_000);
+        for text in [&plain, &blank, &escapes, &one_line] {
+            let bytes = text.as_bytes();
+            for most in [0, 10, 900, 5000] {
+                let whole = clean(bytes);
+                let cut = whole.rfind('\n').map_or(whole.as_str(), |at| &whole[..at]);
+                let expected = cap(cut, &clean(after_line(bytes)), most, 99, None);
+                let given = present(&Captured { total: 99, ..captured(bytes, bytes, 1) }, most, Path::new("/x"));
+                assert!(given == expected, "{most}: {given:.80} … {expected:.80}");
+            }
+        }
     }
 
     #[test]
