@@ -9,6 +9,31 @@ use crate::config::keymap::{Code, Key};
 
 /// Providers that are listed before the rest is asked for.
 const PROVIDERS: usize = 8;
+/// The same on a screen with fewer rows than this.
+const FEW: usize = 6;
+const SCARCE: u16 = 36;
+/// Rows of the screen that are not the card's.
+const AROUND: usize = 8;
+/// Rows of the card that are no entries: welcome, the group without an account, headings, the way to the rest, the foot.
+const FIXED: usize = 10;
+
+/// How many providers leave the rest of the card in view.
+fn listed(card: &FirstRun, found: &Found) -> usize {
+    if card.room == 0 || card.room >= SCARCE {
+        return PROVIDERS;
+    }
+    let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
+    let taken = AROUND + FIXED + group(found.keys.len()) + group(found.servers.len());
+    usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
+}
+
+/// The card fits the screen, and its selection is one of its rows.
+pub fn settle(model: &mut Model) {
+    let room = model.size.1;
+    let Some(card) = model.first_run.as_mut().filter(|card| card.room != room) else { return };
+    card.room = room;
+    card.selected = card.selected.min(rows(card).len() - 1);
+}
 
 /// A row of the card.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +61,7 @@ pub fn rows(card: &FirstRun) -> Vec<Row> {
     }
     rows.push(Row::Offline);
     if let Some(found) = &card.found {
-        let shown = if card.all { found.providers.len() } else { found.providers.len().min(PROVIDERS) };
+        let shown = if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found)) };
         rows.extend(found.providers.iter().take(shown).cloned().map(Row::Provider));
         if shown < found.providers.len() {
             rows.push(Row::More(found.providers.len() - shown));

@@ -159,6 +159,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
 /// What follows from the whole state, whatever changed it.
 fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
+    first_run::settle(model);
     approvals::open_waiting(model);
     processes::watch(model, out);
     wake::schedule(model, out);

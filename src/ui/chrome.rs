@@ -203,9 +203,11 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     }
     let asked = model.approvals.entries.len();
     if asked > 0 && model.modals.is_empty() {
-        let kind = match model.approvals.entries.first() {
-            Some(Entry::Approval(_)) => "to approve",
-            _ => "to answer",
+        let approve = model.approvals.entries.iter().filter(|entry| matches!(entry, Entry::Approval(_))).count();
+        let kind = match (approve, asked - approve) {
+            (_, 0) => "to approve",
+            (0, _) => "to answer",
+            _ => "questions",
         };
         part(paint, &format!("⚠ {asked} {kind} ({})", hints::key_of(model, "inbox")), paint.role(Role::Careful));
     }

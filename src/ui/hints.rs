@@ -35,7 +35,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                 ApprovalStage::ConfirmingEdit(_) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
             },
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
-            Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) | Modal::Confirm(_) => {
+            Modal::Confirm(_) => fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "no")]),
+            Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => {
                 fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
             }
             Modal::Input(_) => fixed(&[("Enter", "sends"), ("Esc", "close")]),

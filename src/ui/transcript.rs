@@ -4,7 +4,7 @@ use super::cache::ViewCache;
 use super::cells::{self, CellRows, MARK, TEXT};
 use super::paint::{Paint, cells as cell_count, row as row_of};
 use super::select::{self, Marks};
-use super::{live, to_area};
+use super::{hints, live, to_area};
 use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
@@ -158,6 +158,13 @@ pub fn draw(
         cells::empty::draw(model, paint, area);
         return None;
     }
+    // while scrolled back, a row of its own says how much came
+    let back = transcript.position != Position::Latest || transcript.scroll < 0;
+    let (area, below) = if back && area.height > 4 {
+        (Rect { height: area.height - 1, ..area }, Some(row_of(area, area.height - 1)))
+    } else {
+        (area, None)
+    };
     let rows = usize::from(area.height);
     let footer = if activity.is_some() { 2 } else { 0 };
     let mut walk = Walk { model, cache, width: area.width, footer };
@@ -200,7 +207,9 @@ pub fn draw(
     }
     if !follows {
         thumb(model, walk.cache, paint, area, top, rows);
-        to_end(transcript.unseen, paint, area, layout);
+        if let Some(place) = below {
+            to_end(model, paint, place, layout);
+        }
     }
     if transcript.selection.is_some() {
         let mut walk = Walk { model, cache, width: area.width, footer };
@@ -320,8 +329,12 @@ fn thumb(model: &Model, cache: &ViewCache, paint: &mut Paint<'_>, area: Rect, to
     paint.repeat(place, "▐", style);
 }
 
-fn to_end(unseen: usize, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
-    let text = if unseen > 0 { format!(" ↓ {unseen} (Ctrl-End) ") } else { " ↓ (Ctrl-End) ".to_owned() };
+fn to_end(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+    let key = if model.focus == Pane::Conversation { "End".to_owned() } else { hints::key_of(model, "to-end") };
+    let text = match model.transcript.unseen {
+        0 => format!(" ↓ ({key}) "),
+        unseen => format!(" ↓ {unseen} new ({key}) "),
+    };
     let cells = cell_count(width(&text));
     if area.width < cells + 4 {
         return;

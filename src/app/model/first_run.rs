@@ -10,6 +10,8 @@ pub struct FirstRun {
     pub selected: usize,
     /// All providers are listed, not only the first ones.
     pub all: bool,
+    /// Rows of the screen; 0 while they are not known.
+    pub room: u16,
 }
 
 /// Keys and servers that are there already.

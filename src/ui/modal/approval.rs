@@ -279,6 +279,10 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             }
             if state.stage == ApprovalStage::Confirming {
                 parts.push(line("", Role::Text));
+                if state.selected == ApprovalChoice::Session {
+                    let text = format!("For this session: {}", approvals::effects(approval).join(", "));
+                    parts.extend(whole(&text, Role::Strong, room));
+                }
                 parts.push(line("Enter confirms · Esc goes back", Role::Careful));
             }
             parts
@@ -298,12 +302,14 @@ fn always(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> 
         };
         let rules = visible(&rules.join(", ")).text.replace('\n', " ");
         let role = if chosen { Role::Strong } else { Role::Text };
-        let spans = vec![
-            Span::new(if chosen { "▸ " } else { "  " }, Role::Accent),
-            Span::new(words, role),
-            Span::new(truncate_end(&rules, room.saturating_sub(24)), if chosen { Role::Careful } else { Role::Dim }),
-        ];
-        parts.push(Part::Line(Line { spans, ground: Ground::Base }));
+        let mark = Span::new(if chosen { "▸ " } else { "  " }, Role::Accent);
+        // all that is written shows, however long it is
+        let mut rows = Vec::new();
+        let spans = [Span::new(rules, if chosen { Role::Careful } else { Role::Dim })];
+        let (first, rest) = ([mark, Span::new(words, role)], [Span::new(" ".repeat(23), Role::Text)]);
+        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+        wrap_into(&mut rows, &spans, Ground::Base, &how);
+        parts.extend(rows.into_iter().map(|row| Part::Line(row.line)));
     }
     parts.push(Part::Line(Line::default()));
     let switch = if widths.len() > 1 { "Tab switches · " } else { "" };
@@ -311,18 +317,28 @@ fn always(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> 
     parts
 }
 
+/// A text in as many rows as it needs.
+fn whole(text: &str, role: Role, room: usize) -> Vec<Part> {
+    let mut rows = Vec::new();
+    let shown = visible(text).text.replace('\n', " ");
+    let how = Wrap { width: room, ..Wrap::default() };
+    wrap_into(&mut rows, &[Span::new(shown, role)], Ground::Base, &how);
+    rows.into_iter().map(|row| Part::Line(row.line)).collect()
+}
+
 fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Option<String> {
-    let mut effects: Vec<&str> = approval.verdict.reasons().iter().map(|why| why.effect.as_str()).collect();
-    effects.dedup();
-    let what = truncate_end(&effects.join(", "), room / 3);
+    // the mark before it, the key after it
+    let column = if room >= 70 { room / 2 } else { room }.saturating_sub(6);
+    let what = approvals::effects(approval).join(", ");
     let is_command = matches!(approval.intent, Intent::Command { .. });
     Some(match choice {
         ApprovalChoice::Deny => "Deny, and say why".to_owned(),
         ApprovalChoice::Once => "Allow once".to_owned(),
         ApprovalChoice::Session if what.is_empty() => "Allow for this session".to_owned(),
-        ApprovalChoice::Session => format!("This session: {what}"),
+        ApprovalChoice::Session => truncate_end(&format!("This session: {what}"), column),
         ApprovalChoice::Edit if !is_command => return None,
         ApprovalChoice::Edit => "Edit the command".to_owned(),
-        ApprovalChoice::Always => "Always …".to_owned(),
+        ApprovalChoice::Always if what.is_empty() => "Always: this very command".to_owned(),
+        ApprovalChoice::Always => truncate_end(&format!("Always: {what}"), column),
     })
 }

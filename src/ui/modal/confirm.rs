@@ -4,7 +4,6 @@ use super::Frame;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::Confirm;
 use crate::config::theme::Slot;
-use crate::text::width::width;
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};
 use crate::ui::paint::{Paint, cells, row};
@@ -19,24 +18,22 @@ pub fn draw(state: &Confirm, paint: &mut Paint<'_>, area: Rect, layout: &mut Lay
         wrap_into(&mut rows, &[Span::new(line, Role::Text)], Ground::Base, &how);
     }
     let frame = Frame { title: &state.title, title_role: Role::Careful, ..Frame::default() };
-    let place = frame.draw(paint, area, columns, cells(rows.len()) + 4);
-    for (index, line) in rows.iter().take(usize::from(place.height.saturating_sub(2))).enumerate() {
+    let place = frame.draw(paint, area, columns, cells(rows.len()) + 5);
+    for (index, line) in rows.iter().take(usize::from(place.height.saturating_sub(4))).enumerate() {
         paint.line(row(place, index as u16 + 1), &line.line);
     }
-    let buttons = row(place, place.height.saturating_sub(2));
-    let mut x = buttons.x;
-    for (index, (label, chosen)) in
-        [("No", !state.selected_yes), (state.yes.as_str(), state.selected_yes)].iter().enumerate()
-    {
-        let text = format!(" {} {label} ", if *chosen { "▸" } else { " " });
-        let wide = cells(width(&text)).min(buttons.right().saturating_sub(x));
-        let place = Rect { x, width: wide, ..buttons };
-        if *chosen {
-            paint.tone(place, Slot::Selection);
+    let answers = [("No", !state.selected_yes), (state.yes.as_str(), state.selected_yes)];
+    let top = place.height.saturating_sub(answers.len() as u16 + 1);
+    for (index, (label, chosen)) in answers.into_iter().enumerate() {
+        let line = row(place, top + index as u16);
+        if chosen {
+            paint.tone(line, Slot::Selection);
+            paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
         }
-        paint.put(x, place.y, wide, &text, paint.role(if *chosen { Role::Strong } else { Role::Dim }));
-        layout.targets.push((Area { x, y: place.y, width: wide, height: 1 }, Hit::ModalRow(index)));
-        x = place.right() + 2;
+        let role = paint.role(if chosen { Role::Strong } else { Role::Text });
+        paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), label, role);
+        paint.right(line.right(), line.y, if index == 0 { "n" } else { "y" }, paint.role(Role::Accent));
+        layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
     }
     None
 }

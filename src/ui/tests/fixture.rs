@@ -247,6 +247,7 @@ pub fn first_run() -> Model {
         }),
         selected: 1,
         all: false,
+        room: 0,
     });
     model
 }

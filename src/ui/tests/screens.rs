@@ -33,6 +33,12 @@ fn a_command_to_approve() {
 #[test]
 fn the_first_start() {
     snapshots("first-run", &fixture::first_run());
+    let mut model = fixture::first_run();
+    if let Some(card) = &mut model.first_run {
+        card.room = 30;
+    }
+    let text = shown(&model, 100, 30);
+    assert!(text.contains("Welcome") && text.contains("Enter takes it · /model"), "{text}");
 }
 
 #[test]
@@ -126,6 +132,32 @@ fn a_long_command_opens_at_its_first_reason() {
         assert!(text.contains("/FLAGGED;") && text.contains("─ recursive delete"), "{columns}x{rows} {text}");
         let reading = layout.reading.expect("a text to approve");
         assert!(reading.first > 0 && reading.first + reading.rows < reading.all, "{reading:?}");
+    }
+}
+
+#[test]
+fn answers_say_all_that_they_grant() {
+    use crate::app::model::approvals::Entry;
+    use crate::app::model::modal::{ApprovalChoice, ApprovalStage, Modal};
+    use crate::policy::{Verdict, Why};
+    let mut model = fixture::approval();
+    for entry in &mut model.approvals.entries {
+        if let Entry::Approval(approval) = entry {
+            let why = |number| Why { effect: format!("class number {number}"), text: String::new(), span: 0..2 };
+            approval.verdict = Verdict::Ask((1..=6).map(why).collect());
+        }
+    }
+    let text = shown(&model, 140, 45);
+    assert!(text.contains("This session: class number 1, c") && text.contains("Always: class number 1, c"), "{text}");
+    for choice in [ApprovalChoice::Session, ApprovalChoice::Always] {
+        if let Some(Modal::Approval(state)) = model.modals.last_mut() {
+            state.selected = choice;
+            state.stage = ApprovalStage::Confirming;
+        }
+        let text = shown(&model, 100, 45);
+        let below = text.rsplit("asked by").next().unwrap_or_default().replace(['│', '\n'], " ");
+        let below = below.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!((1..=6).all(|number| below.contains(&format!("class number {number}"))), "{text}");
     }
 }
 

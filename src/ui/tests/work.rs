@@ -115,7 +115,7 @@ fn the_view_stays_under_the_reader() {
     model.transcript.prepend(older);
     assert_eq!(first_row(&model, &mut cache), before);
     let (text, _) = screen(&model, &mut cache, 100, 30);
-    assert!(text.contains("↓ 1 (Ctrl-End)"), "{text}");
+    assert!(text.contains("↓ 1 new (Ctrl-End)"), "{text}");
 }
 
 #[test]
