@@ -38,7 +38,7 @@ pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
     };
     let at = selected.and_then(|selected| items.iter().position(|item| item.text == selected.text));
     let (selected, moved) = (at.unwrap_or_default(), at.is_some());
-    model.composer.completion = (!items.is_empty()).then(|| Completion { word, items, selected, moved });
+    model.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
 }
 
 fn first_line(model: &Model) -> bool {
