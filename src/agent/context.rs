@@ -6,13 +6,13 @@
 use crate::llm::message::{Body, Item, ItemId, Message, Origin, Outcome, ToolCall};
 use std::collections::HashMap;
 
-/// Characters a token stands for when nothing better is known (facts §5).
+/// Characters a token stands for when nothing better is known (as Python Hermes has it).
 const CHARS_PER_TOKEN: usize = 4;
-/// Tokens an image is counted as (facts §5).
+/// Tokens an image is counted as (as Python Hermes has it).
 const IMAGE_TOKENS: usize = 1600;
 /// The newest tool results that pruning never touches.
 const KEEP_RESULTS: usize = 6;
-/// Results shorter than this are not worth pruning (facts §5, phase 1).
+/// Results shorter than this are not worth pruning (as Python Hermes has it).
 const PRUNE_FROM: usize = 200;
 /// After a sweep the context fills at most this share of the limit, so that the next sweep is far away.
 const TARGET: f64 = 0.6;

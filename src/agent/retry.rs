@@ -15,7 +15,7 @@ pub enum Verdict {
     GiveUp,
 }
 
-/// The first wait; doubled each time (facts §3.5).
+/// The first wait; doubled each time (as Python Hermes has it).
 const BASE: Duration = Duration::from_secs(2);
 /// The longest wait of our own.
 const CAP: Duration = Duration::from_secs(60);

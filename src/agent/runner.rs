@@ -125,7 +125,7 @@ pub struct Runner {
 /// A model choice and the provider that knows its window.
 type Asked = (Option<String>, Arc<dyn Provider>);
 
-/// Identical calls with identical results in a row before a person is asked (facts §3.3 warns from two on).
+/// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
 const REPEATS: u32 = 4;
 
 /// The rules of a configuration.

@@ -40,7 +40,7 @@ pub fn describe(situation: &Situation<'_>) -> String {
     out
 }
 
-/// A notice about a process as the model reads it (facts §7.7).
+/// A notice about a process as the model reads it (as Python Hermes has it).
 pub fn told(notice: &Notice) -> String {
     match notice {
         Notice::Completed { id, command, exit, tail, .. } => {

@@ -132,9 +132,9 @@ pub struct Turn {
     guard: LoopGuard,
 }
 
-/// Continuations of one answer before the rest is given up (facts §3.5).
+/// Continuations of one answer before the rest is given up (as Python Hermes has it).
 const MAX_CONTINUATIONS: u32 = 4;
-/// Prunings of the context in one turn (facts §3.5).
+/// Prunings of the context in one turn (as Python Hermes has it).
 const MAX_TRIMS: u32 = 3;
 
 const CONTINUE_CUT: &str =

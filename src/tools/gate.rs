@@ -61,7 +61,7 @@ enum Pass {
     No { outcome: Outcome, why: String },
 }
 
-/// Time to count what a command would touch before the modal opens (`experience.md`).
+/// Time to count what a command would touch before the modal opens.
 const TARGET_BUDGET: Duration = Duration::from_millis(200);
 
 impl Gate {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Calls of one segment that run at the same time (facts §3.2).
+/// Calls of one segment that run at the same time (as Python Hermes has it).
 const MOST_AT_ONCE: usize = 8;
 
 impl Runner {

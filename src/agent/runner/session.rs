@@ -44,7 +44,7 @@ pub struct Session {
     priced_once: bool,
 }
 
-/// Least share of a window below [`LARGE`] that a request may fill before old results are shrunk (facts §5).
+/// Least share of a window below [`LARGE`] that a request may fill before old results are shrunk (as Python Hermes has it).
 const FILL: f64 = 0.75;
 /// Tokens from which on `compression.threshold` counts as it is.
 const LARGE: u64 = 512_000;
