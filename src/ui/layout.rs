@@ -120,6 +120,10 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let floor = places.terminal.map_or(bottom, |terminal| terminal.y);
     let rows = rows.min(floor.saturating_sub(top));
     places.notices = Rect { y: floor - rows, height: rows, ..column };
+    // Rows of their own where there is room: a notice must not hide the last words of an answer.
+    if places.conversation.height >= rows + 4 {
+        places.conversation.height -= rows;
+    }
     let sidebar = match (mode, model.sidebar.shown) {
         (Mode::Wide, _) if stands_beside(model) => {
             let width = area.width - column.width;
