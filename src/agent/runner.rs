@@ -5,6 +5,7 @@
 mod actions;
 mod calls;
 mod resume;
+mod rewind;
 mod session;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
@@ -120,6 +121,8 @@ pub struct Runner {
     trouble: Option<String>,
     /// The session is being left: nothing new begins in it.
     leaving: bool,
+    /// The history of files was tidied in this run.
+    swept: bool,
 }
 
 /// A model choice and the provider that knows its window.
@@ -210,6 +213,7 @@ impl Runner {
             asked: mpsc::channel(4),
             trouble: None,
             leaving: false,
+            swept: false,
         }
     }
 
@@ -305,6 +309,9 @@ impl Runner {
             AgentCommand::New => self.new_session().await,
             AgentCommand::Resume(id) => self.switch(id).await,
             AgentCommand::SetTitle(title) => self.set_title(title).await,
+            AgentCommand::Rewind(order) => self.rewind(order).await,
+            AgentCommand::Redo => self.redo().await,
+            AgentCommand::Fork => self.fork().await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

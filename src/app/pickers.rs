@@ -141,8 +141,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Model
         | PickerKind::Provider
         | PickerKind::Inbox
-        | PickerKind::History
-        | PickerKind::Rewind => {}
+        | PickerKind::History => {}
     }
 }
 
@@ -155,8 +154,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Model
             | PickerKind::Provider
             | PickerKind::Inbox
-            | PickerKind::History
-            | PickerKind::Rewind => {}
+            | PickerKind::History => {}
         }
     }
 }
@@ -179,7 +177,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
                 approvals::open(model, id, model.now);
             }
         }
-        PickerKind::History | PickerKind::Rewind => history::chosen(model, out, &value),
+        PickerKind::History => history::chosen(model, out, &value),
     }
 }
 
