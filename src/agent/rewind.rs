@@ -1,6 +1,6 @@
 //! What going back to a prompt means: the prompts there are, and a preview of one. Reads, changes nothing.
 
-use super::event::{FileBack, FileKind, LeftOut, RanCommands, Rewound, RewindPoint, RewindPreview, Fate, Todo, Who};
+use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, RewindPreview, Rewound, Todo, Who};
 use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId};
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::edit::{MAX_BYTES, file_diff};

@@ -137,11 +137,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
     match picker.kind {
         PickerKind::Skin => looks::preview_skin(model, out, &value),
         PickerKind::Theme => looks::preview_theme(model, out, &value),
-        PickerKind::Palette
-        | PickerKind::Model
-        | PickerKind::Provider
-        | PickerKind::Inbox
-        | PickerKind::History => {}
+        PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
     }
 }
 

@@ -61,7 +61,9 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
-    model.modals.retain(|modal| !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_) | Modal::Rewind(_)));
+    model.modals.retain(|modal| {
+        !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_) | Modal::Rewind(_))
+    });
     model.sidebar.plan.clear();
     model.sidebar.files.clear();
     model.meter = Default::default();

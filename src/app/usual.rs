@@ -75,7 +75,9 @@ pub fn in_modal(model: &Model, pressed: Key) -> Key {
         Some(Modal::Sessions(_)) if !types => &[Context::Sessions, Context::Field],
         Some(Modal::Input(_)) if !types => &[Context::Field],
         Some(Modal::Confirm(_)) => &[Context::Modal],
-        Some(Modal::Picker(_) | Modal::Sessions(_) | Modal::Rewind(_) | Modal::Input(_) | Modal::Text(_)) | None => return pressed,
+        Some(Modal::Picker(_) | Modal::Sessions(_) | Modal::Rewind(_) | Modal::Input(_) | Modal::Text(_)) | None => {
+            return pressed;
+        }
     };
     translate(model, contexts, pressed)
 }

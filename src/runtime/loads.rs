@@ -10,8 +10,8 @@ use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
 use crate::config::skin::{self, Listed, Look};
 use crate::exec::Exec;
-use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::llm::message::ItemId;
+use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::store::{Blobs, Store, StoreError};
 use std::path::PathBuf;
 

@@ -190,8 +190,9 @@ fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> 
         .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)))
         .optional()?;
     let Some((number, item, conversation)) = found else { return Ok(None) };
-    let mut get = conn
-        .prepare_cached("SELECT path, was, was_mode, became, became_mode FROM rewind_files WHERE rewind = ?1 ORDER BY path")?;
+    let mut get = conn.prepare_cached(
+        "SELECT path, was, was_mode, became, became_mode FROM rewind_files WHERE rewind = ?1 ORDER BY path",
+    )?;
     let files = get.query_map([number], |row| {
         Ok(RewoundFile {
             path: path(row, 0)?,
@@ -238,7 +239,9 @@ fn fork(tx: &Transaction<'_>, key: i64, id: &SessionId, at: i64) -> rusqlite::Re
         tx.execute(sql, (key, copy))?;
     }
     let (title, preview): (Option<String>, String) =
-        tx.query_row("SELECT title, preview FROM sessions WHERE key = ?1", [key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        tx.query_row("SELECT title, preview FROM sessions WHERE key = ?1", [key], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     let name = title.unwrap_or(preview);
     let room = super::TITLE_CHARS - " (fork)".len();
     let base: String = name.chars().take(room).collect();
@@ -278,11 +281,7 @@ fn settled(db: &mut Db) -> Result<(), StoreError> {
 
 impl Store {
     /// Writes down changes of files before they are made; returns their keys.
-    pub async fn record_changes(
-        &self,
-        session: &SessionId,
-        changes: Vec<FileChange>,
-    ) -> Result<Vec<i64>, StoreError> {
+    pub async fn record_changes(&self, session: &SessionId, changes: Vec<FileChange>) -> Result<Vec<i64>, StoreError> {
         let session = session.clone();
         self.ask(move |db| {
             sessions::change(db, "keep the history of files", &session, |tx, key| record(tx, key, &changes))

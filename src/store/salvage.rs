@@ -219,9 +219,9 @@ fn item(keys: &mut Keys<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Result
     let parsed = serde_json::from_str(&body)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
     let key = keys.new_key(row.get("session")?, at)?;
-    let sql =
-        "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body, rewound) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    let values = (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body, -i64::from(rewound));
+    let sql = "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body, rewound) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let values =
+        (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body, -i64::from(rewound));
     *count += keys.tx.prepare_cached(sql)?.execute(values)? as u64;
     Ok(())
 }

@@ -54,9 +54,7 @@ impl RewindModal {
         match (preview.ready(), preview.foreign()) {
             (0, 0) => &[RewindChoice::Conversation],
             (_, 0) => &[RewindChoice::Both, RewindChoice::Conversation, RewindChoice::Files],
-            (_, _) => {
-                &[RewindChoice::Both, RewindChoice::Conversation, RewindChoice::Files, RewindChoice::Overwrite]
-            }
+            (_, _) => &[RewindChoice::Both, RewindChoice::Conversation, RewindChoice::Files, RewindChoice::Overwrite],
         }
     }
 }

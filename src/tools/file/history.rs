@@ -31,7 +31,8 @@ impl Kept {
         let Some(store) = self.store else { return };
         let rows = self.rows;
         let look = move || -> Vec<i64> {
-            let as_it_was = |change: &FileChange| restore::look(&change.path).hash() == Some(change.before.hash.as_deref());
+            let as_it_was =
+                |change: &FileChange| restore::look(&change.path).hash() == Some(change.before.hash.as_deref());
             rows.iter().filter(|(_, change)| as_it_was(change)).map(|(key, _)| *key).collect()
         };
         let Ok(keys) = crate::tools::blocking(look).await else { return };
@@ -99,5 +100,131 @@ fn rows(change: &Change, turn: u32, call: &str) -> Vec<FileChange> {
             let after = bytes.as_deref().map(hash).or_else(|| before.clone());
             vec![row(&change.path, before, None), row(to, None, after)]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::message::{Body, Item, ItemId, Origin};
+    use crate::tools::testing::Bench;
+    use serde_json::{Value, json};
+    use std::path::Path;
+
+    /// A bench whose calls are made in turn 1 of a stored session.
+    struct Kept {
+        bench: Bench,
+        history: FileHistory,
+        home: tempfile::TempDir,
+    }
+
+    impl Kept {
+        async fn new() -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let store = Store::spawn(home.path());
+            let session = SessionId("one".into());
+            let body = Body::User { text: "go".into(), images: vec![], context: String::new(), origin: Origin::Person };
+            store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }]).await.unwrap();
+            let blobs = Blobs::new(home.path().join("history"));
+            Self { bench: Bench::new(), history: FileHistory { store, blobs, session, turn: 1 }, home }
+        }
+
+        async fn call(&self, name: &str, args: Value) -> crate::tools::spec::ToolOutput {
+            let planned = self.bench.plan(name, args).await;
+            let ctx = crate::tools::spec::ToolCtx { history: Some(self.history.clone()), ..self.bench.ctx() };
+            self.bench.dispatch.run(planned.call.unwrap(), &planned.spec.unwrap(), ctx).await
+        }
+
+        /// Name, text before and whether there is a file after, for every change.
+        async fn changes(&self) -> Vec<(String, Option<String>, Option<u32>, bool)> {
+            let since = self.history.store.since(&self.history.session, ItemId(1)).await.unwrap();
+            let told = since.changes.into_iter().map(|change| {
+                let bytes = change.before.hash.and_then(|hash| self.history.blobs.read(&hash).unwrap());
+                let before = bytes.map(|bytes| String::from_utf8(bytes).unwrap());
+                let name = change.path.file_name().unwrap().to_str().unwrap().to_owned();
+                (name, before, change.before.mode, change.after.is_some())
+            });
+            told.collect()
+        }
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn every_way_of_changing_a_file_keeps_what_was_there() {
+        let kept = Kept::new().await;
+        for name in ["edited", "gone", "moved"] {
+            kept.bench.write(name, "one\n");
+            set_mode(&kept.bench.path(name), 0o640);
+        }
+        kept.call("write_file", json!({"path": "new", "content": "fresh"})).await;
+        kept.call("patch", json!({"path": "edited", "old_string": "one", "new_string": "two"})).await;
+        let v4a = "*** Begin Patch\n*** Add File: added\n+x\n*** Delete File: gone\n*** Update File: moved\n*** Move to: there\n@@\n-one\n+three\n*** End Patch";
+        let output = kept.call("patch", json!({"mode": "patch", "patch": v4a})).await;
+        assert!(kept.bench.path("there").exists(), "{}", output.content);
+        let one = || Some("one\n".to_owned());
+        let mut changes = kept.changes().await;
+        changes.sort();
+        assert_eq!(
+            changes,
+            [
+                ("added".to_owned(), None, None, true),
+                ("edited".to_owned(), one(), Some(0o640), true),
+                ("gone".to_owned(), one(), Some(0o640), false),
+                ("moved".to_owned(), one(), Some(0o640), false),
+                ("new".to_owned(), None, None, true),
+                ("there".to_owned(), None, None, true),
+            ]
+        );
+        // The same text again changes nothing, and nothing is written down.
+        kept.call("write_file", json!({"path": "new", "content": "fresh"})).await;
+        assert_eq!(kept.changes().await.len(), 6);
+    }
+
+    #[tokio::test]
+    async fn a_link_is_written_through_and_its_target_is_what_is_kept() {
+        let kept = Kept::new().await;
+        kept.bench.write("real", "one\n");
+        std::os::unix::fs::symlink(kept.bench.path("real"), kept.bench.path("link")).unwrap();
+        kept.call("write_file", json!({"path": "link", "content": "two\n"})).await;
+        assert_eq!(kept.changes().await[0].0, "real");
+        assert!(kept.bench.path("link").symlink_metadata().unwrap().is_symlink());
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_named_and_not_kept() {
+        let kept = Kept::new().await;
+        let large = format!("one\n{}", "x".repeat(LARGEST as usize));
+        kept.bench.write("large", &large);
+        kept.call("patch", json!({"path": "large", "old_string": "one", "new_string": "two"})).await;
+        assert!(kept.bench.read("large").starts_with("two"));
+        assert_eq!(kept.changes().await[0].1, None);
+        let since = kept.history.store.since(&kept.history.session, ItemId(1)).await.unwrap();
+        let back = &restore::undoing(&since.changes, &kept.history.blobs)[0];
+        assert!(matches!(&back.verdict, restore::Verdict::Lost(why) if why.contains("10 MB")), "{back:?}");
+    }
+
+    #[tokio::test]
+    async fn a_change_that_was_not_made_is_not_written_down_and_one_that_cannot_be_kept_says_so() {
+        let kept = Kept::new().await;
+        kept.bench.write("wall", "");
+        let change = |name: &str, bytes: &str| Change {
+            path: kept.bench.path(name),
+            shown: name.into(),
+            before: None,
+            after: After::Write(bytes.as_bytes().to_vec()),
+        };
+        let call =
+            super::super::edit::EditCall::new(vec![change("new", "x"), change("wall/f", "x")], serde_json::Map::new());
+        let ctx = crate::tools::spec::ToolCtx { history: Some(kept.history.clone()), ..kept.bench.ctx() };
+        assert!(crate::tools::spec::Call::run(Box::new(call), ctx).await.is_err());
+        assert_eq!(kept.changes().await, []);
+        // A file where the folder should be: the edit is made all the same.
+        std::fs::write(kept.home.path().join("history"), "").unwrap();
+        kept.bench.write("old", "one");
+        let output = kept.call("write_file", json!({"path": "old", "content": "two"})).await;
+        assert_eq!((kept.bench.read("old"), output.view.summary.contains("cannot be undone")), ("two".into(), true));
     }
 }

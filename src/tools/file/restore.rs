@@ -54,7 +54,7 @@ pub fn look(path: &Path) -> Now {
     }
     let about = match fs::symlink_metadata(path) {
         Ok(about) => about,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Now::Missing,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Now::Missing,
         Err(error) => return Now::Other(error.to_string().to_lowercase()),
     };
     if about.is_symlink() {
@@ -281,7 +281,10 @@ mod tests {
         let backs = undoing(&changes, &place.blobs);
         assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Foreign(_))), "{backs:?}");
         let done = restore(&backs, false, &place.blobs);
-        assert_eq!((done.left.len(), place.read("after"), place.read("between")), (2, Some("mine".into()), Some("three".into())));
+        assert_eq!(
+            (done.left.len(), place.read("after"), place.read("between")),
+            (2, Some("mine".into()), Some("three".into()))
+        );
         let done = restore(&backs, true, &place.blobs);
         assert_eq!((place.read("after"), place.read("between")), (Some("one".into()), Some("one".into())));
         // Even that is not lost.

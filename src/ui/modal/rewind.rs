@@ -101,7 +101,10 @@ fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>
     let choices = state.choices();
     let rows = cells(choices.len()).min(place.height);
     let text = Rect { height: place.height.saturating_sub(rows + 1), ..place };
-    let head = Line { spans: vec![Span::new("❯ ", Role::Accent), Span::new(shown(&preview.text), Role::Strong)], ..Line::default() };
+    let head = Line {
+        spans: vec![Span::new("❯ ", Role::Accent), Span::new(shown(&preview.text), Role::Strong)],
+        ..Line::default()
+    };
     paint.line(row(text, 0), &head);
     draw_preview(state, paint, Rect { y: text.y + 2, height: text.height.saturating_sub(2), ..text });
     for (index, choice) in choices.iter().enumerate() {
@@ -221,7 +224,8 @@ fn file_line(file: &FileBack, columns: usize) -> Line {
         FileKind::Added => ("A ", Role::Good),
         FileKind::Deleted => ("D ", Role::Bad),
     };
-    let counts = [Span::new(format!(" +{}", file.added), Role::Added), Span::new(format!(" −{}", file.removed), Role::Removed)];
+    let counts =
+        [Span::new(format!(" +{}", file.added), Role::Added), Span::new(format!(" −{}", file.removed), Role::Removed)];
     let (letter, role, more) = match &file.fate {
         Fate::Ready => (letter, role, counts.to_vec()),
         Fate::Already => ("  ", Role::Dim, vec![Span::new(" as it was", Role::Dim)]),
