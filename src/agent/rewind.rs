@@ -1,12 +1,13 @@
 //! What going back to a prompt means: the prompts there are, and a preview of one. Reads, changes nothing.
 
 use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, RewindPreview, Rewound, Todo, Who};
-use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId};
+use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::edit::{MAX_BYTES, file_diff};
 use crate::tools::file::restore::{Back, Now, Verdict, undoing};
 use crate::tools::registry::Registry;
 use crate::tools::spec::Access;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Characters of a line.
@@ -84,7 +85,11 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
         preview.item = first.id;
         preview.text = prompt_text(first);
     }
+    let mut asked: HashMap<&str, &ToolCall> = HashMap::new();
     for item in &since.items {
+        if let Body::Assistant(body) = &item.body {
+            asked.extend(body.calls.iter().map(|call| (call.id.as_str(), call)));
+        }
         let (who, text) = match &item.body {
             Body::User { text, origin, .. } => {
                 if *origin == Origin::Person {
@@ -99,8 +104,9 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
                 let executes = tools.get(&tool.name).is_none_or(|known| known.spec().access == Access::Execute);
                 let ran = executes && !matches!(tool.outcome, Outcome::Denied | Outcome::Refused);
                 if ran && let Some(last) = preview.commands.last_mut() {
+                    let whole = asked.get(tool.call_id.as_str()).and_then(|call| command(call));
                     let target = if tool.view.target.is_empty() { &tool.name } else { &tool.view.target };
-                    last.commands.push(line(target));
+                    last.commands.push(line(whole.as_deref().unwrap_or(target)));
                 }
                 (Who::Tool, &tool.view.target)
             }
@@ -119,6 +125,12 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
         }
     }
     preview
+}
+
+/// The whole command of a call: its short form leaves out redirections, which are what changes files.
+fn command(call: &ToolCall) -> Option<String> {
+    let args: serde_json::Value = serde_json::from_str(&call.args).ok()?;
+    Some(args.get("command")?.as_str()?.to_owned())
 }
 
 fn prompt_text(item: &Item) -> String {

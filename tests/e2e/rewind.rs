@@ -12,9 +12,9 @@ fn write(content: &str) -> Step {
 fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
     let original: &[u8] = b"first\r\n\xff\xfe no newline at the end";
     let mock = Mock::start(vec![
-        write("second\n"),
+        write("second"),
         Step::Text("wrote it once".into()),
-        write("third\n"),
+        write("third"),
         Step::Text("wrote it twice".into()),
     ]);
     let home = Home::with(&mock, "");
@@ -27,13 +27,13 @@ fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
     term.wait("❯").settled(50);
     term.send("alpha request\r").wait("wrote it once");
     term.send("beta request\r").wait("wrote it twice");
-    assert!(has(b"third\n"));
+    assert!(has(b"third"));
 
     // The list, the first prompt, what it means; nothing has happened.
     term.send("/rewind\r").wait("Go back to a prompt").wait("1 file changed since");
     term.send("\x1b[B").wait("2 prompts, ").wait("M notes.txt");
     term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file");
-    assert!(has(b"third\n"));
+    assert!(has(b"third"));
     term.send("\r").wait("rewound").gone("wrote it twice").gone("wrote it once");
     term.wait("alpha request");
     assert!(has(original));
@@ -42,12 +42,12 @@ fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
 
     // Redo brings both again, and the prompt leaves the composer.
     term.send("\x15/redo\r").wait("wrote it once").wait("wrote it twice");
-    until("the file is as it was before", || has(b"third\n"));
+    until("the file is as it was before", || has(b"third"));
 
     // Undo takes the last exchange, after a look.
     term.send("/undo\r").wait("Undo the last exchange").wait("Conversation and 1 file");
     term.send("\r").gone("wrote it twice").wait("wrote it once").wait("beta request");
-    assert!(has(b"second\n"));
+    assert!(has(b"second"));
 
     // Quit with the prompt in the composer: tomorrow it is all as it was left, and redo still works.
     term.send("\x03\x04");
@@ -58,7 +58,7 @@ fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
     let export = home.run(&["sessions", "search", "beta request", "--json"]);
     assert!(String::from_utf8_lossy(&export.stdout).contains("session_id"), "what was left out is still found");
     term.send("/redo\r").wait("wrote it twice");
-    until("the file is as it was before", || has(b"third\n"));
+    until("the file is as it was before", || has(b"third"));
 }
 
 #[test]
