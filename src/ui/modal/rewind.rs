@@ -7,7 +7,8 @@ use crate::app::model::rewind::{Confirming, RewindChoice, RewindModal};
 use crate::app::model::types::{Fate, FileBack, FileKind, LeftOut, RewindPoint, RewindPreview, Who};
 use crate::config::theme::Slot;
 use crate::text::format::{self, plural};
-use crate::text::width::{truncate_middle, width};
+use crate::text::width::{truncate_end, truncate_middle, width};
+use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Line, Role, Span};
 use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
@@ -152,16 +153,19 @@ fn draw_preview(state: &RewindModal, paint: &mut Paint<'_>, area: Rect) {
         return;
     }
     let Some(preview) = &state.preview else { return };
-    let lines = lines(preview, usize::from(area.width), usize::from(area.height));
     let window = usize::from(area.height);
-    let cut = lines.len() > window;
-    let take = if cut { window - 1 } else { window };
-    for (index, line) in lines.iter().take(take).enumerate() {
-        paint.line(row(area, index as u16), line);
+    let how = Wrap { width: usize::from(area.width), ..Wrap::default() };
+    let mut rows: Vec<Row> = Vec::new();
+    for line in lines(preview, usize::from(area.width), window) {
+        wrap_into(&mut rows, &line.spans, line.ground, &how);
     }
-    if cut {
+    let take = if rows.len() > window { window - 1 } else { window };
+    for (index, line) in rows.iter().take(take).enumerate() {
+        paint.line(row(area, index as u16), &line.line);
+    }
+    if rows.len() > window {
         let last = row(area, area.height - 1);
-        paint.fit(last.x, last.y, last.width, &format!("… {} more", lines.len() - take), paint.role(Role::Dim));
+        paint.fit(last.x, last.y, last.width, &format!("… {} more", rows.len() - take), paint.role(Role::Dim));
     }
 }
 
@@ -201,7 +205,7 @@ fn lines(preview: &RewindPreview, columns: usize, rows: usize) -> Vec<Line> {
         plural(preview.items as u64, "entry", "entries")
     );
     out.push(text(head, Role::Strong));
-    out.extend(preview.left_out.iter().map(left_out));
+    out.extend(preview.left_out.iter().map(|entry| left_out(entry, columns)));
     out
 }
 
@@ -209,13 +213,14 @@ fn text(text: impl Into<String>, role: Role) -> Line {
     Line { spans: vec![Span::new(text.into(), role)], ..Line::default() }
 }
 
-fn left_out(entry: &LeftOut) -> Line {
+fn left_out(entry: &LeftOut, columns: usize) -> Line {
     let (mark, role) = match entry.who {
         Who::Person => ("❯ ", Role::Text),
         Who::Model => ("  ", Role::Text),
         Who::Tool => ("  · ", Role::Dim),
     };
-    Line { spans: vec![Span::new(mark, Role::Dim), Span::new(shown(&entry.text), role)], ..Line::default() }
+    let text = truncate_end(&shown(&entry.text), columns.saturating_sub(width(mark)));
+    Line { spans: vec![Span::new(mark, Role::Dim), Span::new(text, role)], ..Line::default() }
 }
 
 fn file_line(file: &FileBack, columns: usize) -> Line {
