@@ -5,6 +5,7 @@ pub mod bound;
 pub mod clarify;
 pub mod coerce;
 pub mod dispatch;
+mod document;
 pub mod file;
 pub mod gate;
 mod gutter;
