@@ -86,6 +86,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         progress: mpsc::channel(1).0,
         cancel: CancellationToken::new(),
         spill: base.paths.spill().join("cli"),
+        room: Default::default(),
     };
     (gate, ctx)
 }

@@ -18,6 +18,7 @@ pub mod process;
 pub mod read_file;
 pub mod registry;
 pub mod repair;
+pub mod room;
 pub mod search_files;
 pub mod similarity;
 pub mod spec;

@@ -190,6 +190,8 @@ pub struct ToolCtx {
     pub cancel: CancellationToken,
     /// Folder for spill files of this session.
     pub spill: PathBuf,
+    /// What the results of this step may take together.
+    pub room: super::room::Room,
 }
 
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.

@@ -118,6 +118,11 @@ impl Session {
         self.providers.clear();
     }
 
+    /// Whether the model takes pictures, when known.
+    pub fn sees(&self) -> Option<bool> {
+        self.providers.get(&(self.choice.clone(), 0)).and_then(|provider| provider.model().vision)
+    }
+
     fn model_name(&self) -> String {
         match self.providers.get(&(self.choice.clone(), 0)) {
             Some(provider) => format!("{}:{}", provider.model().provider, provider.model().id),
