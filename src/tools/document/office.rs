@@ -31,14 +31,8 @@ const WORD: Shape = Shape {
     cell: "w:tc",
     row: "w:tr",
 };
-const SLIDE: Shape = Shape {
-    text: &["a:t"],
-    paragraph: &["a:p"],
-    heading: &[],
-    marks: &[("a:br", "\n")],
-    cell: "a:tc",
-    row: "a:tr",
-};
+const SLIDE: Shape =
+    Shape { text: &["a:t"], paragraph: &["a:p"], heading: &[], marks: &[("a:br", "\n")], cell: "a:tc", row: "a:tr" };
 const OPEN: Shape = Shape {
     text: &[],
     paragraph: &["text:p", "text:h"],

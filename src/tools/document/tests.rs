@@ -42,7 +42,10 @@ fn word_keeps_headings_lists_tables_and_entities() {
         <w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>one &amp; two</w:t><w:tab/><w:t xml:space="preserve"> three</w:t></w:r></w:p>
         <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b&#233;</w:t></w:r></w:p></w:tc></w:tr></w:tbl>
         <w:p/><w:p/><w:instrText>no</w:instrText></w:body></w:document>"#;
-    assert_eq!(read("a.docx", &packed(&[("word/document.xml", xml)])).unwrap(), "## Plan\n- one & two\t three\na | bé\n");
+    assert_eq!(
+        read("a.docx", &packed(&[("word/document.xml", xml)])).unwrap(),
+        "## Plan\n- one & two\t three\na | bé\n"
+    );
 }
 
 #[test]
