@@ -5,7 +5,7 @@ use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCa
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::edit::{MAX_BYTES, file_diff};
 use crate::tools::file::restore::{Back, Now, Verdict, undoing};
-use crate::tools::registry::Registry;
+use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
 use std::collections::HashMap;
 use std::path::Path;
@@ -86,6 +86,7 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
         preview.text = prompt_text(first);
     }
     let mut asked: HashMap<&str, &ToolCall> = HashMap::new();
+    let tools = tools.snapshot();
     for item in &since.items {
         if let Body::Assistant(body) = &item.body {
             asked.extend(body.calls.iter().map(|call| (call.id.as_str(), call)));
@@ -100,8 +101,7 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
             }
             Body::Assistant(body) => (Who::Model, &body.text),
             Body::Tool(tool) => {
-                // A tool that is not known may have done anything.
-                let executes = tools.get(&tool.name).is_none_or(|known| known.spec().access == Access::Execute);
+                let executes = may_have_changed(&tools, &tool.name);
                 let ran = executes && !matches!(tool.outcome, Outcome::Denied | Outcome::Refused);
                 if ran && let Some(last) = preview.commands.last_mut() {
                     let whole = asked.get(tool.call_id.as_str()).and_then(|call| command(call));
@@ -131,6 +131,16 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
 fn command(call: &ToolCall) -> Option<String> {
     let args: serde_json::Value = serde_json::from_str(&call.args).ok()?;
     Some(args.get("command")?.as_str()?.to_owned())
+}
+
+/// Whether a tool may have changed what the history does not keep: a command, a tool that is not known, or one from
+/// elsewhere that writes in its own way.
+fn may_have_changed(tools: &Snapshot, name: &str) -> bool {
+    tools.get(name).is_none_or(|tool| match tool.spec().access {
+        Access::Execute => true,
+        Access::Write => tools.origin(name).is_some(),
+        Access::Read | Access::Agent => false,
+    })
 }
 
 fn prompt_text(item: &Item) -> String {

@@ -300,6 +300,20 @@ impl Store {
         .await
     }
 
+    /// What changed files hold after all, by the keys of their changes.
+    pub async fn settle_changes(&self, moved: Vec<(i64, String)>) -> Result<(), StoreError> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        self.ask(move |db| {
+            db.write("keep the history of files", |tx| {
+                let mut settle = tx.prepare_cached("UPDATE changes SET after = ?2 WHERE key = ?1")?;
+                moved.iter().try_for_each(|(key, after)| settle.execute((key, after)).map(drop))
+            })
+        })
+        .await
+    }
+
     /// The prompts of a session that are in its conversation, newest first.
     pub async fn prompts(&self, session: &SessionId) -> Result<Vec<Prompt>, StoreError> {
         let session = session.clone();

@@ -42,6 +42,27 @@ impl Kept {
     }
 }
 
+impl Kept {
+    /// A formatter ran after the edit: what it left is ours too, and not somebody else's work.
+    pub async fn settle(&self) {
+        let Some(store) = &self.store else { return };
+        let rows = self.rows.clone();
+        let look = move || -> Vec<(i64, String)> {
+            let moved = rows.into_iter().filter_map(|(key, change)| match restore::look(&change.path) {
+                restore::Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {
+                    Some((key, hash))
+                }
+                _ => None,
+            });
+            moved.collect()
+        };
+        let Ok(moved) = crate::tools::blocking(look).await else { return };
+        if let Err(error) = store.settle_changes(moved).await {
+            tracing::warn!(%error, "what a formatter changed looks like somebody else's work");
+        }
+    }
+}
+
 /// Keeps the bytes and modes that `changes` are about to replace. What fails is told in the result, and stops nothing.
 pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<Change>>) -> Kept {
     let Some(history) = history.cloned() else { return Kept::default() };
@@ -181,6 +202,20 @@ mod tests {
         // The same text again changes nothing, and nothing is written down.
         kept.call("write_file", json!({"path": "new", "content": "fresh"})).await;
         assert_eq!(kept.changes().await.len(), 6);
+    }
+
+    #[tokio::test]
+    async fn what_a_formatter_does_after_the_edit_is_ours() {
+        let mut kept = Kept::new().await;
+        let mut config = crate::config::Config::default();
+        config.checks.commands.insert("txt".into(), "sed -i s/a/b/".into());
+        kept.bench.config = Arc::new(config);
+        kept.bench.write("f.txt", "one\n");
+        kept.call("write_file", json!({"path": "f.txt", "content": "a\n"})).await;
+        assert_eq!(kept.bench.read("f.txt"), "b\n");
+        let since = kept.history.store.since(&kept.history.session, ItemId(1)).await.unwrap();
+        let back = &restore::undoing(&since.changes, &kept.history.blobs)[0];
+        assert_eq!(back.verdict, restore::Verdict::Ready);
     }
 
     #[tokio::test]

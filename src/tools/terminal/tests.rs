@@ -69,6 +69,7 @@ fn desk() -> Desk {
         cancel: CancellationToken::new(),
         history: None,
         spill: root.join("spill"),
+        room: Default::default(),
     };
     Desk { folder, ctx, progress }
 }
