@@ -110,7 +110,7 @@ pub struct Runner {
     wait: Option<Instant>,
     tools: Option<CancellationToken>,
     call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
-    done: (mpsc::Sender<(u64, Box<ToolBody>)>, mpsc::Receiver<(u64, Box<ToolBody>)>),
+    done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
     /// Counts steps with calls; results of earlier ones are late.
     batch: u64,
     approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
@@ -127,6 +127,9 @@ pub struct Runner {
     /// The history of files was tidied in this run.
     swept: bool,
 }
+
+/// A result, and the number of the step with its call.
+type Done = (u64, Box<ToolBody>);
 
 /// A model choice and the provider that knows its window.
 type Asked = (Option<String>, Arc<dyn Provider>);
