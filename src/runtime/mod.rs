@@ -15,7 +15,7 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
 use crate::store::Store;
 use crate::term::Signals;
-use crate::term::{Frames, Guard};
+use crate::term::{Frames, Guard, Hangup};
 use crate::ui::ViewCache;
 use frame::{FrameClock, Urgency};
 use input::Input;
@@ -113,6 +113,7 @@ impl Screen {
         mut signals: Signals,
     ) -> io::Result<Ended> {
         let mut input = Input::start();
+        let hangup = Hangup::watch()?;
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
@@ -159,6 +160,7 @@ impl Screen {
             let first = tokio::select! {
                 biased;
                 () = signals.next() => (Msg::Terminated, Urgency::Input),
+                () = hangup.next() => (Msg::Terminated, Urgency::Input),
                 event = input.next() => match event {
                     Some(event) => match input::message(event) {
                         Some(msg) => (msg, Urgency::Input),
