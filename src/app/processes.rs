@@ -11,7 +11,8 @@ use super::model::processes::{Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
-use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll};
+use crate::text::Modes;
 
 /// Milliseconds that a foreground command runs before the pane opens by itself.
 const OPEN_AFTER: i64 = 1000;
@@ -49,6 +50,7 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Screen(id, screen) => {
             let pane = &mut model.processes.pane;
             if pane.shown.as_ref() == Some(&id) {
+                pane.scroll = screen.below;
                 pane.screen = Some(screen);
             }
         }
@@ -278,7 +280,7 @@ fn shown(model: &Model) -> Option<&ProcessInfo> {
 }
 
 /// All keys go to the shown program.
-pub fn take_over(model: &mut Model) {
+pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     if !shown(model).is_some_and(is_running) {
         let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
@@ -291,8 +293,11 @@ pub fn take_over(model: &mut Model) {
     pane.open = true;
     pane.touched = true;
     pane.taken_over = true;
-    pane.scroll = 0;
     pane.handed_back = None;
+    if pane.scroll > 0 {
+        follow(model, out);
+    }
+    let pane = &model.processes.pane;
     if let Some(id) = pane.shown.clone() {
         model.notices.settled(&About::Input(id));
     }
@@ -308,7 +313,8 @@ pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         focus::set(model, Pane::Composer);
         return;
     }
-    write(model, out, encode::key(key, false));
+    let application = modes(model).application_cursor;
+    write(model, out, encode::key(key, application));
 }
 
 /// The command that had the keys has just ended: the key that hands back was meant for it.
@@ -321,22 +327,44 @@ pub fn send_again(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
     let again = model.processes.pane.handed_back.take().is_some_and(|(last, at)| last == key && now - at <= SEND_AGAIN);
     if again {
-        take_over(model);
-        write(model, out, encode::key(key, false));
+        take_over(model, out);
+        let application = modes(model).application_cursor;
+        write(model, out, encode::key(key, application));
     }
     again
 }
 
 /// Bytes for the shown program.
 pub fn write(model: &mut Model, out: &mut Vec<Effect>, bytes: Vec<u8>) {
-    let pane = &mut model.processes.pane;
-    if let (Some(id), false) = (&pane.shown, bytes.is_empty()) {
-        if pane.scroll > 0 {
-            pane.scroll = 0;
-            out.push(Effect::Process(ProcessCommand::Scroll(id.clone(), 0)));
-        }
-        out.push(Effect::Process(ProcessCommand::Write(id.clone(), bytes)));
+    if bytes.is_empty() {
+        return;
     }
+    if model.processes.pane.scroll > 0 {
+        follow(model, out);
+    }
+    if let Some(id) = model.processes.pane.shown.clone() {
+        out.push(Effect::Process(ProcessCommand::Write(id, bytes)));
+    }
+}
+
+/// Shows the end of the shown program's output, and goes along with it.
+pub fn follow(model: &mut Model, out: &mut Vec<Effect>) {
+    let pane = &mut model.processes.pane;
+    pane.scroll = 0;
+    if let Some(id) = pane.shown.clone() {
+        out.push(Effect::Process(ProcessCommand::Scroll(id, Scroll::Follow)));
+    }
+}
+
+/// What the shown program asked its terminal for.
+pub fn modes(model: &Model) -> Modes {
+    model.processes.pane.screen.as_ref().map(|screen| screen.modes).unwrap_or_default()
+}
+
+/// Text pasted into the shown program.
+pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    let bracketed = modes(model).bracketed_paste;
+    write(model, out, encode::paste(text, bracketed));
 }
 
 /// The running foreground command goes on in the background.

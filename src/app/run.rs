@@ -108,7 +108,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::CopySelection => select::copy(model, out),
         Action::Copy => select::copy_answer(model, out, argument),
         Action::ReleaseMouse => super::mouse::release(model, out),
-        Action::TakeOver => processes::take_over(model),
+        Action::TakeOver => processes::take_over(model, out),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
         Action::ForgetProcess => processes::forget(model, out),

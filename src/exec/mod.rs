@@ -115,13 +115,24 @@ pub enum ProcessEvent {
     Screen(ProcessId, std::sync::Arc<Snapshot>),
 }
 
+/// How the view of a watched process moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scroll {
+    /// By lines; up is positive. Once it is above the end it stays with its lines while more is printed.
+    By(i64),
+    /// Stays with the lines that are shown.
+    Hold,
+    /// To the end, and along with it.
+    Follow,
+}
+
 /// Orders of the UI.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProcessCommand {
     /// Send screens of this process, at this size; `None` stops.
     Watch(Option<ProcessId>, (u16, u16)),
-    /// Scroll the watched screen back by rows from the end; 0 follows.
-    Scroll(ProcessId, usize),
+    /// Move the view of the watched process; its screens say where it came to rest.
+    Scroll(ProcessId, Scroll),
     Write(ProcessId, Vec<u8>),
     /// INT, then TERM, then KILL, on the group.
     Kill(ProcessId),

@@ -2,7 +2,7 @@
 
 use super::outbox::Outbox;
 use super::process::{Process, lock};
-use super::{ProcessEvent, ProcessId};
+use super::{ProcessEvent, ProcessId, Scroll};
 use crate::text::Snapshot;
 use crate::text::screen::Screen;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,8 @@ pub(crate) struct Screens {
 struct State {
     target: Option<Arc<Process>>,
     size: (u16, u16),
-    scroll: usize,
+    /// Not yet carried out, oldest first.
+    scroll: Vec<Scroll>,
     dirty: bool,
     /// The thread runs.
     running: bool,
@@ -45,7 +46,7 @@ impl Screens {
             if let Some(old) = &state.target {
                 old.watched.store(false, Ordering::Relaxed);
             }
-            state.scroll = 0;
+            state.scroll.clear();
         }
         if let Some(process) = &target {
             process.watched.store(true, Ordering::Relaxed);
@@ -73,11 +74,11 @@ impl Screens {
         self.wake.notify_all();
     }
 
-    /// Scrolls the watched screen to `rows` above its end.
-    pub(crate) fn scroll(&self, id: &ProcessId, rows: usize) {
+    /// Moves the view of the watched process.
+    pub(crate) fn scroll(&self, id: &ProcessId, scroll: Scroll) {
         let mut state = lock(&self.state);
         if state.target.as_ref().is_some_and(|t| t.id == *id) {
-            state.scroll = rows;
+            state.scroll.push(scroll);
             state.dirty = true;
             drop(state);
             self.wake.notify_all();
@@ -116,11 +117,16 @@ impl Screens {
                     state.running = false;
                     return;
                 };
-                (target, state.size, state.scroll)
+                (target, state.size, std::mem::take(&mut state.scroll))
             };
             let began = Instant::now();
             if !view.as_ref().is_some_and(|v| v.process.id == target.id && (v.size == size || v.screen.alternate())) {
-                view = Some(View::new(Arc::clone(&target), size));
+                // Another size lays the lines out anew; the reader stays as far above the end as before.
+                let back = view.as_ref().filter(|v| v.process.id == target.id).map_or(0, View::back);
+                let mut new = View::new(Arc::clone(&target), size);
+                new.feed();
+                new.scroll(Scroll::By(back));
+                view = Some(new);
             }
             if let Some(view) = &mut view {
                 if view.size != size {
@@ -128,7 +134,10 @@ impl Screens {
                     view.size = size;
                 }
                 view.feed();
-                let snapshot = view.show(scroll);
+                for scroll in scroll {
+                    view.scroll(scroll);
+                }
+                let snapshot = view.show();
                 if view.last.as_deref() != Some(&snapshot) {
                     let snapshot = Arc::new(snapshot);
                     view.last = Some(Arc::clone(&snapshot));
@@ -157,14 +166,16 @@ struct View {
     screen: Screen,
     /// Position in the pane's stream up to which it was fed.
     fed: u64,
-    /// Line feeds that went by.
-    lines: usize,
+    /// Line feeds that went by: the number of the line that is being printed.
+    lines: i64,
+    /// The number of the line in the last row; `None` follows the end.
+    anchor: Option<i64>,
     last: Option<Arc<Snapshot>>,
 }
 
 impl View {
     fn new(process: Arc<Process>, size: (u16, u16)) -> Self {
-        Self { process, size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, last: None }
+        Self { process, size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, anchor: None, last: None }
     }
 
     fn feed(&mut self) {
@@ -183,17 +194,53 @@ impl View {
             }
             bytes
         };
-        self.lines += bytes.iter().filter(|&&b| b == b'\n').count();
+        self.lines += bytes.iter().filter(|&&b| b == b'\n').count() as i64;
         feed(&mut self.screen, &self.process, &bytes);
     }
 
-    fn show(&self, scroll: usize) -> Snapshot {
-        let above = (self.lines + 1).saturating_sub(usize::from(self.size.1));
-        if scroll == 0 || self.screen.alternate() {
-            return Snapshot { scrollback: above, ..self.screen.snapshot() };
+    /// Lines between the last one shown and the end.
+    fn back(&self) -> i64 {
+        self.anchor.map_or(0, |anchor| (self.lines - anchor).max(0))
+    }
+
+    fn scroll(&mut self, scroll: Scroll) {
+        self.anchor = match scroll {
+            Scroll::Follow => None,
+            Scroll::Hold => Some(self.anchor.unwrap_or(self.lines)),
+            Scroll::By(up) => {
+                let to = self.anchor.unwrap_or(self.lines).saturating_sub(up);
+                (to < self.lines).then_some(to)
+            }
+        };
+    }
+
+    fn show(&mut self) -> Snapshot {
+        if self.screen.alternate() {
+            // It has no history: what it shows is all there is.
+            self.anchor = None;
+            return Snapshot { last_line: i64::from(self.size.1) - 1, ..self.screen.snapshot() };
         }
-        let (screen, scrolled) = earlier(&self.process, self.size, scroll);
-        Snapshot { scrollback: above.saturating_sub(scrolled), cursor: None, ..screen.snapshot() }
+        match usize::try_from(self.back()) {
+            Ok(0) | Err(_) => self.at(&self.screen, 0),
+            Ok(wanted) => {
+                let (screen, back) = earlier(&self.process, self.size, wanted, self.fed);
+                // Near the beginning it cannot go back as far.
+                self.anchor = Some(self.lines - back as i64);
+                Snapshot { cursor: None, modes: self.screen.modes(), ..self.at(&screen, back) }
+            }
+        }
+    }
+
+    /// The snapshot of a screen that ends `below` lines above the end.
+    fn at(&self, screen: &Screen, below: usize) -> Snapshot {
+        let snapshot = screen.snapshot();
+        let at = self.lines - below as i64;
+        let under = snapshot.wrapped.iter().skip(usize::from(screen.cursor().1));
+        // The last row ends no line that another row follows.
+        let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(screen.cursor().1) + 1));
+        let last_line = at + rest.filter(|wrapped| !**wrapped).count() as i64;
+        let scrollback = usize::try_from(at + 1 - i64::from(self.size.1)).unwrap_or(0);
+        Snapshot { scrollback, below, last_line, ..snapshot }
     }
 }
 
@@ -202,10 +249,9 @@ fn feed(screen: &mut Screen, process: &Process, bytes: &[u8]) {
 }
 
 /// The screen as it was before the last `lines` lines, and how many lines back that is (less near the beginning).
-/// Reads backwards through memory and the spill file.
-fn earlier(process: &Process, size: (u16, u16), lines: usize) -> (Screen, usize) {
+/// Reads backwards from `end` through memory and the spill file.
+fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Screen, usize) {
     let out = lock(&process.out);
-    let end = out.pane_end();
     let wanted = lines + usize::from(size.1);
     // Positions of line feeds, from the last one on.
     let mut feeds: Vec<u64> = Vec::new();
