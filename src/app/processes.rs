@@ -1,6 +1,7 @@
 //! Running commands and the terminal pane: what opens by itself closes by itself, what the person touched stays.
 
 use super::action::Action;
+use super::editor;
 use super::effect::Effect;
 use super::encode;
 use super::focus;
@@ -22,12 +23,14 @@ const SEND_AGAIN: i64 = 500;
 const HANDED_BACK: i64 = 1000;
 /// Ended commands that are kept for looking at.
 const ENDED: usize = 20;
-/// Percent of the height that the pane takes.
-const HEIGHT: u16 = 33;
+/// Thousandths of the height that the pane takes.
+const HEIGHT: u16 = 330;
+/// The same for a program that needs a whole screen.
+const LARGE: u16 = 650;
 
 /// No processes, and a closed pane.
 pub fn new() -> Processes {
-    let pane = TerminalPane { height: HEIGHT, ..TerminalPane::default() };
+    let pane = TerminalPane { height: HEIGHT, large: LARGE, ..TerminalPane::default() };
     Processes { pane, ..Processes::default() }
 }
 
@@ -39,12 +42,14 @@ fn is_running(info: &ProcessInfo) -> bool {
 }
 
 fn foreground(model: &Model) -> impl Iterator<Item = &ProcessInfo> {
-    model.processes.rows.iter().filter(|row| is_running(row) && !row.background)
+    model.processes.rows.iter().filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
 }
 
 /// A process started, changed, ended or drew something.
 pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
+    let late = |id: &ProcessId| model.processes.closed.as_ref() == Some(id);
     match event {
+        ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) if late(&info.id) => {}
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
         ProcessEvent::Exited(info) => exited(model, info),
         ProcessEvent::Screen(id, screen) => {
@@ -52,6 +57,7 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
             if pane.shown.as_ref() == Some(&id) {
                 pane.scroll = screen.below;
                 pane.screen = Some(screen);
+                super::marking::screen(model);
             }
         }
     }
@@ -68,13 +74,17 @@ fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
 }
 
 fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
+    let is_editor = editor::is(model, &info.id);
     let asks = info.state == ProcessState::NeedsInput;
     let (id, command, background) = (info.id.clone(), info.command.clone(), info.background);
     let before = put(model, info);
+    if is_editor {
+        return;
+    }
     let new = before.is_none();
     let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
     let pane = &model.processes.pane;
-    if (new && !background && !pane.chosen) || pane.shown.is_none() {
+    if (new && !background && !pane.chosen && !pane.taken_over) || pane.shown.is_none() {
         show_tab(model, Some(id.clone()));
     }
     if asks && !asked {
@@ -108,12 +118,15 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         ProcessState::Running | ProcessState::NeedsInput => 0,
     };
     model.notices.settled(&About::Input(info.id.clone()));
+    let is_editor = editor::is(model, &info.id);
     put(model, info);
     if shown && model.processes.pane.taken_over {
         model.processes.pane.taken_over = false;
         model.processes.pane.ended_at = Some(model.now);
         focus::set(model, Pane::Composer);
-        model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
+        if !is_editor {
+            model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
+        }
     }
     if background {
         let level = if code == 0 { Level::Info } else { Level::Warning };
@@ -172,7 +185,7 @@ pub fn woke(model: &mut Model) {
 }
 
 /// Shows a tab; scroll and screen of the one before do not belong to it.
-fn show_tab(model: &mut Model, id: Option<ProcessId>) {
+pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
     let pane = &mut model.processes.pane;
     if pane.shown != id {
         pane.shown = id;
@@ -230,11 +243,11 @@ pub fn next(model: &mut Model, by: isize) {
     show_process(model, id);
 }
 
-/// Moves the border of the pane, by percent of the height.
-pub fn grow(model: &mut Model, by: i16) {
-    let pane = &mut model.processes.pane;
-    pane.height = pane.height.saturating_add_signed(by).clamp(10, 80);
-    pane.touched = true;
+/// Whether the shown program needs a whole screen: an editor, or one that was taken over and draws everywhere.
+pub fn needs_screen(model: &Model) -> bool {
+    let pane = &model.processes.pane;
+    let full = pane.taken_over && pane.screen.as_ref().is_some_and(|screen| screen.alternate);
+    full || pane.shown.as_ref().is_some_and(|id| editor::is(model, id))
 }
 
 /// Takes the shown command off the list once it has ended.
@@ -313,6 +326,7 @@ pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         focus::set(model, Pane::Composer);
         return;
     }
+    super::select::clear(model);
     let application = modes(model).application_cursor;
     write(model, out, encode::key(key, application));
 }
@@ -369,7 +383,9 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
 
 /// The running foreground command goes on in the background.
 pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
-    let shown = shown(model).filter(|row| is_running(row) && !row.background).map(|row| row.id.clone());
+    let shown = shown(model)
+        .filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
+        .map(|row| row.id.clone());
     match shown.or_else(|| foreground(model).last().map(|row| row.id.clone())) {
         Some(id) => out.push(Effect::Process(ProcessCommand::Background(id))),
         None => model.notices.add(model.now, Level::Info, "no foreground command runs"),

@@ -1,7 +1,7 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
 use super::*;
-use crate::text::{Cell, Paint, Role};
+use crate::text::{Cell, MouseFormat, MouseReports, Paint, Role};
 use std::future::Future;
 use tokio::sync::mpsc;
 

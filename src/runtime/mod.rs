@@ -1,5 +1,6 @@
 //! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
 
+mod editor;
 mod effects;
 mod frame;
 mod images;
@@ -128,12 +129,12 @@ impl Screen {
                 match hands.carry_out(effect, &mut self.frames, &self.model) {
                     effects::Then::GoOn => {}
                     effects::Then::Redraw => self.clock.want(Urgency::Input),
-                    effects::Then::Outside(errand) => {
-                        // The editor and the shell read the terminal themselves: nobody else may.
+                    effects::Then::Suspend => {
+                        // The shell reads the terminal itself: nobody else may.
                         input.stop().await;
-                        let msg = errand.run(&mut self.frames, self.model.mouse_captured).await?;
+                        let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
                         input = Input::start();
-                        // Keys meant for the other program (Ctrl-C in an editor) are no signals for this one.
+                        // Keys meant for the shell (Ctrl-C) are no signals for this program.
                         signals = Signals::new()?;
                         self.take_in(msg, Urgency::Input);
                     }

@@ -13,6 +13,7 @@ pub mod stream;
 pub mod table;
 pub mod visible;
 pub mod width;
+pub mod words;
 pub mod wrap;
 
 pub use wrap::{Joint, Row};

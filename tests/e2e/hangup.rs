@@ -26,12 +26,8 @@ fn start(home: &Home, controlled: bool) -> (OwnedFd, Child) {
     let size = rustix::termios::Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
     rustix::termios::tcsetwinsize(&master, size).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let slave = std::fs::File::options()
-        .read(true)
-        .write(true)
-        .custom_flags(OFlags::NOCTTY.bits() as i32)
-        .open(name)
-        .unwrap();
+    let slave =
+        std::fs::File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(name).unwrap();
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' HUP; exec \"$0\""]).arg(binary());
     command.env_clear().envs(home.environment()).current_dir(home.project());

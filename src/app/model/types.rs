@@ -4,3 +4,4 @@ pub use crate::agent::event::{Level, Meter, Question, QuestionId, SessionInfo, T
 pub use crate::exec::{Exit, ExitReason, ProcessId, ProcessInfo, ProcessState};
 pub use crate::llm::Effort;
 pub use crate::store::SessionRow;
+pub use crate::text::{Place, Snapshot};
