@@ -351,7 +351,7 @@ async fn a_view_that_is_held_stays_with_its_lines_while_more_is_printed() {
     room.screen("20").await;
     room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(8)));
     let before = room.screen("12").await;
-    assert_eq!((shown(&before).as_str(), before.below), ("8\n9\n10\n11\n12", 8));
+    assert_eq!((shown(&before).as_str(), before.below), ("9\n10\n11\n12\n13", 8));
     room.exec.command(ProcessCommand::Write(running.id.clone(), b"\r".to_vec()));
     let after = loop {
         let shown = room.screen("12").await;

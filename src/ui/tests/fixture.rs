@@ -192,6 +192,8 @@ pub fn with_terminal() -> Model {
             ..Snapshot::default()
         })),
         taken_over: true,
+        height: 330,
+        large: 650,
         ..processes::TerminalPane::default()
     };
     model.focus = Pane::Terminal;

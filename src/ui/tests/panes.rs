@@ -111,7 +111,7 @@ fn the_sidebar_gives_what_it_cut() {
     let (text, _) = drawn(&mut model, (140, 45));
     assert!(!text.contains(path), "it is cut:\n{text}");
     let row = model.layout.flat.iter().filter(|row| row.surface == Surface::Sidebar);
-    let y = text.lines().position(|line| line.contains("sidebar/mod.rs")).expect("the file") as u16;
+    let y = text.lines().position(|line| line.contains("+1 −0")).expect("the file") as u16;
     let at = *row.clone().find(|row| row.y == y).expect("its row");
     let all = dragged(&mut model, (at.x, y), (at.x + at.width - 1, y), (140, 45));
     assert_eq!(all.as_deref(), Some(path));
