@@ -7,6 +7,7 @@ use super::model::selection::{Grain, PaneSelection, Point, Surface, nearest};
 use super::model::{Model, Pane};
 use super::scroll;
 use crate::exec::{ProcessCommand, Scroll};
+use crate::text::Place;
 use std::collections::BTreeMap;
 
 /// The pane that a surface is in; `None`: a modal.
@@ -63,14 +64,17 @@ pub fn screen(model: &mut Model) {
     let caret = model.copy_mode.is_some();
     let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else { return };
     selection.keep(&screen);
-    // the caret went to a line that is not there, or that is not shown
+    // the caret went to a line that is not there
     let places = screen.places();
-    if let (true, Some(first), Some(last)) = (caret, places.first(), places.last()) {
-        let marking = model.copy_mode.is_some_and(|mode| mode.marking);
-        selection.to.place = selection.to.place.clamp(*first, *last);
-        if !marking {
-            selection.from = selection.to;
-        }
+    let (Some(first), Some(last), true) = (places.first(), places.last(), caret) else { return };
+    if screen.scrollback == 0 {
+        selection.to.place = selection.to.place.max(*first);
+    }
+    if screen.below == 0 {
+        selection.to.place = selection.to.place.min(*last);
+    }
+    if !model.copy_mode.is_some_and(|mode| mode.marking) {
+        selection.from = selection.to;
     }
 }
 
@@ -149,6 +153,12 @@ pub fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
     };
     let rows: Vec<FlatRow> = model.layout.flat.iter().filter(|row| row.surface == surface).copied().collect();
     let Some(last) = rows.len().checked_sub(1) else { return };
+    if surface == Surface::Terminal && !rows.iter().any(|row| row.place == to.place) {
+        // the screen that shows the caret is on its way
+        scroll::by(model, out, Pane::Terminal, by);
+        let place = Place { line: to.place.line + i64::from(by), part: 0 };
+        return move_to(model, Point { place, ..to });
+    }
     let at = rows.iter().position(|row| row.place == to.place).unwrap_or(if by < 0 { 0 } else { last });
     let wanted = at as i64 + i64::from(by);
     let beyond = wanted.min(0) + (wanted - last as i64).max(0);

@@ -37,7 +37,7 @@ pub fn shifted(at: usize, rows: i32) -> usize {
 fn terminal(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
     let pane = &mut model.processes.pane;
     let Some(shown) = pane.shown.clone() else { return };
-    if rows < 0 || pane.scroll > 0 {
+    if rows < 0 || pane.scroll > 0 || model.processes.held.is_some() {
         pane.touched = true;
         out.push(Effect::Process(ProcessCommand::Scroll(shown, Scroll::By(-i64::from(rows)))));
     }

@@ -226,7 +226,10 @@ impl View {
                 let (screen, back) = earlier(&self.process, self.size, wanted, self.fed);
                 // Near the beginning it cannot go back as far.
                 self.anchor = Some(self.lines - back as i64);
-                Snapshot { cursor: None, modes: self.screen.modes(), ..self.at(&screen, back) }
+                let snapshot = self.at(&screen, back);
+                // Of a flood only the end was counted: that more lines are above is known by having reached them.
+                let scrollback = if back < wanted { 0 } else { snapshot.scrollback.max(1) };
+                Snapshot { cursor: None, scrollback, modes: self.screen.modes(), ..snapshot }
             }
         }
     }
@@ -239,8 +242,9 @@ impl View {
         // The last row ends no line that another row follows.
         let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(screen.cursor().1) + 1));
         let last_line = at + rest.filter(|wrapped| !**wrapped).count() as i64;
-        let scrollback = usize::try_from(at + 1 - i64::from(self.size.1)).unwrap_or(0);
-        Snapshot { scrollback, below, last_line, ..snapshot }
+        let snapshot = Snapshot { below, last_line, ..snapshot };
+        let first = snapshot.places().first().map_or(0, |place| place.line);
+        Snapshot { scrollback: usize::try_from(first).unwrap_or(0), ..snapshot }
     }
 }
 

@@ -162,7 +162,7 @@ pub struct Snapshot {
     pub title: String,
     /// The program uses the alternate screen.
     pub alternate: bool,
-    /// Lines above the first one shown.
+    /// Lines above the first one shown; 0 where there are none.
     pub scrollback: usize,
     /// Lines that came after the last one shown; 0 while the end is shown.
     pub below: usize,

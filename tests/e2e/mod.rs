@@ -3,6 +3,7 @@
 mod bad_days;
 mod commands;
 mod hangup;
+mod panes;
 mod print;
 mod story;
 mod terminal;
