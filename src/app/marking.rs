@@ -47,6 +47,7 @@ pub fn select(model: &mut Model, surface: Surface, from: Point, to: Point, grain
         process,
         modals: model.modals.len(),
         kept: BTreeMap::new(),
+        asked: i64::MIN,
     });
     (selection.from, selection.to, selection.grain) = (from, to, grain);
     if surface == Surface::Terminal
@@ -75,6 +76,34 @@ pub fn screen(model: &mut Model) {
     }
     if !model.copy_mode.is_some_and(|mode| mode.marking) {
         selection.from = selection.to;
+    }
+}
+
+/// Asks for lines that are to be copied and were never on the screen: the view jumped over them. Whether one must wait.
+pub fn wait_for_lines(model: &mut Model, out: &mut Vec<Effect>) -> bool {
+    let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else {
+        return false;
+    };
+    let (Some(missing), Some(id)) = (selection.missing(), selection.process.clone()) else { return false };
+    let order = Effect::Process(ProcessCommand::Lines(id, missing));
+    // one at a time; every frame until the answer comes would ask again
+    if model.processes.asked != Some(missing) {
+        model.processes.asked = Some(missing);
+        out.push(order);
+    }
+    true
+}
+
+/// Lines that were asked for came.
+pub fn lines(model: &mut Model, out: &mut Vec<Effect>, lines: &crate::text::Snapshot) {
+    let asked = model.processes.asked.take();
+    let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else { return };
+    selection.keep(lines);
+    if let Some((_, last)) = asked {
+        selection.asked = last + 1;
+    }
+    if model.copying.is_some() {
+        wait_for_lines(model, out);
     }
 }
 

@@ -52,6 +52,11 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) if late(&info.id) => {}
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
         ProcessEvent::Exited(info) => exited(model, info),
+        ProcessEvent::Lines(id, lines) => {
+            if model.processes.pane.shown.as_ref() == Some(&id) {
+                super::marking::lines(model, out, &lines);
+            }
+        }
         ProcessEvent::Screen(id, screen) => {
             let pane = &mut model.processes.pane;
             if pane.shown.as_ref() == Some(&id) {

@@ -118,6 +118,9 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
     if !is_active(model) {
         model.copying = None;
     }
+    if model.copying.is_some() && marking::wait_for_lines(model, out) {
+        return;
+    }
     if let (Some(copying), Some(text)) = (model.copying, &model.layout.selected_text) {
         model.copying = None;
         if !text.is_empty() {

@@ -221,6 +221,10 @@ impl Exec {
                 self.hub.screens.scroll(&id, scroll);
                 Ok(())
             }
+            ProcessCommand::Lines(id, lines) => {
+                self.hub.screens.lines(&id, lines);
+                Ok(())
+            }
             ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),

@@ -2,7 +2,7 @@
 
 use super::outbox::Outbox;
 use super::process::{Process, lock};
-use super::{ProcessEvent, ProcessId, Scroll};
+use super::{LINES, ProcessEvent, ProcessId, Scroll};
 use crate::text::Snapshot;
 use crate::text::screen::Screen;
 use std::sync::atomic::Ordering;
@@ -29,6 +29,8 @@ struct State {
     size: (u16, u16),
     /// Not yet carried out, oldest first.
     scroll: Vec<Scroll>,
+    /// First and last line of text that is asked for.
+    lines: Option<(i64, i64)>,
     dirty: bool,
     /// The thread runs.
     running: bool,
@@ -47,6 +49,7 @@ impl Screens {
                 old.watched.store(false, Ordering::Relaxed);
             }
             state.scroll.clear();
+            state.lines = None;
         }
         if let Some(process) = &target {
             process.watched.store(true, Ordering::Relaxed);
@@ -85,6 +88,17 @@ impl Screens {
         }
     }
 
+    /// Sends lines of the watched process.
+    pub(crate) fn lines(&self, id: &ProcessId, lines: (i64, i64)) {
+        let mut state = lock(&self.state);
+        if state.target.as_ref().is_some_and(|t| t.id == *id) {
+            state.lines = Some(lines);
+            state.dirty = true;
+            drop(state);
+            self.wake.notify_all();
+        }
+    }
+
     /// The watched process printed.
     pub(crate) fn touch(&self) {
         let mut state = lock(&self.state);
@@ -107,7 +121,7 @@ impl Screens {
     fn run(&self, outbox: &Arc<Outbox>) {
         let mut view: Option<View> = None;
         loop {
-            let (target, size, scroll) = {
+            let (target, size, scroll, lines) = {
                 let mut state = lock(&self.state);
                 while !state.dirty {
                     state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +131,7 @@ impl Screens {
                     state.running = false;
                     return;
                 };
-                (target, state.size, std::mem::take(&mut state.scroll))
+                (target, state.size, std::mem::take(&mut state.scroll), state.lines.take())
             };
             let began = Instant::now();
             if !view.as_ref().is_some_and(|v| v.process.id == target.id && (v.size == size || v.screen.alternate())) {
@@ -142,6 +156,9 @@ impl Screens {
                     let snapshot = Arc::new(snapshot);
                     view.last = Some(Arc::clone(&snapshot));
                     outbox.post(ProcessEvent::Screen(target.id.clone(), snapshot));
+                }
+                if let Some((first, last)) = lines {
+                    outbox.post(ProcessEvent::Lines(target.id.clone(), Arc::new(view.lines(first, last))));
                 }
             }
             self.rest_of_frame(began);
@@ -232,6 +249,16 @@ impl View {
                 Snapshot { cursor: None, scrollback, modes: self.screen.modes(), ..snapshot }
             }
         }
+    }
+
+    /// The lines from `first` to `last` on a screen of their own; a line that is not the last one printed has ended.
+    fn lines(&self, first: i64, last: i64) -> Snapshot {
+        let last = last.min(first.saturating_add(LINES - 1)).min(self.lines);
+        let rows = u16::try_from((last - first + 1).clamp(1, LINES) * 2).unwrap_or(u16::MAX);
+        let size = (self.size.0, rows);
+        let wanted = usize::try_from(self.lines - last).unwrap_or(0);
+        let (screen, back) = earlier(&self.process, size, wanted, self.fed);
+        self.at(&screen, back)
     }
 
     /// The snapshot of a screen that ends `below` lines above the end.

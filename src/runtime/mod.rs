@@ -97,7 +97,7 @@ impl Screen {
             tracing::info!(bytes, micros = began.elapsed().as_micros(), "frame");
         }
         if let Some(layout) = layout
-            && (layout != self.model.layout || self.model.transcript.scroll != 0)
+            && (layout != self.model.layout || self.model.transcript.scroll != 0 || self.model.copying.is_some())
         {
             let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
             self.owed.extend(effects);

@@ -15,7 +15,9 @@ fn terminal(command: &str) -> Step {
 fn drag(term: &mut Term, from: (usize, usize), to: (usize, usize)) {
     let at =
         |code: u8, (column, row): (usize, usize), end: char| format!("\x1b[<{code};{};{}{end}", column + 1, row + 1);
-    term.send(&at(0, from, 'M')).send(&at(32, to, 'M')).send(&at(0, to, 'm'));
+    // As slow as a hand: a frame shows the selection before the button is let go.
+    term.send(&at(0, from, 'M')).send(&at(32, to, 'M')).settled(60);
+    term.send(&at(0, to, 'm'));
 }
 
 /// Column and row where a text stands.

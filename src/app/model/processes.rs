@@ -14,6 +14,8 @@ pub struct Processes {
     pub watching: Watching,
     /// The process whose view is held while something is selected in it, and whether it followed the end before.
     pub held: Option<(ProcessId, bool)>,
+    /// Lines that were asked for and have not come.
+    pub asked: Option<(i64, i64)>,
     /// The external editor, from the order to its end.
     pub editor: Option<Editor>,
     /// The editor that ended last: what is still told of it means nothing.

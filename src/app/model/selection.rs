@@ -1,7 +1,7 @@
 //! What is selected in a pane whose rows are numbered: the terminal, the sidebar, the text of a modal.
 
 use super::layout::FlatRow;
-use crate::exec::ProcessId;
+use crate::exec::{LINES, ProcessId};
 use crate::text::width::width;
 use crate::text::words::word_at;
 use crate::text::{Joint, Line, Place, Role, Row, Snapshot};
@@ -49,16 +49,29 @@ pub struct PaneSelection {
     pub modals: usize,
     /// Rows of the terminal that were on the screen since it began: what scrolled away is in no frame.
     pub kept: BTreeMap<Place, Row>,
+    /// Lines before this one were asked for already, whatever came of it.
+    pub asked: i64,
 }
 
 impl PaneSelection {
     /// Takes in what the terminal shows.
     pub fn keep(&mut self, screen: &Snapshot) {
-        for (place, row) in rows_of(screen) {
-            if self.kept.len() < KEPT || self.kept.contains_key(&place) {
+        for (index, (place, row)) in rows_of(screen).into_iter().enumerate() {
+            // What the first row goes on from is not on the screen: a fuller picture of it stays.
+            let known = self.kept.get(&place).is_some_and(|known| known.line == row.line);
+            if !(index == 0 && known) && (self.kept.len() < KEPT || self.kept.contains_key(&place)) {
                 self.kept.insert(place, row);
             }
         }
+    }
+
+    /// First and last of the lines next to be asked for: they are selected and were never on the screen.
+    pub fn missing(&self) -> Option<(i64, i64)> {
+        let (from, to) = (self.from.place.line.min(self.to.place.line), self.from.place.line.max(self.to.place.line));
+        let is_kept = |line: i64| self.kept.contains_key(&Place { line, part: 0 });
+        let to = to.min(from.saturating_add(KEPT as i64));
+        let first = (from.max(self.asked)..=to).find(|line| !is_kept(*line))?;
+        Some((first, to.min(first + LINES - 1)))
     }
 
     /// First and last cell, with what the grain adds; `text` gives the text of a row.
@@ -126,6 +139,7 @@ mod tests {
             process: None,
             modals: 0,
             kept: BTreeMap::new(),
+            asked: i64::MIN,
         }
     }
 
@@ -143,6 +157,20 @@ mod tests {
             assert_eq!((a.place.part, a.column, b.place.part, b.column), (first.0, first.1, last.0, last.1));
             assert_eq!((a.place.line, b.place.line), (1, 2));
         }
+    }
+
+    #[test]
+    fn lines_that_were_jumped_over_are_asked_for_once() {
+        let mut selection = selection((9, 0, 0), (0, 0, 0), Grain::Cell);
+        let mut screen = Screen::new(8, 3);
+        screen.feed(b"a\r\nb\r\nc");
+        assert_eq!(selection.missing(), Some((0, 9)));
+        selection.keep(&Snapshot { last_line: 2, ..screen.snapshot() });
+        assert_eq!(selection.missing(), Some((3, 9)));
+        selection.keep(&Snapshot { last_line: 9, ..screen.snapshot() });
+        assert_eq!(selection.missing(), Some((3, 9)));
+        selection.asked = 10;
+        assert_eq!(selection.missing(), None);
     }
 
     #[test]
