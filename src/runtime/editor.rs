@@ -25,7 +25,8 @@ async fn run(text: &str, exec: &Exec, cwd: PathBuf, replies: &mpsc::Sender<Msg>)
         .tempfile()
         .map_err(|error| format!("no file for the editor in the temporary folder: {error}"))?;
     let failed = |error: std::io::Error| format!("{}: {error}", file.path().display());
-    tokio::fs::write(file.path(), text).await.map_err(failed)?;
+    // A file of text ends with a line end: editors say so when it does not.
+    tokio::fs::write(file.path(), format!("{}\n", text.trim_end_matches('\n'))).await.map_err(failed)?;
     let spawn = Spawn {
         command: format!("{editor} {}", quoted(file.path())),
         cwd,
