@@ -111,7 +111,7 @@ actions! {
     HistorySearch "history-search" Prompt "Search earlier prompts" => "history" [], "";
     DraftPrevious "draft-previous" Prompt "Bring back a draft that was put aside";
     PasteImage "paste-image" Prompt "Attach the image in the clipboard, or a file" => "image" ["paste"], "[path]";
-    ExternalEditor "external-editor" Prompt "Write the prompt in the external editor" => "prompt" ["compose"], "";
+    ExternalEditor "external-editor" Prompt "Write the prompt in the external editor, beside the conversation" => "prompt" ["compose"], "";
     Undo "undo" Prompt "Undo the last edit of the prompt";
     Redo "redo" Prompt "Redo an undone edit of the prompt";
     StopTurn "stop-turn" Turn "Stop the turn; again to force" => "stop" [], "";
@@ -165,6 +165,8 @@ actions! {
     PreviousTerminal "previous-terminal" Panes "Show the terminal before";
     GrowPane "grow-pane" Panes "Give the terminal pane more rows";
     ShrinkPane "shrink-pane" Panes "Give the terminal pane fewer rows";
+    WidenSidebar "widen-sidebar" Panes "Give the sidebar more columns";
+    NarrowSidebar "narrow-sidebar" Panes "Give the sidebar fewer columns";
     FocusComposer "focus-composer" Panes "Back to the composer";
     ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" ["statusbar", "sb"], "";
     FocusNext "focus-next" Panes "Focus the next pane";
@@ -186,7 +188,7 @@ actions! {
     Find "find" Reading "Find in the conversation" => "find" [], "[words]";
     FindNext "find-next" Reading "Next hit";
     FindPrevious "find-previous" Reading "Previous hit";
-    CopyMode "copy-mode" Reading "Select with the keyboard: h j k l, v, y";
+    CopyMode "copy-mode" Reading "Select with the keyboard in the focused pane: h j k l, v, y";
     CopySelection "copy-cell" Reading "Copy the selection, or the selected entry";
     Copy "copy-answer" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
     ReleaseMouse "release-mouse" Reading "Give the mouse to the terminal, or take it back" => "mouse" ["scroll"], "";

@@ -215,18 +215,6 @@ pub fn take_backslash(model: &mut Model) -> bool {
     before == Some('\\') && area.delete_char()
 }
 
-/// The external editor came back.
-pub fn edited(model: &mut Model, out: &mut Vec<Effect>, text: Option<String>) {
-    match text {
-        Some(text) => {
-            set_text(model, text.strip_suffix('\n').unwrap_or(&text));
-            changed(model, out);
-        }
-        None => model.notices.add(model.now, Level::Info, "the editor left the prompt as it was"),
-    }
-    out.push(Effect::Repaint);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

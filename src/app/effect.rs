@@ -14,7 +14,7 @@ pub enum Effect {
     Load(LoadRequest),
     /// To the clipboard.
     Copy(String),
-    /// Opens the external editor with this text.
+    /// Opens the external editor on this text, as a process of the terminal pane.
     Edit(String),
     /// The terminal's window title.
     Title(String),

@@ -42,6 +42,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
 }
 
 fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
+    items::thought(model, model.transcript.streaming.reasoning);
     let TurnStatus::Running(running) = &mut model.turn else { return };
     match running.calls.iter_mut().find(|call| call.0 == index) {
         Some(call) => *call = (index, name, bytes),

@@ -5,7 +5,7 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, encode, find, pickers, processes, rewind, scroll, sessions, usual};
+use super::{answers, approvals, composer, edit, find, pickers, processes, rewind, scroll, sessions, usual};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -58,7 +58,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
             }
         }
         Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_)) => composer::paste(model, out, text),
-        None if model.processes.pane.taken_over => processes::write(model, out, encode::paste(&text, false)),
+        None if model.processes.pane.taken_over => processes::paste(model, out, &text),
         None => composer::paste(model, out, text),
     }
 }

@@ -8,6 +8,7 @@ pub mod modal;
 pub mod notices;
 pub mod processes;
 pub mod rewind;
+pub mod selection;
 pub mod sidebar;
 pub mod transcript;
 pub mod types;
@@ -40,6 +41,16 @@ pub struct Model {
     /// Topmost last.
     pub modals: Vec<modal::Modal>,
     pub focus: Pane,
+    /// What is selected in another pane than the conversation.
+    pub pane_selection: Option<selection::PaneSelection>,
+    /// The keyboard moves a selection.
+    pub copy_mode: Option<CopyMode>,
+    /// The text of the selection goes to the clipboard with the next frame.
+    pub copying: Option<Copying>,
+    /// The mouse button is down.
+    pub pressed: Option<Pressed>,
+    /// The last press, for double and triple clicks.
+    pub click: Option<Click>,
     pub notices: notices::Notices,
     pub first_run: Option<first_run::FirstRun>,
     /// Keys of a chord so far and since when, for the which-key popup.
@@ -150,6 +161,46 @@ pub struct Retry {
     pub of: u32,
     /// Milliseconds since the epoch.
     pub until: i64,
+}
+
+/// What becomes of a selection that is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copying {
+    /// It was dragged with the mouse, and stays.
+    Keep,
+    Clear,
+}
+
+/// Selecting with the keyboard; the caret is the `to` of the selection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyMode {
+    /// `v` was pressed: the other end stays.
+    pub marking: bool,
+    /// The caret left the screen; the next frame puts it on the first (-1) or last (1) row.
+    pub beyond: i8,
+}
+
+/// What the mouse button went down on, and what dragging therefore does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressed {
+    /// Selects in the conversation.
+    Conversation(transcript::Spot, selection::Grain),
+    /// Selects in another pane.
+    Surface(selection::Surface, selection::Point, selection::Grain),
+    Border(layout::Border),
+    /// Goes to the program in the terminal pane.
+    Program,
+}
+
+/// A press of the mouse button.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Click {
+    pub column: u16,
+    pub row: u16,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// Presses in a row at this cell, 1 to 3.
+    pub count: u8,
 }
 
 /// What can have the focus.

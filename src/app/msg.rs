@@ -29,8 +29,10 @@ pub enum Msg {
     Drawn(Box<Layout>),
     /// SIGTERM, SIGHUP or SIGINT from outside.
     Terminated,
-    /// The external editor returned this text.
-    Edited(Option<String>),
+    /// The external editor runs as this process.
+    EditorStarted(crate::exec::ProcessId),
+    /// The external editor ended with this text, or did not do its work.
+    Edited(Result<String, String>),
     /// What copying did: the channel used, or why not.
     Copied(Result<String, String>),
 }

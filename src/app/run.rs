@@ -7,8 +7,8 @@ use super::model::modal::{Modal, TextModal};
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, find, history, looks, models, palette, processes, rewind, scroll, select,
-    sessions, sidebar, slash, turn, usual,
+    approvals, borders, composer, docs, drafts, editor, find, history, looks, models, palette, processes, rewind,
+    scroll, select, sessions, sidebar, slash, turn, usual,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -31,7 +31,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::HistorySearch => history::search(model),
         Action::DraftPrevious => drafts::previous(model, out),
         Action::PasteImage => out.push(Effect::Load(LoadRequest::Image { path: some(argument) })),
-        Action::ExternalEditor => out.push(Effect::Edit(composer::whole(&model.composer))),
+        Action::ExternalEditor => editor::open(model, out),
         Action::Undo => composer::undo(model, out),
         Action::Redo => composer::redo(model, out),
         Action::StopTurn => turn::escape(model, out),
@@ -85,8 +85,10 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::ToggleTerminal => processes::toggle(model),
         Action::NextTerminal => processes::next(model, 1),
         Action::PreviousTerminal => processes::next(model, -1),
-        Action::GrowPane => processes::grow(model, 5),
-        Action::ShrinkPane => processes::grow(model, -5),
+        Action::GrowPane => borders::grow(model, 1),
+        Action::ShrinkPane => borders::grow(model, -1),
+        Action::WidenSidebar => borders::widen(model, 1),
+        Action::NarrowSidebar => borders::widen(model, -1),
         Action::FocusComposer => focus::set(model, Pane::Composer),
         Action::ToggleSidebar => sidebar::toggle(model),
         Action::FocusNext => focus::next(model),
@@ -111,7 +113,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::CopySelection => select::copy(model, out),
         Action::Copy => select::copy_answer(model, out, argument),
         Action::ReleaseMouse => super::mouse::release(model, out),
-        Action::TakeOver => processes::take_over(model),
+        Action::TakeOver => processes::take_over(model, out),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
         Action::ForgetProcess => processes::forget(model, out),

@@ -262,7 +262,7 @@ pub fn queue_drop(model: &mut Model) {
 
 /// Esc: clears a selection, else ends a retry wait, else leaves the queue strip, else stops the turn, else comes back.
 pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.transcript.selection.is_some() {
+    if select::is_active(model) {
         select::clear(model);
         return;
     }
@@ -288,7 +288,7 @@ pub fn stop(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Ctrl-C.
 pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.transcript.selection.is_some() {
+    if select::is_active(model) {
         select::copy(model, out);
     } else if is_running(model) {
         stop(model, out);

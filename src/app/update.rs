@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, events, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, rewind, scroll, sessions, sidebar, wake,
+    approvals, completion, composer, drafts, editor, events, first_run, focus, history, items, keys, looks, marking,
+    models, mouse, processes, rewind, scroll, sessions, sidebar, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -43,6 +43,11 @@ impl Model {
             sidebar: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
+            pane_selection: None,
+            copy_mode: None,
+            copying: None,
+            pressed: None,
+            click: None,
             notices: Default::default(),
             first_run: None,
             chord: None,
@@ -107,6 +112,10 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Resized(columns, rows) => {
             let hidden = approvals::hidden(model);
             model.size = (columns, rows);
+            // rows wrap elsewhere now
+            if model.pane_selection.is_some() {
+                super::select::clear(model);
+            }
             if hidden && !approvals::hidden(model) {
                 approvals::seen_again(model);
             }
@@ -119,7 +128,8 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
-        Msg::Edited(text) => composer::edited(model, out, text),
+        Msg::EditorStarted(id) => editor::started(model, id),
+        Msg::Edited(result) => editor::ended(model, out, result),
         Msg::Copied(result) => super::select::copied(model, result),
     }
 }
@@ -163,6 +173,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
     approvals::open_waiting(model);
+    marking::settle(model, out);
     processes::watch(model, out);
     wake::schedule(model, out);
 }

@@ -56,7 +56,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     let mut actions: Vec<(&str, &'static str)> = match model.focus {
         Pane::Terminal if model.processes.pane.taken_over => vec![("take-over", "hand back")],
         Pane::Terminal => vec![("take-over", "take over"), ("next-terminal", "next"), ("toggle-terminal", "close")],
-        Pane::Conversation if model.transcript.copy_mode.is_some() => {
+        _ if model.copy_mode.is_some() => {
             return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
         }
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],

@@ -4,6 +4,7 @@ mod cache;
 mod cells;
 mod chrome;
 mod composer;
+mod flat;
 mod hints;
 mod layout;
 mod live;
@@ -64,6 +65,7 @@ fn screen(
 ) -> Option<(u16, u16)> {
     let field = composer::measure(model, cache, layout::column(model, area, mode).width);
     let places = layout::arrange(model, area, mode, field.rows);
+    layout.shared = places.shared;
     chrome::title(model, paint, places.title);
     chrome::strip(model, paint, places.strip);
     let mut cursor = None;
@@ -81,7 +83,7 @@ fn screen(
     }
     chrome::status(model, paint, places.status, mode);
     if let Some(place) = places.sidebar {
-        sidebar::draw(model, paint, place, mode, layout);
+        cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
     chrome::notices(model, paint, places.notices);
     composer::completion(model, paint, places.composer, places.conversation);

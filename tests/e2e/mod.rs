@@ -2,6 +2,8 @@
 
 mod bad_days;
 mod commands;
+mod hangup;
+mod panes;
 mod print;
 mod rewind;
 mod story;

@@ -27,12 +27,20 @@ impl Term {
     }
 
     /// Starts it in a terminal of this size.
-    pub fn sized(home: &Home, args: &[&str], (cols, rows): (u16, u16)) -> Self {
+    pub fn sized(home: &Home, args: &[&str], size: (u16, u16)) -> Self {
+        Self::with_env(home, args, size, &[])
+    }
+
+    /// The same with more variables in its environment.
+    pub fn with_env(home: &Home, args: &[&str], (cols, rows): (u16, u16), more: &[(String, String)]) -> Self {
         let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
         let mut command = CommandBuilder::new(binary());
         command.args(args);
         command.env_clear();
         for (name, value) in home.environment() {
+            command.env(name, value);
+        }
+        for (name, value) in more {
             command.env(name, value);
         }
         command.cwd(home.project());

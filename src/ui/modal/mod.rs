@@ -37,7 +37,7 @@ pub fn draw(
         Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
         Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
-        Modal::Text(state) => text::draw(state, paint, area),
+        Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
     }

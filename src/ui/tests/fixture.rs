@@ -81,7 +81,14 @@ pub fn busy() -> Model {
     let t = &mut model.transcript;
     let user = |text: &str| CellKind::User { text: text.into(), images: 0, origin: Origin::Person };
     t.push(user("The resume test fails one run in ten. Find out why."), None, true);
-    t.push(CellKind::Reasoning { text: "I should run it in a loop. Then read the actor.".into() }, None, true);
+    t.push(
+        CellKind::Reasoning {
+            text: "I should run it in a loop. Then read the actor.".into(),
+            time: crate::app::model::transcript::Thinking::For(4_200),
+        },
+        None,
+        true,
+    );
     t.push(CellKind::Assistant { text: "I'll run it in a loop first, then read the store actor.".into() }, None, true);
     let failed = tool(
         "terminal",
@@ -186,6 +193,8 @@ pub fn with_terminal() -> Model {
             ..Snapshot::default()
         })),
         taken_over: true,
+        height: 330,
+        large: 650,
         ..processes::TerminalPane::default()
     };
     model.focus = Pane::Terminal;
@@ -275,7 +284,7 @@ pub fn wide_text() -> Model {
     t.push(tool("search_files", "🔎", &text, &text, ToolState::Done(Outcome::Ok), Some(1)), None, true);
     t.push(CellKind::Note { kind: NoteKind::Error, text: "x".repeat(500) }, None, true);
     t.push(CellKind::TurnEnd { text: "3 steps · 41.2 s · $0.08".into() }, None, true);
-    t.push(CellKind::Reasoning { text: text.clone() }, None, false);
+    t.push(CellKind::Reasoning { text: text.clone(), time: Default::default() }, None, false);
     model.composer.area = tui_textarea::TextArea::new(vec![text, "👩‍👩‍👧 second".into(), String::new()]);
     model
 }
