@@ -114,6 +114,7 @@ actions! {
     ExternalEditor "external-editor" Prompt "Write the prompt in the external editor" => "prompt" ["compose"], "";
     Undo "undo" Prompt "Undo the last edit of the prompt";
     Redo "redo" Prompt "Redo an undone edit of the prompt";
+    ViMode "vi-mode" Prompt "Switch between vi keys and the usual editing keys" => "vi" ["vim"], "[on|off]";
     StopTurn "stop-turn" Turn "Stop the turn; again to force" => "stop" [], "";
     Interrupt "interrupt" Turn "Copy a selection, else stop the turn, else put the draft aside, else twice to quit";
     QueuePrompt "queue" Turn "Queue a prompt for the end of the turn" => "queue" ["q"], "<prompt>";

@@ -39,6 +39,7 @@ pub mod slash;
 pub mod turn;
 pub mod update;
 pub mod usual;
+pub mod vi;
 pub mod wake;
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ pub struct Model {
     pub next_session: Option<Tab>,
     /// The time of the earliest wake-up that was asked for and has not come.
     pub wake: Option<i64>,
+    /// vi keys: on or off, and where each field is.
+    pub vi: super::vi::Vi,
+    /// The shape that the terminal's cursor was last given.
+    pub caret: super::vi::Caret,
     /// The window title that was last set.
     pub window_title: String,
 }

@@ -18,6 +18,7 @@ pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickIte
         kind,
         title: title.to_owned(),
         query: String::new(),
+        cursor: 0,
         items,
         matches,
         selected,
@@ -87,10 +88,16 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         _ => {}
     }
     let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
-    if edit::query(&mut picker.query, key) == Edited::Changed {
-        filter(picker);
-        preview(model, out);
+    if edit::line(&mut picker.query, &mut picker.cursor, key) == Edited::Changed {
+        typed(model, out);
     }
+}
+
+/// The query was changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    filter(picker);
+    preview(model, out);
 }
 
 fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
@@ -103,10 +110,8 @@ fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
 /// Pasted text narrows the list.
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
-    let mut cursor = picker.query.chars().count();
-    edit::insert(&mut picker.query, &mut cursor, text.trim_end());
-    filter(picker);
-    preview(model, out);
+    edit::insert(&mut picker.query, &mut picker.cursor, text.trim_end());
+    typed(model, out);
 }
 
 /// Moves the selection.
@@ -193,6 +198,7 @@ mod tests {
             kind: PickerKind::Palette,
             title: String::new(),
             query: String::new(),
+            cursor: 0,
             items: labels.iter().map(item).collect(),
             matches: Vec::new(),
             selected: 0,
@@ -219,6 +225,14 @@ mod tests {
                 "{query}"
             );
         }
+    }
+
+    #[test]
+    fn every_letter_narrows_the_list() {
+        let mut model = crate::app::tests::ready();
+        crate::app::tests::script(&mut model, "<C-p>jk gGq<left>x");
+        let picker = top(&mut model, PickerKind::Palette).expect("the palette");
+        assert_eq!((picker.query.as_str(), picker.cursor), ("jk gGxq", 6));
     }
 
     #[test]

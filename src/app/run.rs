@@ -8,7 +8,7 @@ use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
     approvals, composer, docs, drafts, find, history, looks, models, palette, processes, scroll, select, sessions,
-    sidebar, slash, turn, usual,
+    sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -84,7 +84,11 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::PreviousTerminal => processes::next(model, -1),
         Action::GrowPane => processes::grow(model, 5),
         Action::ShrinkPane => processes::grow(model, -5),
-        Action::FocusComposer => focus::set(model, Pane::Composer),
+        Action::FocusComposer => {
+            focus::set(model, Pane::Composer);
+            vi::insert(model);
+        }
+        Action::ViMode => vi::toggle(model, out, argument),
         Action::ToggleSidebar => sidebar::toggle(model),
         Action::FocusNext => focus::next(model),
         Action::FocusLeft => focus::go(model, Direction::Left),

@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, events, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, scroll, sessions, sidebar, wake,
+    processes, scroll, sessions, sidebar, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -29,6 +29,7 @@ impl Model {
         now: i64,
     ) -> Model {
         let mouse_captured = config.display.mouse;
+        let vi = vi::Vi::new(config.composer.mode == "vi");
         Model {
             now,
             size,
@@ -65,6 +66,8 @@ impl Model {
             switching: false,
             next_session: None,
             wake: None,
+            vi,
+            caret: vi::Caret::Usual,
             window_title: String::new(),
         }
     }
@@ -162,6 +165,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     first_run::settle(model);
     approvals::open_waiting(model);
     processes::watch(model, out);
+    vi::settle(model, out);
     wake::schedule(model, out);
 }
 

@@ -3,10 +3,11 @@
 use super::{Context, Workers, loads};
 use crate::agent::event::AgentCommand;
 use crate::app::effect::LoadRequest;
+use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
 use crate::store::Store;
-use crate::term::{Frames, Guard};
+use crate::term::{Frames, Guard, Shape};
 use std::collections::HashMap;
 use std::mem::Discriminant;
 use tokio::sync::mpsc;
@@ -134,6 +135,7 @@ impl Hands {
             Effect::Title(title) => self.write(frames, &format!("\x1b]2;{}\x07", plain(&title))),
             Effect::Notify(text) => self.write(frames, &format!("\x07\x1b]9;{}\x07", plain(&text))),
             Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |before| before.min(at))),
+            Effect::Caret(shape) => self.write(frames, caret(shape)),
             Effect::Mouse(on) => self.write(frames, Guard::mouse(on)),
             Effect::Repaint => {
                 if let Err(error) = frames.clear() {
@@ -211,6 +213,15 @@ impl Hands {
         }
         self.order_pump.abort();
     }
+}
+
+/// The sequence for the cursor of a field.
+pub fn caret(shape: Caret) -> &'static str {
+    crate::term::shape(match shape {
+        Caret::Usual => Shape::Usual,
+        Caret::Block => Shape::Block,
+        Caret::Bar => Shape::Bar,
+    })
 }
 
 /// Text for a terminal sequence: no control characters, not endless.

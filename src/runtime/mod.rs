@@ -132,6 +132,9 @@ impl Screen {
                         input.stop().await;
                         let msg = errand.run(&mut self.frames, self.model.mouse_captured).await?;
                         input = Input::start();
+                        if self.model.caret != crate::app::vi::Caret::Usual {
+                            self.frames.send(effects::caret(self.model.caret))?;
+                        }
                         // Keys meant for the other program (Ctrl-C in an editor) are no signals for this one.
                         signals = Signals::new()?;
                         self.take_in(msg, Urgency::Input);

@@ -153,7 +153,7 @@ pub fn draw(
     let skip = (field.caret.1 + 1).saturating_sub(visible.max(1));
     let style = if focused { paint.slot(Slot::Prompt) } else { paint.role(Role::Dim) };
     paint.put(area.x + 2, body.y, 2, symbol, style);
-    let selection = model.composer.area.selection_range();
+    let selection = crate::app::vi::marked(model).or_else(|| model.composer.area.selection_range());
     for (at, shown) in field.lines.iter().skip(usize::from(skip)).take(usize::from(visible)).enumerate() {
         let place = row(body, at as u16);
         paint.put(place.x, place.y, place.width, &shown.text, paint.role(Role::Text));

@@ -19,6 +19,40 @@ pub enum Modal {
     Input(InputModal),
 }
 
+impl Modal {
+    /// The text that is written in it and its cursor, in characters. A masked field is none: nothing of it is kept.
+    pub fn field(&mut self) -> Option<(&mut String, &mut usize)> {
+        if !self.has_field() {
+            return None;
+        }
+        match self {
+            Modal::Approval(ApprovalModal {
+                stage: ApprovalStage::Reason(text) | ApprovalStage::Editing(text),
+                cursor,
+                ..
+            }) => Some((text, cursor)),
+            Modal::Question(QuestionModal { text: Some(text), cursor, .. }) => Some((text, cursor)),
+            Modal::Picker(picker) => Some((&mut picker.query, &mut picker.cursor)),
+            Modal::Sessions(browser) => Some((&mut browser.query, &mut browser.cursor)),
+            Modal::Input(input) => Some((&mut input.text, &mut input.cursor)),
+            Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) => None,
+        }
+    }
+
+    /// Whether text is being written in it.
+    pub fn has_field(&self) -> bool {
+        match self {
+            Modal::Approval(approval) => {
+                matches!(approval.stage, ApprovalStage::Reason(_) | ApprovalStage::Editing(_))
+            }
+            Modal::Question(question) => question.text.is_some(),
+            Modal::Picker(_) | Modal::Sessions(_) => true,
+            Modal::Input(input) => !input.masked && !input.busy,
+            Modal::Text(_) | Modal::Confirm(_) => false,
+        }
+    }
+}
+
 /// The answer to a dangerous command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalModal {
@@ -92,6 +126,8 @@ pub struct QuestionModal {
     pub selected: usize,
     /// `Some` while a free answer is typed.
     pub text: Option<String>,
+    /// Cursor in it, in characters.
+    pub cursor: usize,
 }
 
 /// A list to choose from, with a filter.
@@ -100,6 +136,8 @@ pub struct Picker {
     pub kind: PickerKind,
     pub title: String,
     pub query: String,
+    /// Cursor in the query, in characters.
+    pub cursor: usize,
     pub items: Vec<PickItem>,
     /// Indices into `items`, best match first.
     pub matches: Vec<usize>,
@@ -141,6 +179,8 @@ pub struct PickItem {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionBrowser {
     pub query: String,
+    /// Cursor in the query, in characters.
+    pub cursor: usize,
     pub rows: Vec<SessionRow>,
     pub selected: usize,
     /// The end of the selected session.
