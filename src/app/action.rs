@@ -122,9 +122,12 @@ actions! {
     QueueEdit "edit-queued" Turn "Edit the selected queued prompt";
     QueueSteer "steer-queued" Turn "Give the selected queued prompt to the running turn";
     QueueDrop "drop-queued" Turn "Drop the selected queued prompt";
+    Busy "busy" Turn "What Enter does while a turn runs: queue, steer or interrupt" => "busy" [], "[queue|steer|interrupt]";
+    Retry "retry" Turn "Send the last prompt again" => "retry" [], "";
     Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
     Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "";
     ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
+    Permissions "permissions" Turn "What runs without a question, and who said so" => "permissions" ["allowlist"], "";
     Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";
     SessionNew "new-session" Session "New session" => "new" ["reset", "clear"], "";
     SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words]";
@@ -140,8 +143,8 @@ actions! {
     Tab8 "tab-8" Session "Eighth session of this folder";
     Tab9 "tab-9" Session "Ninth session of this folder";
     Title "title" Session "Show or set the title of the session" => "title" [], "[title]";
-    Rewind "rewind" Session "Take an earlier prompt of this session back to the composer" => "rewind" ["retry"], "";
-    Export "export" Session "Write the session to a file" => "export" ["save"], "[path]";
+    Rewind "rewind" Session "Take an earlier prompt of this session back to the composer" => "rewind" [], "";
+    Export "export" Session "Write the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextReport "context" Session "What fills the context window" => "context" [], "";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
@@ -164,7 +167,9 @@ actions! {
     GrowPane "grow-pane" Panes "Give the terminal pane more rows";
     ShrinkPane "shrink-pane" Panes "Give the terminal pane fewer rows";
     FocusComposer "focus-composer" Panes "Back to the composer";
-    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" ["statusbar", "sb"], "";
+    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" [], "";
+    StatusBar "status-bar" Panes "Show or hide the status bar" => "statusbar" ["sb"], "[on|off]";
+    Indicator "indicator" Panes "What moves while the model works" => "indicator" [], "[kaomoji|emoji|unicode|ascii]";
     FocusNext "focus-next" Panes "Focus the next pane";
     FocusLeft "focus-left" Panes "Focus the pane to the left";
     FocusRight "focus-right" Panes "Focus the pane to the right";

@@ -2,13 +2,12 @@
 
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
+use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
 use super::{approvals, history, looks, models, palette};
 use crate::config::keymap::{Code, Context, Key};
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Opens a picker with its rows; the current one is selected.
 pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickItem>) {
@@ -56,16 +55,14 @@ fn filter(picker: &mut Picker) {
         picker.matches = (0..picker.items.len()).collect();
         return;
     }
-    let pattern = Pattern::parse(&picker.query, CaseMatching::Smart, Normalization::Smart);
-    let mut matcher = Matcher::new(Config::DEFAULT);
-    let mut buffer = Vec::new();
-    let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
+    let mut fuzzy = Fuzzy::new(&picker.query);
+    let mut score = |text: &str| fuzzy.score(text);
     let mut scored: Vec<(u32, usize)> = Vec::new();
     for (at, item) in picker.items.iter().enumerate() {
         // the label counts double: a hit in the description is a weaker one
         let label = score(&item.label).map(|score| score * 2);
         let best = label.max(score(&item.detail)).max(score(&item.value));
-        scored.extend(best.map(|score| (score, at)));
+        scored.extend(best.map(|score| (score + item.boost, at)));
     }
     scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
     picker.matches = scored.into_iter().map(|(_, at)| at).collect();

@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, events, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, scroll, sessions, sidebar, vi, wake,
+    processes, scroll, sessions, sidebar, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -57,6 +57,7 @@ impl Model {
             keymap,
             cwd,
             home: String::new(),
+            sends_after_stop: false,
             queue_selected: 0,
             sent: None,
             choices: Vec::new(),
@@ -66,6 +67,7 @@ impl Model {
             switching: false,
             next_session: None,
             wake: None,
+            uses: Default::default(),
             vi,
             caret: vi::Caret::Usual,
             window_title: String::new(),
@@ -78,6 +80,7 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
     let mut out = vec![
         drafts::load(model),
         Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+        Effect::Store(StoreJob::LoadUses),
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
         Effect::Load(LoadRequest::Looks),
@@ -134,6 +137,7 @@ fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
         StoreReply::History(entries) => history::loaded(model, entries),
+        StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
         StoreReply::Opened { path: _, warning } => {
             if let Some(warning) = warning {
@@ -186,6 +190,7 @@ mod tests {
         let expected = [
             Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
             Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+            Effect::Store(StoreJob::LoadUses),
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),

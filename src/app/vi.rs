@@ -117,6 +117,11 @@ fn unknown(model: &mut Model, out: &mut Vec<Effect>, c: char) {
     }
 }
 
+/// Whether letters go into the composer.
+pub fn types(model: &Model) -> bool {
+    !model.vi.on || model.vi.composer.mode == Mode::Insert
+}
+
 /// Insert mode for the composer: something is written there that was not begun with a key of vi.
 pub fn insert(model: &mut Model) {
     if model.vi.on && model.vi.composer.mode != Mode::Insert {

@@ -1,5 +1,6 @@
 //! Carries out what `update` orders. Long work goes to tasks that answer with messages.
 
+use super::paths::Paths;
 use super::{Context, Workers, loads};
 use crate::agent::event::AgentCommand;
 use crate::app::effect::LoadRequest;
@@ -50,6 +51,7 @@ pub struct Hands {
     jobs: mpsc::UnboundedSender<crate::store::StoreJob>,
     /// Changes of files of the home folder: one after another, none is dropped.
     writes: mpsc::UnboundedSender<LoadRequest>,
+    paths: Paths,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     order_pump: tokio::task::JoinHandle<()>,
 }
@@ -106,6 +108,7 @@ impl Hands {
             wake_at: None,
             orders,
             jobs,
+            paths: Paths::default(),
             job_pump: Some(job_pump),
             order_pump,
         }
@@ -165,12 +168,20 @@ impl Hands {
         let key = std::mem::discriminant(&request);
         let (context, replies) = (self.context.clone(), self.replies.clone());
         let facts = loads::Facts::of(model, self.store.clone(), self.exec.clone());
+        if let LoadRequest::Paths { word } = request {
+            let task = tokio::spawn(self.paths.clone().answer(facts.cwd, word, replies));
+            return self.replace(key, task);
+        }
         let task = tokio::spawn(async move {
             if let Some(reply) = loads::answer(request, context, facts).await {
                 // The screen is gone: nobody waits.
                 let _ = replies.send(reply).await;
             }
         });
+        self.replace(key, task);
+    }
+
+    fn replace(&mut self, key: Discriminant<LoadRequest>, task: tokio::task::JoinHandle<()>) {
         if let Some(before) = self.loads.insert(key, task) {
             before.abort();
         }

@@ -5,6 +5,7 @@ mod frame;
 mod images;
 mod input;
 mod loads;
+mod paths;
 mod reports;
 
 use crate::agent::event::AgentEvent;

@@ -25,6 +25,7 @@ mod sessions;
 mod tests;
 mod title;
 mod transfer;
+mod uses;
 
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
@@ -225,6 +226,12 @@ pub enum StoreJob {
         limit: usize,
     },
     AddHistory(String),
+    /// How much each command is used, as the screen counts it.
+    LoadUses,
+    SaveUse {
+        name: String,
+        rank: i64,
+    },
     DeleteSession(SessionId),
 }
 
@@ -249,6 +256,8 @@ pub enum StoreReply {
         text: String,
     },
     History(Vec<String>),
+    /// Commands and their numbers.
+    Uses(Vec<(String, i64)>),
     /// Something failed; the text names the file and the remedy.
     Failed(String),
     /// The store was opened; a warning when it stands under another name or was repaired.

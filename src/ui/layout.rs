@@ -78,8 +78,10 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     if area.height >= 28 {
         top += 1;
     }
-    bottom -= 1;
-    places.status = Rect { y: bottom, height: 1, ..area };
+    if model.config.display.status_bar {
+        bottom -= 1;
+        places.status = Rect { y: bottom, height: 1, ..area };
+    }
     let padding = if area.height >= 28 { 2 } else { 0 };
     let height = (field + padding).min(bottom.saturating_sub(top) / 2).max(1);
     bottom -= height;

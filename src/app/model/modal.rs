@@ -172,6 +172,8 @@ pub struct PickItem {
     /// What choosing it means: an action name, a model, a skin.
     pub value: String,
     pub group: String,
+    /// Points beside those of a match: it is used or useful.
+    pub boost: u32,
     pub current: bool,
 }
 
