@@ -76,8 +76,8 @@ fn commands(model: &Model, typed: &str) -> Vec<CompletionItem> {
             (1, 0)
         } else if let Some(score) = fuzzy.score(name) {
             (2, u32::MAX - score)
-        } else if let Some(score) = fuzzy.score(&detail).filter(|_| typed.chars().count() > 2) {
-            (3, u32::MAX - score)
+        } else if typed.chars().count() > 2 && detail.to_lowercase().contains(&typed) {
+            (3, 0)
         } else {
             continue;
         };
@@ -122,7 +122,11 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
     if fitting.len() == 1 && fitting[0].0 == (false, false) {
         return Vec::new();
     }
-    fitting.into_iter().take(LIMIT).map(|(_, (text, detail))| CompletionItem { text, detail, marks: Vec::new() }).collect()
+    fitting
+        .into_iter()
+        .take(LIMIT)
+        .map(|(_, (text, detail))| CompletionItem { text, detail, marks: Vec::new() })
+        .collect()
 }
 
 fn words(list: &[&str]) -> Vec<(String, String)> {
@@ -268,7 +272,7 @@ mod tests {
             ("/effort hi", Some("high")),
             ("/busy s", Some("steer")),
             ("/zzz", None),
-            ("/wdr", Some("/redraw")),
+            ("/rdw", Some("/redraw")),
             ("/exit", Some("/quit")),
             ("/window fills", None),
             ("a /he", None),
@@ -289,8 +293,8 @@ mod tests {
             ("/hel<ret>", "", 1),
             ("/help<ret>", "", 1),
             ("/he<esc><ret>", "/he", 0),
-            ("/wdr<ret>", "/wdr", 0),
-            ("/wdr<tab>", "/redraw", 0),
+            ("/rdw<ret>", "/rdw", 0),
+            ("/rdw<tab>", "/redraw", 0),
         ] {
             let mut model = model();
             script(&mut model, keys);

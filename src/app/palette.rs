@@ -42,7 +42,11 @@ fn items(model: &Model) -> Vec<PickItem> {
     for skill in &model.sidebar.knowledge.skills {
         let name = format!("/{skill}");
         let (group, at) = place(&name, None);
-        rows.push((group, at, PickItem { label: name.clone(), detail: "skill".into(), value: name, ..PickItem::default() }));
+        rows.push((
+            group,
+            at,
+            PickItem { label: name.clone(), detail: "skill".into(), value: name, ..PickItem::default() },
+        ));
     }
     rows.sort_by_cached_key(|(group, at, item)| (*group, *at, item.label.to_lowercase()));
     let groups = ["Now", "Used", "All", "Skills", "Not now"];
@@ -120,11 +124,8 @@ pub fn commands(model: &Model) -> Vec<(String, String)> {
     let at = |name: &str| used.iter().position(|other| *other == name).unwrap_or(usize::MAX);
     for entry in ACTIONS {
         let Some(slash) = entry.slash else { continue };
-        let detail = if slash.argument.is_empty() {
-            entry.doc.to_owned()
-        } else {
-            format!("{}  {}", slash.argument, entry.doc)
-        };
+        let detail =
+            if slash.argument.is_empty() { entry.doc.to_owned() } else { format!("{}  {}", slash.argument, entry.doc) };
         rows.push((Reverse(useful.contains(&entry.action)), at(entry.name), format!("/{}", slash.name), detail));
     }
     for skill in &model.sidebar.knowledge.skills {
@@ -183,8 +184,11 @@ mod tests {
         let groups = |model: &Model| listed(model).into_iter().map(|(group, _)| group).collect::<Vec<_>>();
         assert_eq!(groups(&model).first().map(String::as_str), Some("All"), "nothing runs, nothing was used");
         assert_eq!(groups(&model).last().map(String::as_str), Some("Not now"));
-        let labels: Vec<String> =
-            items(&model).into_iter().filter(|item| item.group == "All").map(|item| item.label.to_lowercase()).collect();
+        let labels: Vec<String> = items(&model)
+            .into_iter()
+            .filter(|item| item.group == "All")
+            .map(|item| item.label.to_lowercase())
+            .collect();
         assert!(labels.is_sorted(), "{labels:?}");
         script(&mut model, "<C-p>repaint<ret>/doctor<ret>/doctor<ret>go<ret>");
         let first: Vec<(String, String)> = listed(&model).into_iter().take(5).collect();
@@ -201,10 +205,14 @@ mod tests {
 
     #[test]
     fn a_query_finds_names_descriptions_and_commands() {
-        for (query, name) in [("quit", "quit"), ("/doctor", "doctor"), ("copy-mode", "copy-mode"), ("window fills", "context")] {
+        for (query, name) in
+            [("quit", "quit"), ("/doctor", "doctor"), ("copy-mode", "copy-mode"), ("window fills", "context")]
+        {
             let mut model = ready();
             script(&mut model, &format!("<C-p>{query}"));
-            let Some(crate::app::model::modal::Modal::Picker(picker)) = model.modals.last() else { panic!("no picker") };
+            let Some(crate::app::model::modal::Modal::Picker(picker)) = model.modals.last() else {
+                panic!("no picker")
+            };
             let found: Vec<&str> = picker.matches.iter().map(|at| picker.items[*at].value.as_str()).take(3).collect();
             assert!(found.contains(&name), "{query}: {found:?}");
         }

@@ -3,9 +3,9 @@
 mod change;
 mod machine;
 mod motion;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use machine::{Mode, State};
 

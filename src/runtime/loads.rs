@@ -50,10 +50,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             LoadReply::Looks { skins: rows(skin::list_skins(&dirs)), themes: rows(skin::list_themes(&dirs)) }
         }
         // Writes go through [`write`], the demo through the loop, paths through their index.
-        LoadRequest::SetConfig { .. }
-        | LoadRequest::SaveKey { .. }
-        | LoadRequest::Paths { .. }
-        | LoadRequest::Demo => return None,
+        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Paths { .. } | LoadRequest::Demo => {
+            return None;
+        }
     };
     Some(Msg::Loaded(reply))
 }

@@ -1,6 +1,7 @@
 //! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
 
 mod effects;
+mod figures;
 mod frame;
 mod images;
 mod input;

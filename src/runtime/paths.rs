@@ -160,9 +160,7 @@ fn walk(root: &Path) -> Vec<Box<str>> {
 
 /// The best matches, best first; shorter paths before longer ones. `None` once `wanted` says no.
 fn best(entries: &[Box<str>], word: &str, wanted: impl Fn() -> bool) -> Option<Vec<FoundPath>> {
-    let mut config = Config::DEFAULT.match_paths();
-    config.prefer_prefix = true;
-    let mut matcher = Matcher::new(config);
+    let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
     let pattern = Pattern::new(word, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
     let hidden = word.starts_with('.') || word.contains("/.");
     let mut buffer = Vec::new();

@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod commands;
+mod editing;
 mod print;
 mod story;
 mod terminal;

@@ -42,8 +42,7 @@ impl State {
         self.push_undo(before);
         if lines && !single {
             // the line goes with its break: the one after it, on the last line the one before
-            let (start, end) =
-                if to < text.chars.len() { (from, to + 1) } else { (from.saturating_sub(1), to) };
+            let (start, end) = if to < text.chars.len() { (from, to + 1) } else { (from.saturating_sub(1), to) };
             text.replace(start, end, "");
             text.at = text.first_letter(start.min(text.chars.len()));
         } else {

@@ -111,8 +111,7 @@ fn word(text: &Text, big: bool, inner: bool) -> (usize, usize) {
 fn quoted(text: &Text, quote: char, inner: bool) -> Option<(usize, usize)> {
     let (start, end) = (text.line_start(text.at), text.line_end(text.at));
     let marks: Vec<usize> = (start..end).filter(|at| text.chars.get(*at) == Some(&quote)).collect();
-    let (open, close) =
-        marks.chunks_exact(2).map(|pair| (pair[0], pair[1])).find(|(_, close)| *close >= text.at)?;
+    let (open, close) = marks.chunks_exact(2).map(|pair| (pair[0], pair[1])).find(|(_, close)| *close >= text.at)?;
     Some(if inner { (open + 1, close) } else { (open, close + 1) })
 }
 

@@ -207,9 +207,12 @@ fn visual_mode() {
 
 #[test]
 fn one_line_stays_one_line() {
-    for (start, script, end) in
-        [("|one", "ox<esc>", "one|x"), ("|one", "ddP", "on|e"), ("|one two", "J", "|one two"), ("|a b", "yyp", "aa |b b")]
-    {
+    for (start, script, end) in [
+        ("|one", "ox<esc>", "one|x"),
+        ("|one", "ddP", "on|e"),
+        ("|one two", "J", "|one two"),
+        ("|a b", "yyp", "aa |b b"),
+    ] {
         let (shown, _) = run(start, script, true);
         assert!(!shown.contains('\n'), "{shown}");
         assert_eq!(shown, end, "{start:?} {script}");
@@ -279,9 +282,8 @@ fn enter_sends_and_a_new_text_begins_in_insert_mode() {
 #[test]
 fn escape_closes_leaves_insert_mode_then_stops() {
     use crate::agent::event::AgentCommand;
-    let stops = |effects: &[Effect]| {
-        effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Stop { .. })))
-    };
+    let stops =
+        |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Stop { .. })));
     let mut model = in_vi(ready());
     script(&mut model, "go<ret>/he");
     assert!(model.composer.completion.is_some());

@@ -282,6 +282,7 @@ pub fn wide_text() -> Model {
 /// One modal of each kind over the busy state.
 pub fn modals() -> Vec<(&'static str, Model)> {
     let items = ["Resume a session", "Pick a model", "Next skin", "日本語"].iter().map(|label| PickItem {
+        boost: 0,
         label: (*label).into(),
         detail: "what it does".into(),
         hint: "Ctrl-R".into(),
@@ -380,7 +381,8 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         allow_freetext: true,
     };
     asked.approvals.entries = vec![Entry::Question(question)];
-    asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
+    asked.modals =
+        vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
     out.push(("question", asked));
     let mut always = approval();
     if let Some(Modal::Approval(state)) = always.modals.last_mut() {
