@@ -246,7 +246,7 @@ mod tests {
         ]);
         for (word, first, count) in [
             ("runner", "docs/runner.md", 3),
-            ("agrun", "src/agent/runner.rs", 1),
+            ("agrun", "src/agent/runner.rs", 2),
             ("agent", "src/agent/", 2),
             ("srcmod", "src/runtime/mod.rs", 1),
             (".gi", ".github/runner.yml", 1),
