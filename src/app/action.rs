@@ -122,7 +122,7 @@ actions! {
     QueueEdit "edit-queued" Turn "Edit the selected queued prompt";
     QueueSteer "steer-queued" Turn "Give the selected queued prompt to the running turn";
     QueueDrop "drop-queued" Turn "Drop the selected queued prompt";
-    Busy "busy" Turn "What Enter does while a turn runs: queue, steer or interrupt" => "busy" [], "[queue|steer|interrupt]";
+    Busy "busy" Turn "Choose what Enter does while a turn runs" => "busy" [], "[queue|steer|interrupt]";
     Retry "retry" Turn "Send the last prompt again" => "retry" [], "";
     Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
     Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "";
@@ -169,7 +169,7 @@ actions! {
     FocusComposer "focus-composer" Panes "Back to the composer";
     ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" [], "";
     StatusBar "status-bar" Panes "Show or hide the status bar" => "statusbar" ["sb"], "[on|off]";
-    Indicator "indicator" Panes "What moves while the model works" => "indicator" [], "[kaomoji|emoji|unicode|ascii]";
+    Indicator "indicator" Panes "Choose what moves while the model works" => "indicator" [], "[kaomoji|emoji|unicode|ascii]";
     FocusNext "focus-next" Panes "Focus the next pane";
     FocusLeft "focus-left" Panes "Focus the pane to the left";
     FocusRight "focus-right" Panes "Focus the pane to the right";

@@ -72,16 +72,21 @@ fn commands(model: &Model, typed: &str) -> Vec<CompletionItem> {
         let begins = |word: &str| word.to_lowercase().starts_with(&typed);
         let (tier, score) = if name.eq_ignore_ascii_case(&typed) || aliases.contains(&typed.as_str()) {
             (0, 0)
-        } else if begins(name) || aliases.iter().any(|alias| begins(alias)) {
+        } else if begins(name) {
             (1, 0)
+        } else if aliases.iter().any(|alias| begins(alias)) {
+            (2, 0)
         } else if let Some(score) = fuzzy.score(name) {
-            (2, u32::MAX - score)
+            (3, u32::MAX - score)
         } else if typed.chars().count() > 2 && detail.to_lowercase().contains(&typed) {
-            (3, 0)
+            (4, 0)
         } else {
             continue;
         };
         let marks = fuzzy.marks(name).into_iter().map(|at| at + 1).collect();
+        // a hit by another name says which
+        let other = aliases.iter().find(|alias| !begins(name) && begins(alias));
+        let detail = other.map_or_else(|| detail.clone(), |alias| format!("/{alias} · {detail}"));
         fitting.push((tier, score, CompletionItem { text, detail, marks }));
     }
     fitting.sort_by_key(|(tier, score, _)| (*tier, *score));
@@ -274,6 +279,7 @@ mod tests {
             ("/zzz", None),
             ("/rdw", Some("/redraw")),
             ("/exit", Some("/quit")),
+            ("/re", Some("/redraw")),
             ("/window fills", None),
             ("a /he", None),
             ("x<A-ret>/he", None),

@@ -97,8 +97,9 @@ async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item
 async fn context_report(context: &Context, facts: &Facts) -> String {
     let (from, prompt, items) = session_items(facts).await.unwrap_or((ItemId(1), None, Vec::new()));
     let config = &context.loaded.config;
-    let chosen = toolset::select(config.toolsets.as_deref(), &config.agent.disabled_toolsets, &context.registry);
-    let schemas = context.registry.schemas(&chosen.tools);
+    let registry = context.registry.snapshot();
+    let chosen = toolset::select(config.toolsets.as_deref(), &config.agent.disabled_toolsets, &registry);
+    let schemas = registry.schemas(&chosen.tools);
     let bytes = schemas.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
     let frame = figures::Frame { prompt, tools: (schemas.len(), bytes), from };
     figures::context(&items, &frame, &facts.meter)

@@ -71,8 +71,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
 
 /// Cells between the columns of the popup.
 const GAP: u16 = 3;
+/// Cells of a key of one letter and of the air after it.
+const KEY: u16 = 3;
 /// The narrowest column in which words can be read.
-const WORDS: u16 = 26;
+const WORDS: u16 = 22;
 
 /// The popup over the status bar, once the leader waited: every key that may follow, from the live keymap, and what it does.
 /// Where not all fit, those go first that have a key of their own. Whether it is shown.
@@ -81,32 +83,37 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
         return false;
     }
     let list = following(model);
-    let key = cells(list.iter().map(|(keys, ..)| width(keys)).max().unwrap_or(1));
     let most = area.height.saturating_sub(4).max(1);
     let room = area.width.saturating_sub(4);
-    // as many columns as can be read: the conversation stays in view above them
-    let columns = ((room + GAP) / (key + 2 + WORDS + GAP)).max(1);
-    let places = usize::from(most) * usize::from(columns);
-    let (list, left) = fit(list, places);
-    let rows = cells(list.len() + usize::from(left > 0)).div_ceil(columns).min(most);
+    // as few columns as leave half of the screen in view, as many as can be read
+    let readable = ((room + GAP) / (KEY + WORDS + GAP)).max(1);
+    let columns = cells(list.len()).div_ceil((area.height / 2).max(1)).clamp(1, readable);
+    let (list, left) = fit(list, usize::from(most) * usize::from(columns));
+    let rows = cells(list.len() + usize::from(left > 0)).div_ceil(columns).min(most).max(1);
     let column = (room + GAP) / columns;
     // A blank row above and below.
     let place = Rect { x: area.x, y: area.bottom().saturating_sub(3 + rows), width: area.width, height: rows + 2 };
     paint.clear(place, Slot::Overlay);
+    // keys of a column end in one line; most of them are one letter
+    let keys: Vec<u16> = list
+        .chunks(usize::from(rows))
+        .map(|part| cells(part.iter().map(|(keys, ..)| width(keys)).max().unwrap_or(1)))
+        .collect();
     let at = |index: usize| {
         let line = row(place, cells(index) % rows + 1);
-        Rect { x: place.x + 2 + cells(index) / rows * column, width: column.saturating_sub(GAP), ..line }
+        let cell = Rect { x: place.x + 2 + cells(index) / rows * column, width: column.saturating_sub(GAP), ..line };
+        let key = keys.get(index / usize::from(rows)).copied().unwrap_or(1);
+        (cell, cell.x + key, cell.x + key + 2)
     };
     for (index, (keys, words, _)) in list.iter().enumerate() {
-        let cell = at(index);
-        paint.right(cell.x + key, cell.y, keys, paint.role(Role::Accent));
-        let words_x = cell.x + key + 2;
-        paint.fit(words_x, cell.y, cell.right().saturating_sub(words_x), words, paint.role(Role::Text));
+        let (cell, end, start) = at(index);
+        paint.right(end, cell.y, keys, paint.role(Role::Accent));
+        paint.fit(start, cell.y, cell.right().saturating_sub(start), words, paint.role(Role::Text));
     }
     if left > 0 {
-        let cell = at(list.len());
+        let (cell, _, start) = at(list.len());
         let more = format!("{left} more: {}", key_of(model, "help"));
-        paint.fit(cell.x + key + 2, cell.y, cell.width.saturating_sub(key + 2), &more, paint.role(Role::Dim));
+        paint.fit(start, cell.y, cell.right().saturating_sub(start), &more, paint.role(Role::Dim));
     }
     true
 }
