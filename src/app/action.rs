@@ -114,6 +114,7 @@ actions! {
     ExternalEditor "external-editor" Prompt "Write the prompt in the external editor, beside the conversation" => "prompt" ["compose"], "";
     Undo "undo" Prompt "Undo the last edit of the prompt";
     Redo "redo" Prompt "Redo an undone edit of the prompt";
+    ViMode "vi-mode" Prompt "Switch between vi keys and the usual editing keys" => "vi" ["vim"], "[on|off]";
     StopTurn "stop-turn" Turn "Stop the turn; again to force" => "stop" [], "";
     Interrupt "interrupt" Turn "Copy a selection, else stop the turn, else put the draft aside, else twice to quit";
     QueuePrompt "queue" Turn "Queue a prompt for the end of the turn" => "queue" ["q"], "<prompt>";
@@ -121,9 +122,12 @@ actions! {
     QueueEdit "edit-queued" Turn "Edit the selected queued prompt";
     QueueSteer "steer-queued" Turn "Give the selected queued prompt to the running turn";
     QueueDrop "drop-queued" Turn "Drop the selected queued prompt";
+    Busy "busy" Turn "Choose what Enter does while a turn runs" => "busy" [], "[queue|steer|interrupt]";
+    Retry "retry" Turn "Send the last prompt again" => "retry" [], "";
     Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
     Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "";
     ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
+    Permissions "permissions" Turn "What runs without a question, and who said so" => "permissions" ["allowlist"], "";
     Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";
     SessionNew "new-session" Session "New session" => "new" ["reset", "clear"], "";
     SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words]";
@@ -139,11 +143,11 @@ actions! {
     Tab8 "tab-8" Session "Eighth session of this folder";
     Tab9 "tab-9" Session "Ninth session of this folder";
     Title "title" Session "Show or set the title of the session" => "title" [], "[title]";
-    Rewind "rewind" Session "Go back to an earlier prompt: conversation, files, or both" => "rewind" ["retry"], "";
+    Rewind "rewind" Session "Go back to an earlier prompt: conversation, files, or both" => "rewind" [], "";
     UndoExchange "undo-exchange" Session "Undo the last exchange, with the files it changed" => "undo" [], "";
     RedoExchange "redo-exchange" Session "Redo what was undone or rewound last" => "redo" [], "";
     Fork "fork" Session "Go on in a new session with the same conversation" => "fork" ["branch"], "";
-    Export "export" Session "Write the session to a file" => "export" ["save"], "[path]";
+    Export "export" Session "Write the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextReport "context" Session "What fills the context window" => "context" [], "";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
@@ -168,7 +172,9 @@ actions! {
     WidenSidebar "widen-sidebar" Panes "Give the sidebar more columns";
     NarrowSidebar "narrow-sidebar" Panes "Give the sidebar fewer columns";
     FocusComposer "focus-composer" Panes "Back to the composer";
-    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" ["statusbar", "sb"], "";
+    ToggleSidebar "toggle-sidebar" Panes "Show or hide the sidebar" => "sidebar" [], "";
+    StatusBar "status-bar" Panes "Show or hide the status bar" => "statusbar" ["sb"], "[on|off]";
+    Indicator "indicator" Panes "Choose what moves while the model works" => "indicator" [], "[kaomoji|emoji|unicode|ascii]";
     FocusNext "focus-next" Panes "Focus the next pane";
     FocusLeft "focus-left" Panes "Focus the pane to the left";
     FocusRight "focus-right" Panes "Focus the pane to the right";

@@ -4,7 +4,7 @@ use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::composer::Composer;
-use super::{completion, drafts, history, paste};
+use super::{completion, drafts, history, paste, vi};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::llm::message::Image;
@@ -79,6 +79,7 @@ pub fn clear(model: &mut Model) {
     model.composer.folded = 0;
     model.composer.history.at = None;
     model.composer.history.draft.clear();
+    vi::renew(model);
 }
 
 /// A key for the text. `false`: the composer does not know it.

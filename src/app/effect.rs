@@ -22,6 +22,8 @@ pub enum Effect {
     Notify(String),
     /// Sends `Msg::Woke` at this time (milliseconds since the epoch); the earliest wins.
     WakeAt(i64),
+    /// The shape of the terminal's cursor.
+    Caret(super::vi::Caret),
     /// Mouse capture on or off.
     Mouse(bool),
     /// Clears and repaints.

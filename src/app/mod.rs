@@ -18,6 +18,7 @@ pub mod events;
 pub mod find;
 pub mod first_run;
 pub mod focus;
+pub mod fuzzy;
 pub mod history;
 pub mod items;
 pub mod keys;
@@ -38,11 +39,14 @@ pub mod run;
 pub mod scroll;
 pub mod select;
 pub mod sessions;
+pub mod settings;
 pub mod sidebar;
 pub mod slash;
 pub mod turn;
 pub mod update;
+pub mod uses;
 pub mod usual;
+pub mod vi;
 pub mod wake;
 
 #[cfg(test)]

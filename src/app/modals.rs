@@ -5,7 +5,7 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, find, pickers, processes, rewind, scroll, sessions, usual};
+use super::{answers, approvals, composer, edit, find, pickers, processes, rewind, scroll, sessions, usual, vi};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -18,6 +18,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if !interrupt && approvals::inert(model, out, key) {
         return;
     }
+    let Some(key) = vi::modal_key(model, out, key) else { return };
     let key = usual::in_modal(model, key);
     match model.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
@@ -76,6 +77,10 @@ const PAGE: i32 = 10;
 
 /// What a key moves in a modal.
 pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
+    // a list with a filter takes letters as text, whatever they move elsewhere
+    if context == Context::Picker && edit::printable(key).is_some() {
+        return None;
+    }
     let plain = !key.ctrl && !key.alt;
     match key.code {
         Code::Up if plain => return Some(Move::Rows(-1)),
@@ -177,6 +182,17 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
                 input_changed(model);
             }
         }
+    }
+}
+
+/// The text of the field on top was changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    match model.modals.last() {
+        Some(Modal::Picker(_)) => pickers::typed(model, out),
+        Some(Modal::Sessions(_)) => sessions::typed(model),
+        Some(Modal::Rewind(_)) => rewind::typed(model, out),
+        Some(Modal::Input(_)) => input_changed(model),
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_)) | None => {}
     }
 }
 

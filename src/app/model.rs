@@ -70,6 +70,8 @@ pub struct Model {
     pub cwd: String,
     /// The person's home folder, absolute: shown as `~`.
     pub home: String,
+    /// The turn was stopped for the first queued prompt, which follows it.
+    pub sends_after_stop: bool,
     /// Index into `queue` of the prompt that the keys of the strip act on.
     pub queue_selected: usize,
     /// A prompt that was handed to the agent and is not durable yet.
@@ -87,6 +89,12 @@ pub struct Model {
     pub next_session: Option<Tab>,
     /// The time of the earliest wake-up that was asked for and has not come.
     pub wake: Option<i64>,
+    /// How much each command is used.
+    pub uses: super::uses::Uses,
+    /// vi keys: on or off, and where each field is.
+    pub vi: super::vi::Vi,
+    /// The shape that the terminal's cursor was last given.
+    pub caret: super::vi::Caret,
     /// The window title that was last set.
     pub window_title: String,
 }

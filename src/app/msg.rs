@@ -71,8 +71,8 @@ pub enum LoadReply {
     Look { name: String, result: Result<crate::config::skin::Look, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
-    /// Paths that complete a word.
-    Paths { word: String, paths: Vec<String> },
+    /// Paths that complete a word, best first; a second answer may follow.
+    Paths { word: String, paths: Vec<FoundPath> },
     /// The prompts of the open session, newest first, or why they can't be had.
     RewindPoints(Result<Vec<crate::agent::event::RewindPoint>, String>),
     /// What going back to this prompt would mean.
@@ -88,6 +88,15 @@ pub enum LoadReply {
     KeySaved { provider: String, result: Result<(), String> },
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
     Report { title: String, text: String },
+}
+
+/// A path that fits a word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundPath {
+    /// Relative to the folder of the session where it lies in it; folders end with a slash.
+    pub path: String,
+    /// The characters that match, in order.
+    pub marks: Vec<u32>,
 }
 
 /// One row of the model picker.

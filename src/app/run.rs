@@ -4,11 +4,12 @@ use super::action::Action;
 use super::effect::{Effect, LoadRequest};
 use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
+use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
     approvals, borders, composer, docs, drafts, editor, find, history, looks, models, palette, processes, rewind,
-    scroll, select, sessions, sidebar, slash, turn, usual,
+    scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -80,8 +81,13 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Usage
         | Action::Config
         | Action::Doctor
-        | Action::Diff
-        | Action::Export => report(out, action, argument),
+        | Action::Permissions
+        | Action::Diff => report(out, action, argument),
+        Action::Export => export(model, out, argument),
+        Action::Busy => settings::busy(model, out, argument),
+        Action::Indicator => settings::indicator(model, out, argument),
+        Action::StatusBar => settings::status_bar(model, out, argument),
+        Action::Retry => turn::retry(model, out),
         Action::ToggleTerminal => processes::toggle(model),
         Action::NextTerminal => processes::next(model, 1),
         Action::PreviousTerminal => processes::next(model, -1),
@@ -89,7 +95,11 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::ShrinkPane => borders::grow(model, -1),
         Action::WidenSidebar => borders::widen(model, 1),
         Action::NarrowSidebar => borders::widen(model, -1),
-        Action::FocusComposer => focus::set(model, Pane::Composer),
+        Action::FocusComposer => {
+            focus::set(model, Pane::Composer);
+            vi::insert(model);
+        }
+        Action::ViMode => vi::toggle(model, out, argument),
         Action::ToggleSidebar => sidebar::toggle(model),
         Action::FocusNext => focus::next(model),
         Action::FocusLeft => focus::go(model, Direction::Left),
@@ -195,6 +205,14 @@ fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
     if let Some(name) = slash::report(action) {
         out.push(Effect::Load(LoadRequest::Report { name: name.into(), argument: argument.into() }));
     }
+}
+
+fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    if model.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. })) {
+        return report(out, Action::Export, argument);
+    }
+    let text = "nothing to export yet: this session has no prompt";
+    model.notices.add(model.now, Level::Info, text);
 }
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {

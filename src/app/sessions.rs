@@ -162,7 +162,8 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
 
 /// The browser, with a query.
 pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
-    let browser = SessionBrowser { query: query.to_owned(), loading: true, ..SessionBrowser::default() };
+    let cursor = query.chars().count();
+    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, ..SessionBrowser::default() };
     model.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
@@ -250,7 +251,6 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if let Some(movement) = modals::movement(model, Context::Picker, key) {
         return step(model, out, movement);
     }
-    let now = model.now;
     let Some(browser) = browser(model) else { return };
     match key.code {
         Code::Esc => {
@@ -264,21 +264,27 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Code::Delete => ask_delete(model),
         Code::Char('t') if key.ctrl => rename(model, out),
         _ => {
-            if edit::query(&mut browser.query, key) == Edited::Changed {
-                browser.ask_at = Some(now + DEBOUNCE);
+            if edit::line(&mut browser.query, &mut browser.cursor, key) == Edited::Changed {
+                typed(model);
             }
         }
     }
 }
 
-/// Pasted text joins the query.
-pub fn paste(model: &mut Model, text: &str) {
+/// The query was changed: it is asked once the keys rest.
+pub fn typed(model: &mut Model) {
     let now = model.now;
     if let Some(browser) = browser(model) {
-        let mut cursor = browser.query.chars().count();
-        edit::insert(&mut browser.query, &mut cursor, text.trim_end());
         browser.ask_at = Some(now + DEBOUNCE);
     }
+}
+
+/// Pasted text joins the query.
+pub fn paste(model: &mut Model, text: &str) {
+    if let Some(browser) = browser(model) {
+        edit::insert(&mut browser.query, &mut browser.cursor, text.trim_end());
+    }
+    typed(model);
 }
 
 /// Moves the selection.

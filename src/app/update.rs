@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, editor, events, first_run, focus, history, items, keys, looks, marking,
-    models, mouse, processes, rewind, scroll, sessions, sidebar, wake,
+    models, mouse, processes, rewind, scroll, sessions, sidebar, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -29,6 +29,7 @@ impl Model {
         now: i64,
     ) -> Model {
         let mouse_captured = config.display.mouse;
+        let vi = vi::Vi::new(config.composer.mode == "vi");
         Model {
             now,
             size,
@@ -61,6 +62,7 @@ impl Model {
             keymap,
             cwd,
             home: String::new(),
+            sends_after_stop: false,
             queue_selected: 0,
             sent: None,
             choices: Vec::new(),
@@ -70,6 +72,9 @@ impl Model {
             switching: false,
             next_session: None,
             wake: None,
+            uses: Default::default(),
+            vi,
+            caret: vi::Caret::Usual,
             window_title: String::new(),
         }
     }
@@ -80,6 +85,7 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
     let mut out = vec![
         drafts::load(model),
         Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+        Effect::Store(StoreJob::LoadUses),
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
         Effect::Load(LoadRequest::Looks),
@@ -141,6 +147,7 @@ fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
         StoreReply::History(entries) => history::loaded(model, entries),
+        StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
         StoreReply::Opened { path: _, warning } => {
             if let Some(warning) = warning {
@@ -175,6 +182,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     approvals::open_waiting(model);
     marking::settle(model, out);
     processes::watch(model, out);
+    vi::settle(model, out);
     wake::schedule(model, out);
 }
 
@@ -195,6 +203,7 @@ mod tests {
         let expected = [
             Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
             Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+            Effect::Store(StoreJob::LoadUses),
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),

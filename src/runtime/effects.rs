@@ -1,12 +1,14 @@
 //! Carries out what `update` orders. Long work goes to tasks that answer with messages.
 
+use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
 use crate::agent::event::AgentCommand;
 use crate::app::effect::LoadRequest;
+use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
 use crate::store::Store;
-use crate::term::{Frames, Guard};
+use crate::term::{Frames, Guard, Shape};
 use std::collections::HashMap;
 use std::mem::Discriminant;
 use std::path::PathBuf;
@@ -44,6 +46,7 @@ pub struct Hands {
     jobs: mpsc::UnboundedSender<crate::store::StoreJob>,
     /// Changes of files of the home folder: one after another, none is dropped.
     writes: mpsc::UnboundedSender<LoadRequest>,
+    paths: Paths,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     order_pump: tokio::task::JoinHandle<()>,
 }
@@ -100,6 +103,7 @@ impl Hands {
             wake_at: None,
             orders,
             jobs,
+            paths: Paths::default(),
             job_pump: Some(job_pump),
             order_pump,
         }
@@ -133,6 +137,7 @@ impl Hands {
             Effect::Title(title) => self.write(frames, &format!("\x1b]2;{}\x07", plain(&title))),
             Effect::Notify(text) => self.write(frames, &format!("\x07\x1b]9;{}\x07", plain(&text))),
             Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |before| before.min(at))),
+            Effect::Caret(shape) => self.write(frames, caret(shape)),
             Effect::Mouse(on) => self.write(frames, Guard::mouse(on)),
             Effect::Repaint => {
                 if let Err(error) = frames.clear() {
@@ -162,12 +167,20 @@ impl Hands {
         let key = std::mem::discriminant(&request);
         let (context, replies) = (self.context.clone(), self.replies.clone());
         let facts = loads::Facts::of(model, self.store.clone(), self.exec.clone());
+        if let LoadRequest::Paths { word } = request {
+            let task = tokio::spawn(self.paths.clone().answer(facts.cwd, word, replies));
+            return self.replace(key, task);
+        }
         let task = tokio::spawn(async move {
             if let Some(reply) = loads::answer(request, context, facts).await {
                 // The screen is gone: nobody waits.
                 let _ = replies.send(reply).await;
             }
         });
+        self.replace(key, task);
+    }
+
+    fn replace(&mut self, key: Discriminant<LoadRequest>, task: tokio::task::JoinHandle<()>) {
         if let Some(before) = self.loads.insert(key, task) {
             before.abort();
         }
@@ -210,6 +223,15 @@ impl Hands {
         }
         self.order_pump.abort();
     }
+}
+
+/// The sequence for the cursor of a field.
+pub fn caret(shape: Caret) -> &'static str {
+    crate::term::shape(match shape {
+        Caret::Usual => Shape::Usual,
+        Caret::Block => Shape::Block,
+        Caret::Bar => Shape::Bar,
+    })
 }
 
 /// Text for a terminal sequence: no control characters, not endless.

@@ -2,10 +2,12 @@
 
 mod editor;
 mod effects;
+mod figures;
 mod frame;
 mod images;
 mod input;
 mod loads;
+mod paths;
 mod reports;
 
 use crate::agent::event::AgentEvent;
@@ -134,6 +136,9 @@ impl Screen {
                         input.stop().await;
                         let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
                         input = Input::start();
+                        if self.model.caret != crate::app::vi::Caret::Usual {
+                            self.frames.send(effects::caret(self.model.caret))?;
+                        }
                         // Keys meant for the shell (Ctrl-C) are no signals for this program.
                         signals = Signals::new()?;
                         self.take_in(msg, Urgency::Input);

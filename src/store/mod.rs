@@ -27,6 +27,7 @@ mod sessions;
 mod tests;
 mod title;
 mod transfer;
+mod uses;
 
 pub use blobs::{Blobs, LARGEST, hash};
 pub use drafts::HISTORY_KEPT;
@@ -229,6 +230,12 @@ pub enum StoreJob {
         limit: usize,
     },
     AddHistory(String),
+    /// How much each command is used, as the screen counts it.
+    LoadUses,
+    SaveUse {
+        name: String,
+        rank: i64,
+    },
     DeleteSession(SessionId),
 }
 
@@ -253,6 +260,8 @@ pub enum StoreReply {
         text: String,
     },
     History(Vec<String>),
+    /// Commands and their numbers.
+    Uses(Vec<(String, i64)>),
     /// Something failed; the text names the file and the remedy.
     Failed(String),
     /// The store was opened; a warning when it stands under another name or was repaired.

@@ -87,8 +87,10 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     if area.height >= 28 {
         top += 1;
     }
-    bottom -= 1;
-    places.status = Rect { y: bottom, height: 1, ..area };
+    if model.config.display.status_bar {
+        bottom -= 1;
+        places.status = Rect { y: bottom, height: 1, ..area };
+    }
     let padding = if area.height >= 28 { 2 } else { 0 };
     // A program that needs a whole screen gets the whole of a small one while it has the keys.
     let large = processes::needs_screen(model);

@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod commands;
+mod editing;
 mod hangup;
 mod panes;
 mod print;

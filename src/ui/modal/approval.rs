@@ -108,7 +108,7 @@ pub fn draw(
         let line = row(base, index as u16);
         match part {
             Part::Line(text) => paint.line(line, text),
-            Part::Field(prompt, text) => caret = field(paint, line, prompt, text, state.cursor),
+            Part::Field(prompt, text) => caret = field(model, paint, line, prompt, text, state.cursor),
             Part::Choices(choices) => {
                 let half = if choices.len() > 1 { line.width / 2 } else { line.width };
                 for (at, choice) in choices.iter().enumerate() {

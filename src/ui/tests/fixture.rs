@@ -292,6 +292,7 @@ pub fn wide_text() -> Model {
 /// One modal of each kind over the busy state.
 pub fn modals() -> Vec<(&'static str, Model)> {
     let items = ["Resume a session", "Pick a model", "Next skin", "日本語"].iter().map(|label| PickItem {
+        boost: 0,
         label: (*label).into(),
         detail: "what it does".into(),
         hint: "Ctrl-R".into(),
@@ -317,6 +318,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 kind: PickerKind::Palette,
                 title: "Commands".into(),
                 query: String::new(),
+                cursor: 0,
                 items: items.collect(),
                 matches: vec![0, 1, 2, 3],
                 selected: 1,
@@ -328,6 +330,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
             "sessions",
             Modal::Sessions(Box::new(SessionBrowser {
                 query: "race".into(),
+                cursor: 4,
                 rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
                 selected: 0,
                 preview: vec![
@@ -393,7 +396,8 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         allow_freetext: true,
     };
     asked.approvals.entries = vec![Entry::Question(question)];
-    asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None })];
+    asked.modals =
+        vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
     out.push(("question", asked));
     let mut always = approval();
     if let Some(Modal::Approval(state)) = always.modals.last_mut() {
