@@ -2,6 +2,12 @@
 
 mod bad_days;
 mod commands;
+mod disks;
+mod first_run;
+mod floods;
 mod print;
+mod sessions;
+mod signals;
 mod story;
+mod suspend;
 mod terminal;

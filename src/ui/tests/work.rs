@@ -1,6 +1,7 @@
 //! How little is done again, where the reader stays, and what copying gives.
 
 use super::fixture::{busy, model, screen};
+use crate::agent::event::Level;
 use crate::app::Model;
 use crate::app::model::transcript::{CellKind, Position, Selection, Spot};
 use crate::llm::message::Origin;
@@ -98,6 +99,22 @@ fn memory_is_bounded() {
     }
     assert!(cache.bytes() <= 9 << 20, "{} bytes", cache.bytes());
     assert!(cache.counters().layouts > 40);
+}
+
+#[test]
+fn notices_hide_no_last_words() {
+    for (width, height) in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = long(59);
+        model.transcript.push(assistant("An answer.\n\nIt ends with the last words"), None, true);
+        for text in ["the first notice", "the second notice", "the third notice"] {
+            model.notices.add(model.now, Level::Warning, text);
+        }
+        let (text, _) = screen(&model, &mut ViewCache::default(), width, height);
+        let rows = |wanted: &str| text.lines().filter(|line| line.contains(wanted)).count();
+        for wanted in ["the last words", "the first notice", "the second notice", "the third notice"] {
+            assert_eq!(rows(wanted), 1, "{wanted:?} at {width}×{height}:\n{text}");
+        }
+    }
 }
 
 #[test]
