@@ -84,7 +84,10 @@ pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
         Code::Char('n') if key.ctrl => return Some(Move::Rows(1)),
         _ => {}
     }
-    let Bound::Action(action) = bound(model, &[context, Context::Modal], &[key]) else { return None };
+    // Letters are text where a list has a filter: there only the list's own keys may take them.
+    let is_text = context == Context::Picker && plain && matches!(key.code, Code::Char(_));
+    let contexts = if is_text { &[context][..] } else { &[context, Context::Modal] };
+    let Bound::Action(action) = bound(model, contexts, &[key]) else { return None };
     match action {
         Action::SelectPrevious | Action::ScrollUp => Some(Move::Rows(-1)),
         Action::SelectNext | Action::ScrollDown => Some(Move::Rows(1)),

@@ -68,7 +68,7 @@ fn a_refused_key_is_told_and_stored_all_the_same() {
     choose(&mut term, "OpenRouter");
     term.paste("sk-or-not-yet-active\n");
     // With or without the line's end in the paste.
-    term.send("\r").wait("Enter stores it all the same");
+    term.send("\r").wait("Esc leaves");
     let said = term.text();
     assert!(said.contains("key"), "{said}");
     let env = std::fs::read_to_string(home.hermes().join(".env")).unwrap();
@@ -91,7 +91,7 @@ fn an_unreachable_provider_is_no_wall_either() {
     let mut term = Term::start(&home, &[]);
     choose(&mut term, "OpenRouter");
     term.paste("sk-or-offline");
-    term.send("\r").wait("Enter stores it all the same");
+    term.send("\r").wait("Esc leaves");
     term.send("\r").gone("Key for");
     assert_eq!(env_file(&home), "OPENROUTER_API_KEY=sk-or-offline\n");
 }

@@ -25,7 +25,7 @@ fn a_new_session_in_the_middle_of_an_answer() {
     term.send("zebra question\r").wait("earlier words");
     // It is asked first, since a turn runs.
     term.send("/new\r").wait("Stop it and begin a new session");
-    term.send("\x1b[A").shows("yes is selected", |text| {
+    term.send("\x1b[B").shows("yes is selected", |text| {
         text.lines().any(|line| line.contains("▸") && line.contains("Stop it and begin"))
     });
     term.send("\r").gone("earlier words");

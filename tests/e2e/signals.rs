@@ -56,8 +56,8 @@ fn a_signal_ends_an_answer_without_a_screen_in_order() {
             }
         }
         // The session is there, whole, and can be gone on with.
-        let hits: Value = serde_json::from_str(&out(&home.run(&["sessions", "list", "--json"]))).unwrap();
-        let id = hits[0]["id"].as_str().or(hits[0]["session_id"].as_str()).unwrap().to_owned();
+        let listed: Value = serde_json::from_str(&out(&home.run(&["sessions", "list", "--json"]))).unwrap();
+        let id = listed["sessions"][0]["id"].as_str().unwrap().to_owned();
         let exported = out(&home.run(&["sessions", "export", &id, "--format", "jsonl"]));
         assert!(exported.contains("run the thing") && exported.contains("interrupted"), "{exported}");
         let more = home.run(&["-r", &id, "-p", "and now?"]);

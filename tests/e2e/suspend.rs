@@ -4,14 +4,16 @@ use crate::harness::{Home, Mock, Modes, Step, Term, binary, until};
 use std::time::Duration;
 
 /// A shell with job control and no line editor of its own, so that what it finds is what was left to it.
-fn shell(home: &Home) -> Term {
-    let mut term = Term::run(home, "sh", &["-i"], (100, 30));
-    term.send("PS1='shell-is-here> '\r").wait("\nshell-is-here>");
+fn shell(mock: &Mock) -> (Home, Term) {
+    let mut home = Home::with(mock, "");
+    home.set("PS1", "shell-is-here> ");
+    let mut term = Term::run(&home, "sh", &["-i"], (100, 30));
+    term.wait("shell-is-here>");
     assert_eq!(term.modes(), Modes::SHELL);
     term.send(&format!("{}\r", binary())).wait("❯");
     let taken = term.modes();
     assert!(!taken.cooked && !taken.main_screen && taken.bracketed_paste && taken.keys == 1, "{taken:?}");
-    term
+    (home, term)
 }
 
 /// The shell has the terminal back and works.
@@ -25,8 +27,7 @@ fn suspended(term: &mut Term, marker: &str) {
 #[test]
 fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_draws_everything_again() {
     let mock = Mock::start(vec![Step::Text("an answer to see again".into()), Step::Text("it-goes-on".into())]);
-    let home = Home::with(&mock, "");
-    let mut term = shell(&home);
+    let (_home, mut term) = shell(&mock);
     term.send("hello\r").wait("an answer to see again");
     term.send("a draft half written").wait("a draft half written");
     for round in ["first", "second"] {
@@ -53,8 +54,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_draws_everything_again() {
 fn ctrl_z_while_an_answer_streams_loses_none_of_it() {
     let words: String = (0..400).map(|n| format!("word-{n} ")).collect();
     let mock = Mock::start(vec![Step::Slow(words, Duration::from_millis(2)), Step::Text("all-there".into())]);
-    let home = Home::with(&mock, "");
-    let mut term = shell(&home);
+    let (_home, mut term) = shell(&mock);
     term.send("tell me\r").wait("word-20 ");
     term.send("\x1a");
     suspended(&mut term, "asleep");
