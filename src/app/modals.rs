@@ -133,7 +133,15 @@ fn text_key(model: &mut Model, key: Key) {
 fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(Modal::Confirm(confirm)) = model.modals.last_mut() else { return };
     match key.code {
-        Code::Left | Code::Right | Code::Up | Code::Down | Code::Tab | Code::BackTab => {
+        // What scrolls a longer text (arrows, j and k) chooses here.
+        Code::Left
+        | Code::Right
+        | Code::Up
+        | Code::Down
+        | Code::PageUp
+        | Code::PageDown
+        | Code::Tab
+        | Code::BackTab => {
             confirm.selected_yes = !confirm.selected_yes;
         }
         Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,

@@ -45,6 +45,7 @@ impl Model {
             focus: Pane::Composer,
             notices: Default::default(),
             first_run: None,
+            first_choice: false,
             chord: None,
             config,
             look,

@@ -141,7 +141,8 @@ async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, S
         let listed = catalog::list_models(&endpoint, &http::client(), &context.paths.cache(), true).await;
         let listed = listed.map_err(|error| error.message)?;
         let one = listed.iter().find(|model| model.tools == Some(true)).or(listed.first());
-        endpoint.model = one.map(|model| model.id.clone()).ok_or_else(|| format!("{} lists no models", endpoint.name))?;
+        endpoint.model =
+            one.map(|model| model.id.clone()).ok_or_else(|| format!("{} lists no models", endpoint.name))?;
     }
     ping(endpoint, &loaded.config).await
 }

@@ -7,10 +7,9 @@ use serde_json::json;
 
 #[test]
 fn a_full_disk_stops_no_conversation() {
-    let long = "an answer that takes some room on the disk. ".repeat(400);
     let mock = Mock::start(vec![
         Step::Text("saved before".into()),
-        Step::Text(format!("{long} the-first-unsaved")),
+        Step::Text("the-first-unsaved".into()),
         Step::Calls(String::new(), vec![call("terminal", json!({ "command": "echo it-still-runs" }))]),
         Step::Text("the-second-unsaved".into()),
         Step::Text("saved again".into()),
@@ -18,11 +17,13 @@ fn a_full_disk_stops_no_conversation() {
     let home = Home::empty();
     let Some(disk) = Disk::small("a_full_disk_stops_no_conversation", &home.hermes(), 3) else { return };
     home.model(&mock, "");
-    let mut term = Term::start(&home, &[]);
+    let mut term = Term::sized(&home, &[], (200, 45));
     term.wait("❯");
     term.send("first\r").wait("saved before");
     let ballast = disk.fill();
-    term.send("second\r").wait("the-first-unsaved");
+    // More than the room that the database has taken already.
+    term.paste(&"a line of a large file\n".repeat(12_000)).wait("Pasted");
+    term.send(" second\r").wait("the-first-unsaved");
     // What isn't saved, where, and what to do.
     term.wait("not being saved").wait("disk").wait("free some disk space");
     term.send("third\r").wait("the-second-unsaved");
