@@ -200,9 +200,7 @@ impl Dispatch {
             output.view.target = target;
             self.bounded(output, spec.output_cap, kind, &ctx).await
         });
-        outer.catch_unwind().await.unwrap_or_else(|panic| {
-            self.around(&spec.name, words(panic.as_ref()), kind, &ctx)
-        })
+        outer.catch_unwind().await.unwrap_or_else(|panic| self.around(&spec.name, words(panic.as_ref()), kind, &ctx))
     }
 
     /// The result as hooks leave it.

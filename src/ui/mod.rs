@@ -8,6 +8,7 @@ mod hints;
 mod layout;
 mod live;
 mod modal;
+mod notices;
 mod paint;
 mod select;
 mod sidebar;
@@ -83,7 +84,7 @@ fn screen(
     if let Some(place) = places.sidebar {
         sidebar::draw(model, paint, place, mode, layout);
     }
-    chrome::notices(model, paint, places.notices);
+    notices::draw(model, paint, places.notices);
     composer::completion(model, paint, places.composer, places.conversation);
     if hints::which_key(model, paint, area) {
         cursor = None;

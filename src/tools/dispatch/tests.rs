@@ -78,7 +78,11 @@ async fn every_end_of_a_run_is_a_result() {
         ("fails", r#"{"error":"Tool execution failed: error: it failed"}"#, Outcome::Failed),
         ("detailed", r#"{"error":"no","more":[1]}"#, Outcome::Failed),
         ("loose", r#"{"error":"Tool execution failed: error: not json"}"#, Outcome::Failed),
-        ("stopped", r#"{"error":"Tool execution failed: interrupted: the user stopped the turn"}"#, Outcome::Interrupted),
+        (
+            "stopped",
+            r#"{"error":"Tool execution failed: interrupted: the user stopped the turn"}"#,
+            Outcome::Interrupted,
+        ),
         ("panics", r#"{"error":"Tool execution failed: panic: boom"}"#, Outcome::Failed),
         ("breaks", r#"{"error":"Error executing breaks: outer"}"#, Outcome::Failed),
     ] {
@@ -91,8 +95,7 @@ async fn every_end_of_a_run_is_a_result() {
 
 #[tokio::test]
 async fn nothing_that_leaves_a_call_tells_secrets() {
-    let detailed =
-        |len: usize| ToolError::Detailed(json!({"error": "SECRET", "more": "x".repeat(len)}).to_string());
+    let detailed = |len: usize| ToolError::Detailed(json!({"error": "SECRET", "more": "x".repeat(len)}).to_string());
     let bench = bench(&[
         ("fails", Step::Fail(detailed(1))),
         ("long", Step::FailPlan(detailed(200_000))),
@@ -184,11 +187,7 @@ async fn hooks_see_and_change_calls() {
     let seen = watch.seen.lock().unwrap().clone();
     assert_eq!(
         seen,
-        [
-            r#"read_file {"path":"f"}"#,
-            r#"tells {"a":1}"#,
-            r#"tells {"path":"other","limit":"1"} → my ***"#
-        ]
+        [r#"read_file {"path":"f"}"#, r#"tells {"a":1}"#, r#"tells {"path":"other","limit":"1"} → my ***"#]
     );
 }
 
