@@ -25,7 +25,7 @@ fn a_full_disk_stops_no_conversation() {
     term.paste(&"a line of a large file\n".repeat(12_000)).wait("Pasted");
     term.send(" second\r").wait("the-first-unsaved");
     // What isn't saved, where, and what to do.
-    term.wait("not being saved").wait("disk").wait("free some disk space");
+    term.wait("not being saved").wait("disk").wait("free some disk");
     term.send("third\r").wait("the-second-unsaved");
     assert!(mock.requests().last().unwrap()["messages"].to_string().contains("it-still-runs"));
 
