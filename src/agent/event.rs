@@ -57,6 +57,8 @@ pub enum AgentEvent {
         items: Vec<Item>,
     },
     SessionChanged(SessionInfo),
+    /// The session that was asked for could not be had, a notice says why: this one stays open.
+    SessionKept,
     TurnStarted {
         turn: u32,
         at: i64,

@@ -259,6 +259,7 @@ impl Runner {
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
         self.save_stream();
+        self.save_rest().await;
         self.sync().await;
     }
 

@@ -91,7 +91,10 @@ pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
         Code::Char('n') if key.ctrl => return Some(Move::Rows(1)),
         _ => {}
     }
-    let Bound::Action(action) = bound(model, &[context, Context::Modal], &[key]) else { return None };
+    // Letters are text where a list has a filter: there only the list's own keys may take them.
+    let is_text = context == Context::Picker && plain && matches!(key.code, Code::Char(_));
+    let contexts = if is_text { &[context][..] } else { &[context, Context::Modal] };
+    let Bound::Action(action) = bound(model, contexts, &[key]) else { return None };
     match action {
         Action::SelectPrevious | Action::ScrollUp => Some(Move::Rows(-1)),
         Action::SelectNext | Action::ScrollDown => Some(Move::Rows(1)),
@@ -137,7 +140,15 @@ fn text_key(model: &mut Model, key: Key) {
 fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(Modal::Confirm(confirm)) = model.modals.last_mut() else { return };
     match key.code {
-        Code::Left | Code::Right | Code::Up | Code::Down | Code::Tab | Code::BackTab => {
+        // What scrolls a longer text (arrows, j and k) chooses here.
+        Code::Left
+        | Code::Right
+        | Code::Up
+        | Code::Down
+        | Code::PageUp
+        | Code::PageDown
+        | Code::Tab
+        | Code::BackTab => {
             confirm.selected_yes = !confirm.selected_yes;
         }
         Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,

@@ -53,6 +53,8 @@ pub struct Model {
     pub click: Option<Click>,
     pub notices: notices::Notices,
     pub first_run: Option<first_run::FirstRun>,
+    /// The card was shown and no model chosen yet: the one that is chosen becomes the default.
+    pub first_choice: bool,
     /// Keys of a chord so far and since when, for the which-key popup.
     pub chord: Option<Chord>,
     pub config: Arc<Config>,

@@ -203,6 +203,14 @@ mod tests {
     }
 
     #[test]
+    fn every_letter_is_text_in_a_filter() {
+        let mut model = crate::app::tests::ready();
+        crate::app::tests::script(&mut model, "<C-p>kg Gjqyn");
+        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        assert_eq!(picker.query, "kg Gjqyn");
+    }
+
+    #[test]
     fn matches_are_fuzzy_best_first_and_stable() {
         let mut picker = picker(&["open session", "new session", "sidebar", "quit"]);
         for (query, first, count) in

@@ -52,12 +52,13 @@ pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
 /// A session is open.
 pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, page: Vec<Item>) {
     let switched = model.session.as_ref().is_some_and(|before| before.id != session.id);
-    if switched && !model.switching {
+    let ordered = std::mem::take(&mut model.switching);
+    if switched && !ordered {
         put_away(model, out);
+        give_up_queue(model);
     }
-    model.switching = false;
     if switched {
-        give_up_turn(model, out);
+        turn::give_back(model, out);
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
@@ -98,11 +99,19 @@ fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// Prompts that the session before did not take go on the ring.
-fn give_up_turn(model: &mut Model, out: &mut Vec<Effect>) {
+fn give_up_queue(model: &mut Model) {
     for prompt in std::mem::take(&mut model.queue) {
         drafts::push(model, super::paste::harmless(&prompt).into_owned());
     }
-    turn::give_back(model, out);
+}
+
+/// The session that was asked for could not be had: this one goes on, with its draft.
+pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
+    model.switching = false;
+    if model.composer.area.is_empty() {
+        out.push(drafts::load(model));
+    }
+    turn::next_queued(model, out);
 }
 
 /// Facts of the session changed.
@@ -136,8 +145,7 @@ pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::New));
-    put_away(model, out);
-    model.switching = true;
+    switching(model, out);
 }
 
 /// `/fork`: a new session with the conversation of this one.
@@ -156,7 +164,13 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
     }
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Resume(id.into())));
+    switching(model, out);
+}
+
+/// From now on what is written belongs to the session that opens.
+fn switching(model: &mut Model, out: &mut Vec<Effect>) {
     put_away(model, out);
+    give_up_queue(model);
     model.switching = true;
 }
 

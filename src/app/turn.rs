@@ -52,9 +52,9 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// Sends a prompt that the composer holds; queues it while a turn runs or no session is open yet.
+/// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    if is_running(model) || model.session.is_none() {
+    if is_running(model) || model.session.is_none() || model.switching {
         if !text.trim().is_empty() {
             wait(model, out, text);
         }
@@ -192,6 +192,7 @@ fn error_note(model: &mut Model, error: &str) {
 fn say_queue_waits(model: &mut Model) {
     let text = match model.queue.len() {
         0 => return,
+        _ if model.switching => return,
         1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
         n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
     };
@@ -221,7 +222,8 @@ pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Starts the oldest queued prompt if nothing runs.
 pub fn next_queued(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.queue.is_empty() || is_running(model) || model.session.is_none() || !has_model(model) {
+    let waits = is_running(model) || model.session.is_none() || model.switching;
+    if model.queue.is_empty() || waits || !has_model(model) {
         return;
     }
     let text = model.queue.remove(0);

@@ -51,6 +51,7 @@ impl Model {
             click: None,
             notices: Default::default(),
             first_run: None,
+            first_choice: false,
             chord: None,
             config,
             look,

@@ -190,6 +190,7 @@ impl Talk {
             }
             AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)
+            | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::ReasoningDelta(_)

@@ -155,7 +155,15 @@ async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, S
         if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
     };
     let endpoint = endpoint::available(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
-    let endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    let mut endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    if endpoint.model.is_empty() {
+        // Its own list names one that can be tried.
+        let listed = catalog::list_models(&endpoint, &http::client(), &context.paths.cache(), true).await;
+        let listed = listed.map_err(|error| error.message)?;
+        let one = listed.iter().find(|model| model.tools == Some(true)).or(listed.first());
+        endpoint.model =
+            one.map(|model| model.id.clone()).ok_or_else(|| format!("{} lists no models", endpoint.name))?;
+    }
     ping(endpoint, &loaded.config).await
 }
 

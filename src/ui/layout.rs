@@ -131,7 +131,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
             places.terminal = Some(Rect { y: bottom - height, height, ..column });
         }
     }
-    let rows = (model.notices.shown.len() as u16).min(3).min(bottom.saturating_sub(top));
+    let rows = super::notices::height(model, column.width).min(bottom.saturating_sub(top));
     // over the terminal pane, never on the rows of its program
     let floor = places.terminal.map_or(bottom, |terminal| terminal.y);
     let rows = rows.min(floor.saturating_sub(top));

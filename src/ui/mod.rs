@@ -9,6 +9,7 @@ mod hints;
 mod layout;
 mod live;
 mod modal;
+mod notices;
 mod paint;
 mod select;
 mod sidebar;
@@ -85,7 +86,7 @@ fn screen(
     if let Some(place) = places.sidebar {
         cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
-    chrome::notices(model, paint, places.notices);
+    notices::draw(model, paint, places.notices);
     composer::completion(model, paint, places.composer, places.conversation);
     if hints::which_key(model, paint, area) {
         cursor = None;

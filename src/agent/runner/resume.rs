@@ -131,6 +131,7 @@ impl Runner {
             };
             self.feed(cut).await;
         }
+        self.save_rest().await;
         self.wait = None;
         self.guard_question = None;
         self.tools = None;
@@ -145,12 +146,12 @@ impl Runner {
     /// Leaves this session for a past one.
     pub(super) async fn switch(&mut self, id: SessionId) {
         if id == self.session.id {
-            return;
+            return self.out.send(AgentEvent::SessionKept).await;
         }
         // Opened first: a session that can't be had leaves this one as it is.
         let opening = match self.opening(&id).await {
             Some(opening) => opening,
-            None => return,
+            None => return self.out.send(AgentEvent::SessionKept).await,
         };
         self.leave().await;
         self.gate.restore_grants(Vec::new());

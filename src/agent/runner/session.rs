@@ -31,6 +31,8 @@ pub struct Session {
     pub next_item: i64,
     pub prompt: Arc<str>,
     pub tools: Arc<[ToolSchema]>,
+    /// Items that the store did not take; they go with the next that it takes.
+    pub unsaved: Vec<Item>,
     /// A row in the store exists.
     pub created: bool,
     /// The folder as the store has it.
@@ -72,6 +74,7 @@ impl Session {
             next_item: 1,
             prompt: "".into(),
             tools: Vec::new().into(),
+            unsaved: Vec::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -248,6 +251,9 @@ impl Runner {
         };
         if let Err(error) = self.deps.store.create(new).await {
             self.not_saved(error.to_string()).await;
+            // Tried again with the next item: the row knows the folder.
+            self.session.created = false;
+            return;
         }
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;

@@ -1,6 +1,7 @@
 //! How little is done again, where the reader stays, and what copying gives.
 
 use super::fixture::{busy, model, screen};
+use crate::agent::event::Level;
 use crate::app::Model;
 use crate::app::model::selection::Grain;
 use crate::app::model::transcript::{CellKind, Position, Selection, Spot};
@@ -99,6 +100,37 @@ fn memory_is_bounded() {
     }
     assert!(cache.bytes() <= 9 << 20, "{} bytes", cache.bytes());
     assert!(cache.counters().layouts > 40);
+}
+
+#[test]
+fn notices_hide_no_last_words() {
+    for (width, height) in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = long(59);
+        model.transcript.push(assistant("An answer.\n\nIt ends with the last words"), None, true);
+        for text in ["the first notice", "the second notice", "the third notice"] {
+            model.notices.add(model.now, Level::Warning, text);
+        }
+        let (text, _) = screen(&model, &mut ViewCache::default(), width, height);
+        let rows = |wanted: &str| text.lines().filter(|line| line.contains(wanted)).count();
+        for wanted in ["the last words", "the first notice", "the second notice", "the third notice"] {
+            assert_eq!(rows(wanted), 1, "{wanted:?} at {width}×{height}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_long_notice_shows_its_remedy_on_every_width() {
+    let told = "this session is not being saved: could not save the item in /home/somebody/.hermes/state.db: \
+                database or disk is full; free some disk space";
+    for (width, height) in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = long(60);
+        model.notices.add(model.now, Level::Info, "an earlier one");
+        model.notices.add(model.now, Level::Error, told);
+        let (text, _) = screen(&model, &mut ViewCache::default(), width, height);
+        for wanted in ["an earlier one", "this session is not", "disk space"] {
+            assert!(text.contains(wanted), "{wanted:?} at {width}×{height}:\n{text}");
+        }
+    }
 }
 
 #[test]
