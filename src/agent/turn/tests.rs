@@ -1,6 +1,11 @@
 //! Tables over the turn machine: whole lists of actions are compared.
 
+use super::bodies::assistant;
+use super::reply::{CONTINUE_CUT, MAX_CONTINUATIONS};
 use super::*;
+use crate::llm::message::StopReason;
+use crate::llm::{ErrorKind, Reply};
+use std::time::Duration;
 
 const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3 };
 
