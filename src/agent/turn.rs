@@ -7,12 +7,12 @@ mod bodies;
 mod facts;
 mod reply;
 
-pub use facts::{Action, Input, Limits};
+pub use facts::{Action, Input, Limits, Said};
 
 use super::event::TurnEnd;
 use super::guard::LoopGuard;
-use crate::llm::message::{Body, Image, NoteKind, Origin, ToolBody, ToolCall};
-use bodies::user;
+use crate::llm::message::{Body, NoteKind, ToolBody, ToolCall};
+use bodies::{user, with_context};
 use std::collections::VecDeque;
 
 /// What the machine waits for.
@@ -43,7 +43,7 @@ pub struct Turn {
     continuations: u32,
     trims: u32,
     empty_replies: u32,
-    steers: VecDeque<(String, Origin)>,
+    steers: VecDeque<Said>,
     stopping: bool,
     /// The budget is used up: the call that is made now only sums up.
     closing: bool,
@@ -98,7 +98,7 @@ impl Turn {
     /// Takes a fact, gives orders. Facts that do not fit the state (late ones) give none.
     pub fn on(&mut self, input: Input) -> Vec<Action> {
         match input {
-            Input::Submitted { text, images, context, origin } => self.submitted(text, images, context, origin),
+            Input::Submitted { said, context } => self.submitted(said, context),
             Input::Replied(reply) if self.state == State::Calling => self.replied(reply),
             Input::CallFailed { kind, message, retry_after, partial, dice } if self.state == State::Calling => {
                 self.failed(kind, message, retry_after, partial, dice)
@@ -111,7 +111,7 @@ impl Turn {
                 if go_on && !self.stopping { self.next_step() } else { self.finish(TurnEnd::Stopped) }
             }
             Input::ToolFinished(body) => self.tool_finished(body),
-            Input::Steered { text, origin } => self.steered(text, origin),
+            Input::Steered(said) => self.steered(said),
             Input::Stopped => self.stopped(),
             Input::Replied(_)
             | Input::CallFailed { .. }
@@ -122,23 +122,25 @@ impl Turn {
         }
     }
 
-    fn submitted(&mut self, text: String, images: Vec<Image>, context: String, origin: Origin) -> Vec<Action> {
+    fn submitted(&mut self, said: Said, context: String) -> Vec<Action> {
         if self.is_running() {
             return Vec::new();
         }
         *self = Self::new(self.limits);
-        let mut actions = vec![Action::Append(Body::User { text, images, context, origin })];
+        let mut actions = vec![Action::Append(with_context(said, context))];
         actions.extend(self.next_step());
         actions
     }
 
     /// One more step, if the budget allows.
     fn next_step(&mut self) -> Vec<Action> {
-        let mut actions: Vec<Action> =
-            self.steers.drain(..).map(|(text, origin)| Action::Append(user(text, origin))).collect();
+        let mut actions: Vec<Action> = self.steers.drain(..).map(|said| Action::Append(user(said))).collect();
         if self.step >= self.limits.steps && !self.closing {
             self.closing = true;
-            actions.push(Action::Append(user(SUM_UP.into(), Origin::Program)));
+            actions.push(Action::Append(user(Said::program(
+                SUM_UP,
+                "step budget used up, the model was asked to sum up",
+            ))));
         }
         self.step += 1;
         self.failures = 0;
@@ -155,27 +157,29 @@ impl Turn {
         let State::Tools { open, calls } = &mut self.state else { return Vec::new() };
         let Some(at) = open.iter().position(|id| *id == body.call_id) else { return Vec::new() };
         open.remove(at);
-        let args = calls.iter().find(|c| c.id == body.call_id).map(|c| c.args.as_str()).unwrap_or_default();
-        self.guard.saw(&body.name, args, &body.content);
+        let place = calls.iter().position(|c| c.id == body.call_id).unwrap_or_default();
+        let args = calls.get(place).map(|c| c.args.as_str()).unwrap_or_default();
+        self.guard.saw(place, &body.name, args, &body.content);
         let all = open.is_empty();
         let mut actions = vec![Action::Append(Body::Tool(body))];
         if !all {
             return actions;
         }
+        self.guard.step_ended();
         if self.stopping {
             actions.extend(self.finish(TurnEnd::Stopped));
-        } else if let Some((name, times)) = self.guard.repeated(self.limits.repeats) {
+        } else if let Some(round) = self.guard.repeated(self.limits.repeats) {
             self.state = State::Guarding;
-            actions.push(Action::AskGuard { name, times });
+            actions.push(Action::AskGuard(round));
         } else {
             actions.extend(self.next_step());
         }
         actions
     }
 
-    fn steered(&mut self, text: String, origin: Origin) -> Vec<Action> {
+    fn steered(&mut self, said: Said) -> Vec<Action> {
         if self.is_running() {
-            self.steers.push_back((text, origin));
+            self.steers.push_back(said);
         }
         Vec::new()
     }
@@ -215,7 +219,7 @@ impl Turn {
     }
 
     /// Steers that no step took.
-    pub fn take_steers(&mut self) -> Vec<(String, Origin)> {
+    pub fn take_steers(&mut self) -> Vec<Said> {
         self.steers.drain(..).collect()
     }
 }

@@ -7,8 +7,8 @@ use super::model::modal::{Modal, TextModal};
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, find, history, looks, models, palette, processes, scroll, select, sessions,
-    sidebar, slash, turn, usual,
+    approvals, composer, docs, drafts, find, history, looks, models, palette, processes, queue, scroll, select,
+    sessions, sidebar, slash, turn, usual,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -36,11 +36,11 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Redo => composer::redo(model, out),
         Action::StopTurn => turn::escape(model, out),
         Action::Interrupt => turn::interrupt(model, out),
-        Action::QueuePrompt => turn::queue(model, out, argument),
-        Action::QueueStrip => turn::queue_strip(model),
-        Action::QueueEdit => turn::queue_edit(model, out),
-        Action::QueueSteer => turn::queue_steer(model, out),
-        Action::QueueDrop => turn::queue_drop(model),
+        Action::QueuePrompt => queue::command(model, out, argument),
+        Action::QueueStrip => queue::strip(model),
+        Action::QueueEdit => queue::edit(model, out),
+        Action::QueueSteer => queue::steer(model, out),
+        Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
         Action::Inbox => approvals::inbox(model),
         Action::ApprovalMode => approvals::next_mode(model, out),

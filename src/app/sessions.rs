@@ -6,7 +6,7 @@ use super::modals::{self, Move};
 pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, turn};
+use super::{composer, drafts, first_run, items, models, queue, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessState;
@@ -57,7 +57,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     }
     model.switching = false;
     if switched {
-        give_up_turn(model, out);
+        turn::give_back(model, out);
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
@@ -79,10 +79,11 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
             model.composer.images = images;
         }
         out.push(drafts::load(model));
+        queue::changed_session(model, out);
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Git));
-    turn::next_queued(model, out);
+    queue::send_next(model, out);
 }
 
 /// The draft of the session that is left is stored, and the composer is free for the next one.
@@ -93,14 +94,6 @@ fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
     composer::clear(model);
     model.composer.images = images;
     model.composer.save_at = None;
-}
-
-/// Prompts that the session before did not take go on the ring.
-fn give_up_turn(model: &mut Model, out: &mut Vec<Effect>) {
-    for prompt in std::mem::take(&mut model.queue) {
-        drafts::push(model, super::paste::harmless(&prompt).into_owned());
-    }
-    turn::give_back(model, out);
 }
 
 /// Facts of the session changed.
@@ -404,16 +397,8 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
 /// Leaves; the draft, the queue and what is shown are stored first.
 pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     model.switching = false;
-    if !model.queue.is_empty() {
-        // queued prompts have no place of their own in the store: they go on in the draft
-        let mut prompts = std::mem::take(&mut model.queue);
-        let draft = composer::whole(&model.composer);
-        if !draft.is_empty() {
-            prompts.push(draft);
-        }
-        composer::set_text(model, &prompts.join("\n\n"));
-    }
     drafts::save(model, out);
+    queue::settle(model, out);
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Close));
     out.push(Effect::Quit(0));

@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, events, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, scroll, sessions, sidebar, wake,
+    processes, queue, scroll, sessions, sidebar, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -37,7 +37,7 @@ impl Model {
             meter: Meter::default(),
             transcript: Transcript::default(),
             composer: composer::new(),
-            queue: Vec::new(),
+            queue: Default::default(),
             approvals: Default::default(),
             processes: processes::new(),
             sidebar: Default::default(),
@@ -74,6 +74,7 @@ impl Model {
 pub fn start(model: &mut Model) -> Vec<Effect> {
     let mut out = vec![
         drafts::load(model),
+        queue::load(model),
         Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
@@ -130,6 +131,7 @@ fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Preview { session, items } => sessions::previewed(model, &session, &items),
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
+        StoreReply::Queue { session, prompts } => queue::loaded(model, session, prompts),
         StoreReply::History(entries) => history::loaded(model, entries),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
         StoreReply::Opened { path: _, warning } => {
@@ -162,6 +164,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     first_run::settle(model);
     approvals::open_waiting(model);
     processes::watch(model, out);
+    queue::settle(model, out);
     wake::schedule(model, out);
 }
 
@@ -181,6 +184,7 @@ mod tests {
         let mut model = model();
         let expected = [
             Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
+            Effect::Store(StoreJob::LoadQueue { session: None, cwd: "/src/app".into() }),
             Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
@@ -322,7 +326,7 @@ mod tests {
             }
             // everything ends, every question is put aside, all wake-ups come
             let end = fact(4);
-            model.queue.clear();
+            model.queue = Default::default();
             update(&mut model, now, end);
             update(&mut model, now, fact(6));
             update(&mut model, now, fact(19));

@@ -13,6 +13,7 @@ use super::{file::edit, line, repair};
 use crate::llm::message::Outcome;
 use crate::policy::Intent;
 use crate::policy::redact::RedactKind;
+use crate::text::readable::readable;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
@@ -199,7 +200,7 @@ pub fn failure(content: String) -> ToolOutput {
     let text = error.as_ref().and_then(|error| error.get("error")?.as_str()).unwrap_or(&content).to_owned();
     let mut output = ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() };
     output.view.summary = text.lines().next().unwrap_or_default().chars().take(SUMMARY_CHARS).collect();
-    output.view.output = text;
+    output.view.output = readable(&output.content);
     output
 }
 

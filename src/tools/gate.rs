@@ -1,7 +1,7 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
-use super::dispatch::Dispatch;
+use super::dispatch::{Dispatch, failure};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
@@ -134,9 +134,11 @@ impl Gate {
         let (spec, run) = match (planned.spec, planned.call) {
             (Some(spec), Ok(run)) => (spec, run),
             (_, Err(error)) => {
-                body.content = error;
-                body.outcome = Outcome::Failed;
-                body.view.summary = "failed".into();
+                let failed = failure(error);
+                body.content = failed.content;
+                body.outcome = failed.outcome;
+                body.view.summary = failed.view.summary;
+                body.view.output = failed.view.output;
                 return body;
             }
             (None, Ok(_)) => {

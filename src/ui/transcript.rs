@@ -270,7 +270,9 @@ fn draw_row(
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
         }
-        CellKind::Reasoning { .. } => layout.targets.push((to_area(place), Hit::ToggleCell(cell.id))),
+        CellKind::Reasoning { .. } | CellKind::Told { .. } => {
+            layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)))
+        }
         CellKind::User { .. } | CellKind::Assistant { .. } | CellKind::Note { .. } | CellKind::TurnEnd { .. } => {}
     }
 }
@@ -286,7 +288,7 @@ fn opens(cells: &[Cell], at: usize) -> bool {
     }
     for (steps, cell) in cells[..at].iter().rev().enumerate() {
         match &cell.kind {
-            CellKind::User { .. } | CellKind::TurnEnd { .. } => return true,
+            CellKind::User { .. } | CellKind::Told { .. } | CellKind::TurnEnd { .. } => return true,
             CellKind::Assistant { text } if !text.trim().is_empty() => return false,
             CellKind::Assistant { .. } | CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::Note { .. } => {}
         }

@@ -1,11 +1,17 @@
 //! Items that the turn machine writes.
 
-use super::Action;
+use super::{Action, Said};
 use crate::llm::Reply;
-use crate::llm::message::{AssistantBody, Body, Origin, Outcome, StopReason, ToolBody, ToolCall};
+use crate::llm::message::{AssistantBody, Body, Outcome, StopReason, ToolBody, ToolCall};
 
-pub(super) fn user(text: String, origin: Origin) -> Body {
-    Body::User { text, images: Vec::new(), context: String::new(), origin }
+pub(super) fn user(said: Said) -> Body {
+    with_context(said, String::new())
+}
+
+/// A message that also tells what changed since the turn before.
+pub(super) fn with_context(said: Said, context: String) -> Body {
+    let Said { text, images, origin, gist } = said;
+    Body::User { text, images, context, origin, gist }
 }
 
 pub(super) fn assistant(reply: Reply) -> Body {

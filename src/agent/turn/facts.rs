@@ -1,6 +1,7 @@
 //! What the turn machine is told and what it orders.
 
 use crate::agent::event::TurnEnd;
+use crate::agent::guard::Round;
 use crate::llm::message::{Body, Image, Origin, ToolBody, ToolCall};
 use crate::llm::{ErrorKind, Reply};
 use std::time::Duration;
@@ -18,15 +19,40 @@ pub struct Limits {
     pub repeats: u32,
 }
 
+/// A message for the model, and who speaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    pub text: String,
+    pub images: Vec<Image>,
+    pub origin: Origin,
+    /// One line that stands for it on the screen; empty for what a person said.
+    pub gist: String,
+}
+
+impl Said {
+    /// What the person said.
+    pub fn person(text: impl Into<String>, images: Vec<Image>) -> Self {
+        Self { text: text.into(), images, origin: Origin::Person, gist: String::new() }
+    }
+
+    /// What the person said to a running turn.
+    pub fn steer(text: impl Into<String>, images: Vec<Image>) -> Self {
+        Self { origin: Origin::Steer, ..Self::person(text, images) }
+    }
+
+    /// What the program tells the model by itself.
+    pub fn program(text: impl Into<String>, gist: impl Into<String>) -> Self {
+        Self { text: text.into(), images: Vec::new(), origin: Origin::Program, gist: gist.into() }
+    }
+}
+
 /// Facts for the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A prompt. `context` is what changes between turns.
     Submitted {
-        text: String,
-        images: Vec<Image>,
+        said: Said,
         context: String,
-        origin: Origin,
     },
     Replied(Reply),
     CallFailed {
@@ -43,10 +69,7 @@ pub enum Input {
     WaitGivenUp,
     ToolFinished(ToolBody),
     /// A message for the next step boundary: of the person, or of the program (a process ended).
-    Steered {
-        text: String,
-        origin: Origin,
-    },
+    Steered(Said),
     /// The context was made smaller after an overflow (`false`: nothing was left to drop).
     Trimmed(bool),
     /// What the person said to a repeated call.
@@ -79,11 +102,8 @@ pub enum Action {
     },
     /// Makes the context smaller; answers `Trimmed`.
     Trim,
-    /// Asks whether a repeated call may go on; answers `GuardAnswered`.
-    AskGuard {
-        name: String,
-        times: u32,
-    },
+    /// Asks whether calls that repeat may go on; answers `GuardAnswered`.
+    AskGuard(Round),
     /// Stops the stream or the wait.
     AbortCall,
     /// Stops running calls; each still answers.

@@ -1,10 +1,10 @@
 //! What follows a model call: its reply, its failure, a context that was made smaller.
 
 use super::bodies::{assistant, keep_partial, unanswered, user};
-use super::{Action, State, Turn};
+use super::{Action, Said, State, Turn};
 use crate::agent::event::TurnEnd;
 use crate::agent::retry::{self, Verdict};
-use crate::llm::message::{Body, NoteKind, Origin, Outcome, StopReason};
+use crate::llm::message::{Body, NoteKind, Outcome, StopReason};
 use crate::llm::{ErrorKind, Reply};
 use std::time::Duration;
 
@@ -63,7 +63,8 @@ impl Turn {
             self.empty_replies += 1;
             actions.push(Action::ResetStream);
             if self.empty_replies == 2 {
-                actions.push(Action::Append(user(NUDGE_EMPTY.into(), Origin::Program)));
+                actions
+                    .push(Action::Append(user(Said::program(NUDGE_EMPTY, "empty answer, the model was asked again"))));
             }
             actions.extend(self.next_step());
         } else if empty {
@@ -86,8 +87,10 @@ impl Turn {
                 "the answer kept reaching the output limit; raise model.max_tokens or ask for less at once".into(),
             ));
         }
-        let mut actions: Vec<Action> =
-            prompt.map(|text| Action::Append(user(text.into(), Origin::Program))).into_iter().collect();
+        let mut actions: Vec<Action> = prompt
+            .map(|text| Action::Append(user(Said::program(text, "output limit reached, continued"))))
+            .into_iter()
+            .collect();
         actions.extend(self.next_step());
         actions
     }
@@ -110,7 +113,7 @@ impl Turn {
         if actions.is_empty() {
             actions.push(Action::ResetStream);
         } else {
-            actions.push(Action::Append(user(CONTINUE_CUT.into(), Origin::Program)));
+            actions.push(Action::Append(user(Said::program(CONTINUE_CUT, "connection lost, continued"))));
         }
         self.failures += 1;
         match retry::decide(kind, self.failures, self.limits.retries, retry_after, dice) {
