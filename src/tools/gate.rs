@@ -1,7 +1,9 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
-use super::dispatch::{Dispatch, failure};
+mod look;
+
+use super::dispatch::{Dispatch, Planned, failure};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
@@ -114,17 +116,28 @@ impl Gate {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
     }
 
-    /// The judgement alone, for a task that works in this folder.
-    pub fn judge(&self, intent: &Intent, cwd: &Path) -> Verdict {
+    /// The judgement alone, for a task that works in this folder; `None` when the turn was stopped first.
+    async fn judge(&self, intent: &Intent, cwd: &Path, cancel: &CancellationToken) -> Option<Verdict> {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
         // A copy: looking at the disk may take long, and nobody should wait for the lock.
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        decide_in(intent, cwd, &rules, mode, &*self.world)
+        if *intent == Intent::Talk {
+            return Some(decide_in(intent, cwd, &rules, mode, &*self.world));
+        }
+        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(&self.world));
+        look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
+    }
+
+    /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
+    async fn plan(&self, name: &str, args: &str, ctx: &ToolCtx) -> Option<Planned> {
+        let (dispatch, here) = (self.dispatch(), tokio::runtime::Handle::current());
+        let (name, args, its_ctx) = (name.to_owned(), args.to_owned(), ctx.clone());
+        look::unless_stopped(&ctx.cancel, move || here.block_on(dispatch.plan(&name, &args, &its_ctx))).await
     }
 
     /// Runs one call through plan, decision, question and run. Always comes back with a result.
     pub async fn call(&self, call: &ToolCall, ctx: ToolCtx, events: mpsc::Sender<CallEvent>) -> ToolBody {
-        let planned = self.dispatch().plan(&call.name, &call.args, &ctx).await;
+        let Some(planned) = self.plan(&call.name, &call.args, &ctx).await else { return stopped(call) };
         let mut body = ToolBody {
             call_id: call.id.clone(),
             name: planned.name.clone(),
@@ -158,9 +171,7 @@ impl Gate {
             }
         };
         if ctx.cancel.is_cancelled() {
-            body.content = serde_json::json!({ "error": "not run: the user stopped the turn" }).to_string();
-            body.outcome = Outcome::Interrupted;
-            return body;
+            return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
@@ -224,9 +235,11 @@ impl Gate {
             Pass::Go(note) => Ok((run, note)),
             Pass::No { outcome, why } => Err((outcome, why)),
             Pass::Edited(line) => {
-                let known: Vec<String> = effects(&self.judge(run.intent(), &folder(ctx)));
+                let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
+                let seen = self.judge(run.intent(), &folder(ctx), &ctx.cancel).await.ok_or_else(stopped)?;
+                let known: Vec<String> = effects(&seen);
                 let args = with_command(&call.args, &line);
-                let planned = self.dispatch().plan(&spec.name, &args, ctx).await;
+                let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
                 let edited = planned.call.map_err(|error| (Outcome::Failed, error))?;
                 match self.pass(call, spec, edited.intent().clone(), ctx, &known).await {
                     Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
@@ -240,7 +253,9 @@ impl Gate {
     /// Judges one intent and asks if need be. Effects in `known` were seen by the person already.
     async fn pass(&self, call: &ToolCall, spec: &ToolSpec, intent: Intent, ctx: &ToolCtx, known: &[String]) -> Pass {
         let cwd = folder(ctx);
-        let verdict = self.judge(&intent, &cwd);
+        let Some(verdict) = self.judge(&intent, &cwd, &ctx.cancel).await else {
+            return Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
+        };
         match &verdict {
             Verdict::Allow(_) => return Pass::Go(String::new()),
             Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },
@@ -259,12 +274,7 @@ impl Gate {
         if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
             return Pass::Go("edited".into());
         }
-        let world = Arc::clone(&self.world);
-        let (touched, judged) = (intent.clone(), verdict.clone());
-        let targets =
-            tokio::task::spawn_blocking(move || super::world::targets(&touched, &judged, &cwd, TARGET_BUDGET, &*world))
-                .await
-                .unwrap_or_default();
+        let targets = look::targets(&intent, &verdict, &cwd, &self.world, TARGET_BUDGET).await;
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),
@@ -276,11 +286,11 @@ impl Gate {
             asked_at: self.asker.now(),
         };
         let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &verdict)
+        self.settle(decision, &verdict).await
     }
 
     /// What an answer means.
-    fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
+    async fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
         let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
         let may_widen = matches!(verdict, Verdict::Ask(_));
         match decision {
@@ -292,7 +302,9 @@ impl Gate {
             }
             Decision::Always(entries) => {
                 self.rules.lock().unwrap_or_else(PoisonError::into_inner).allowlist.extend(entries.iter().cloned());
-                match self.asker.remember(&entries) {
+                let (asker, kept) = (Arc::clone(&self.asker), entries.clone());
+                let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
+                match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
                     Ok(()) => Pass::Go(format!("always allowed by the user: {}", entries.join(", "))),
                     Err(problem) => Pass::Go(format!("allowed for this session by the user ({problem})")),
                 }
@@ -321,6 +333,20 @@ impl Gate {
         }
         drop(rules);
         self.asker.granted(classes);
+    }
+}
+
+/// Why a call did not run.
+const STOPPED: &str = "not run: the user stopped the turn";
+
+/// The result of a call that the stop key was faster than.
+fn stopped(call: &ToolCall) -> ToolBody {
+    ToolBody {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        content: serde_json::json!({ "error": STOPPED }).to_string(),
+        outcome: Outcome::Interrupted,
+        ..ToolBody::default()
     }
 }
 
@@ -361,3 +387,6 @@ fn with_command(args: &str, line: &str) -> String {
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()
 }
+
+#[cfg(test)]
+mod tests;

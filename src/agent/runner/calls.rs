@@ -6,7 +6,7 @@ use crate::agent::turn::Input;
 use crate::llm::Delta;
 use crate::llm::message::{Outcome, ToolBody, ToolCall};
 use crate::tools::gate::{CallEvent, Gate};
-use crate::tools::parallel::segments_in;
+use crate::tools::parallel::{Segment, segments_in};
 use crate::tools::spec::{Progress, ToolCtx};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -76,10 +76,9 @@ impl Runner {
     pub(super) fn run_tools(&mut self, calls: Vec<ToolCall>) {
         let cancel = CancellationToken::new();
         self.tools = Some(cancel.clone());
-        let registry = self.deps.dispatch.registry();
+        let dispatch = Arc::clone(&self.deps.dispatch);
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let plan = segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel));
         let batch = Batch {
             gate: Arc::clone(&self.gate),
             events: self.call_events.0.clone(),
@@ -87,8 +86,21 @@ impl Runner {
             contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel)).collect(),
             calls,
         };
+        // Which paths are the same is asked of the disk: not here, where the stop key is heard.
+        let plan = move || {
+            let registry = dispatch.registry();
+            segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel))
+        };
         tokio::spawn(async move {
-            for segment in plan {
+            let planned = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                planned = tokio::task::spawn_blocking(plan) => planned.ok(),
+            };
+            // Stopped before it was known: every call still gets its result, one after another.
+            let one_by_one =
+                || (0..batch.calls.len()).map(|at| Segment { parallel: false, indices: vec![at] }).collect();
+            for segment in planned.unwrap_or_else(one_by_one) {
                 for some in segment.indices.chunks(if segment.parallel { MOST_AT_ONCE } else { 1 }) {
                     futures::future::join_all(some.iter().map(|index| batch.one(*index))).await;
                 }

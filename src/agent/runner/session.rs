@@ -291,6 +291,7 @@ impl Runner {
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
         self.gate.set_rules(super::rules(&loaded.config));
+        self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = loaded;
         self.turn.set_limits(self.limits());
         self.session.disconnect();
