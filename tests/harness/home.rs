@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 /// `HOME`, `HERMES_HOME` and a project to work in.
 pub struct Home {
     root: tempfile::TempDir,
+    more: Vec<(String, String)>,
 }
 
 impl Home {
@@ -15,7 +16,8 @@ impl Home {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("home/.hermes")).unwrap();
         std::fs::create_dir_all(root.path().join("project")).unwrap();
-        Self { root }
+        std::fs::create_dir_all(root.path().join("tmp")).unwrap();
+        Self { root, more: Vec::new() }
     }
 
     /// A home whose model is this server.
@@ -41,6 +43,17 @@ impl Home {
         self.root.path().join("home")
     }
 
+    /// The folder for temporary files.
+    pub fn tmp(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
+    /// Names of what is left in the folder for temporary files.
+    pub fn leftovers(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.tmp()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
     pub fn project(&self) -> PathBuf {
         self.root.path().join("project")
     }
@@ -48,7 +61,7 @@ impl Home {
     /// The environment of the program: nothing of the person who runs the tests.
     pub fn environment(&self) -> Vec<(String, String)> {
         let text = |path: &Path| path.display().to_string();
-        vec![
+        let base = vec![
             ("HOME".into(), text(&self.user())),
             ("HERMES_HOME".into(), text(&self.hermes())),
             ("PATH".into(), std::env::var("PATH").unwrap_or_default()),
@@ -56,8 +69,15 @@ impl Home {
             ("COLORTERM".into(), "truecolor".into()),
             ("LANG".into(), "C.UTF-8".into()),
             ("SHELL".into(), "/bin/bash".into()),
+            ("TMPDIR".into(), text(&self.tmp())),
             ("NO_PROXY".into(), "127.0.0.1,localhost".into()),
-        ]
+        ];
+        base.into_iter().chain(self.more.clone()).collect()
+    }
+
+    /// One more variable for the program.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.more.push((name.to_owned(), value.to_owned()));
     }
 
     /// Runs the program without a terminal.
