@@ -1,5 +1,6 @@
 //! What the file tools share: text as it is on disk, safe writing, and planned edits.
 
+mod checks;
 pub mod edit;
 pub mod syntax;
 pub mod text;

@@ -2,12 +2,15 @@
 //! is run (`dispatch`: plan, decide, ask, run). One file a tool.
 
 pub mod bound;
+mod check;
 pub mod clarify;
 pub mod coerce;
 pub mod dispatch;
+mod document;
 pub mod file;
 pub mod gate;
 mod gutter;
+pub mod hook;
 pub mod line;
 pub mod parallel;
 pub mod patch;
@@ -16,6 +19,7 @@ pub mod process;
 pub mod read_file;
 pub mod registry;
 pub mod repair;
+pub mod room;
 pub mod search_files;
 pub mod similarity;
 pub mod spec;
@@ -52,15 +56,16 @@ fn built_in(
     ToolSpec {
         name: Cow::Borrowed(name),
         toolset: Cow::Borrowed(toolset),
-        emoji,
+        emoji: Cow::Borrowed(emoji),
         description: Cow::Borrowed(description.trim_ascii()),
         schema: Arc::new(schema),
         access,
-        requires_env: &[],
+        requires_env: Vec::new(),
         check: None,
         verbs,
         parallel,
         output_cap: OUTPUT_CAP,
+        pinned: true,
     }
 }
 

@@ -243,6 +243,7 @@ impl Runner {
         if !force {
             return;
         }
+        self.batch += 1;
         for call in self.turn.open_calls() {
             let body = ToolBody {
                 call_id: call.id,

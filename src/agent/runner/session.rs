@@ -118,6 +118,11 @@ impl Session {
         self.providers.clear();
     }
 
+    /// Whether the model takes pictures, when known.
+    pub fn sees(&self) -> Option<bool> {
+        self.providers.get(&(self.choice.clone(), 0)).and_then(|provider| provider.model().vision)
+    }
+
     fn model_name(&self) -> String {
         match self.providers.get(&(self.choice.clone(), 0)) {
             Some(provider) => format!("{}:{}", provider.model().provider, provider.model().id),
@@ -337,11 +342,12 @@ impl Runner {
         if self.session.tools.is_empty() {
             let enabled = self.start.toolsets.clone().or_else(|| self.deps.loaded.config.toolsets.clone());
             let disabled = self.deps.loaded.config.agent.disabled_toolsets.clone();
-            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, self.deps.dispatch.registry());
+            let registry = self.deps.dispatch.registry().snapshot();
+            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, &registry);
             for warning in resolved.warnings {
                 self.notice(Level::Warning, warning).await;
             }
-            self.session.tools = self.deps.dispatch.registry().schemas(&resolved.tools).into();
+            self.session.tools = registry.schemas(&resolved.tools).into();
             self.gate.only(self.deps.dispatch.as_ref().clone().only(resolved.tools));
         }
         if self.session.prompt.is_empty() {
