@@ -3,6 +3,7 @@
 //! Those that come back with a session are held: nothing of them is sent before the person says so.
 
 use super::effect::Effect;
+use super::model::queue::Queue;
 use super::model::{Model, Pane, Sent};
 use super::{composer, drafts, focus, history, paste, sessions, turn};
 use crate::agent::event::{AgentCommand, Level};
@@ -17,6 +18,14 @@ pub fn add(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
     }
     let Sent { text, images } = prompt;
     model.queue.prompts.push(Arc::new(QueuedPrompt { text, images }));
+}
+
+/// Puts a prompt before all others that are not held.
+pub fn add_next(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
+    add(model, out, prompt);
+    if let Some(last) = model.queue.prompts.pop() {
+        model.queue.prompts.insert(model.queue.held, last);
+    }
 }
 
 /// Tells the store of changes. While no session is open, or another one opens, it waits: the place is not known yet.
@@ -63,6 +72,13 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<Queued
     queue.saved = (session, prompts.clone());
     queue.prompts.splice(0..0, prompts);
     say_it_waits(model);
+}
+
+/// The session is left: what waits in it stays in the store, and comes back with it.
+pub fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
+    settle(model, out);
+    model.queue = Queue::default();
+    model.queue.saved.0 = drafts::key(model);
 }
 
 /// Another session is open: what the store has for the one before stays there, what it has not goes on here.
@@ -112,6 +128,7 @@ pub fn steer_first(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn say_it_waits(model: &mut Model) {
     let text = match model.queue.len() {
         0 => return,
+        _ if model.switching => return,
         1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
         n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
     };
@@ -183,7 +200,7 @@ pub fn take_composer(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     } else {
         let images = std::mem::take(&mut model.composer.images);
         composer::clear(model);
-        add(model, out, Sent { text, images });
+        turn::wait(model, out, Sent { text, images });
     }
     drafts::touch(model);
     drafts::save(model, out);

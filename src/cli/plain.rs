@@ -190,6 +190,7 @@ impl Talk {
             }
             AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)
+            | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::ReasoningDelta(_)
@@ -200,6 +201,7 @@ impl Talk {
             | AgentEvent::ToolProcess { .. }
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::Rewound(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

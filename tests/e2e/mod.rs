@@ -3,7 +3,17 @@
 mod bad_days;
 mod coming_back;
 mod commands;
+mod disks;
+mod editing;
+mod first_run;
+mod floods;
+mod hangup;
 mod lists;
+mod panes;
 mod print;
+mod rewind;
+mod sessions;
+mod signals;
 mod story;
+mod suspend;
 mod terminal;

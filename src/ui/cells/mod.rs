@@ -95,7 +95,7 @@ pub fn layout(cell: &Cell, before: Option<CellRows>, context: &mut Context<'_>) 
         CellKind::User { text, images, origin } => user::layout(text, *images, *origin, context),
         CellKind::Told { gist, text } => told::layout(gist, text, context),
         CellKind::Assistant { text } => assistant(text, cell.finished, before, context),
-        CellKind::Reasoning { text } => reasoning::layout(text, cell.finished, context),
+        CellKind::Reasoning { text, time } => reasoning::layout(text, *time, cell.finished, context),
         CellKind::Tool(tool) => tool::layout(tool, context),
         CellKind::Note { kind, text } => note::layout(*kind, text, context),
         CellKind::TurnEnd { text } => note::turn_end(text, context),
@@ -106,7 +106,7 @@ pub fn layout(cell: &Cell, before: Option<CellRows>, context: &mut Context<'_>) 
 pub fn is_hidden(cell: &Cell, config: &Config) -> bool {
     match &cell.kind {
         CellKind::Assistant { text } => text.trim().is_empty(),
-        CellKind::Reasoning { text } => !config.display.show_reasoning || text.trim().is_empty(),
+        CellKind::Reasoning { text, .. } => !config.display.show_reasoning || text.trim().is_empty(),
         CellKind::TurnEnd { text } => text.is_empty(),
         CellKind::User { .. } | CellKind::Told { .. } | CellKind::Tool(_) | CellKind::Note { .. } => false,
     }
