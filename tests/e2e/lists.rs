@@ -52,12 +52,15 @@ fn the_list_is_asked_for_after_the_first_frame_and_once_a_day() {
     assert_eq!(proxy.seen(), [""; 0], "commands ask for nothing");
     let mut term = Term::start(&home, &[]);
     until("the provider is asked", || !proxy.seen().is_empty());
-    term.wait("❯").settled(200);
+    term.wait("❯").wait("Skills");
     assert_eq!(proxy.seen(), ["CONNECT openrouter.ai:443 HTTP/1.1"]);
     term.signal(rustix::process::Signal::TERM);
     term.ended();
-    let again = Term::start(&home, &[]);
-    again.wait("❯").settled(500);
+    let mut again = Term::start(&home, &[]);
+    // what the start asks for in the background is there
+    again.wait("❯").wait("Skills");
+    again.signal(rustix::process::Signal::TERM);
+    again.ended();
     assert_eq!(proxy.seen().len(), 1, "not twice a day, though nothing came back: {:?}", proxy.seen());
 }
 
@@ -66,8 +69,10 @@ fn nothing_goes_out_without_a_key_or_offline() {
     for more in [&[][..], &[("OPENROUTER_API_KEY", "sk-or-test"), ("HERMES_OFFLINE", "1")][..]] {
         let proxy = Proxy::start();
         let home = home(&proxy, more);
-        let term = Term::start(&home, &[]);
-        term.wait("Hermes").settled(500);
+        let mut term = Term::start(&home, &[]);
+        term.wait("Hermes").wait("Skills");
+        term.signal(rustix::process::Signal::TERM);
+        term.ended();
         assert_eq!(proxy.seen(), [""; 0], "{more:?}");
     }
 }

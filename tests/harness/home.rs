@@ -85,11 +85,6 @@ impl Home {
         own.into_iter().chain(self.more.iter().cloned()).collect()
     }
 
-    /// One more variable for the program.
-    pub fn set(&mut self, name: &str, value: &str) {
-        self.more.push((name.to_owned(), value.to_owned()));
-    }
-
     /// The program without a terminal, not yet started.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
