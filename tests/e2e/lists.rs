@@ -52,13 +52,13 @@ fn the_list_is_asked_for_after_the_first_frame_and_once_a_day() {
     assert_eq!(proxy.seen(), [""; 0], "commands ask for nothing");
     let mut term = Term::start(&home, &[]);
     until("the provider is asked", || !proxy.seen().is_empty());
-    term.wait("❯").wait("Skills");
+    term.wait("❯").wait("gpt-5.5");
     assert_eq!(proxy.seen(), ["CONNECT openrouter.ai:443 HTTP/1.1"]);
     term.signal(rustix::process::Signal::TERM);
     term.ended();
     let mut again = Term::start(&home, &[]);
-    // what the start asks for in the background is there
-    again.wait("❯").wait("Skills");
+    // the session is open
+    again.wait("❯").wait("gpt-5.5");
     again.signal(rustix::process::Signal::TERM);
     again.ended();
     assert_eq!(proxy.seen().len(), 1, "not twice a day, though nothing came back: {:?}", proxy.seen());
@@ -70,7 +70,7 @@ fn nothing_goes_out_without_a_key_or_offline() {
         let proxy = Proxy::start();
         let home = home(&proxy, more);
         let mut term = Term::start(&home, &[]);
-        term.wait("Hermes").wait("Skills");
+        term.wait("Hermes").shows("the session is open", |text| text.contains("Welcome") || text.contains("gpt-5.5"));
         term.signal(rustix::process::Signal::TERM);
         term.ended();
         assert_eq!(proxy.seen(), [""; 0], "{more:?}");
