@@ -3,8 +3,7 @@
 //! Those that come back with a session are held: nothing of them is sent before the person says so.
 
 use super::effect::Effect;
-use super::model::queue::Queue;
-use super::model::{Model, Pane, Sent};
+use super::model::{Model, Pane, Sent, TurnStatus};
 use super::{composer, drafts, focus, history, paste, sessions, turn};
 use crate::agent::event::{AgentCommand, Level};
 use crate::llm::message::SessionId;
@@ -190,17 +189,25 @@ pub fn discard(model: &mut Model) {
     }
 }
 
-/// The composer's text and images as a prompt that waits.
-pub fn take_composer(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    if text.trim().is_empty() {
+/// The composer's prompt, which can't be sent now: queued, said to the running turn, or sent in its place, as
+/// `display.busy_input_mode` has it.
+pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    let images = std::mem::take(&mut model.composer.images);
+    composer::clear(model);
+    let mode = if turn::is_running(model) { model.config.display.busy_input_mode.clone() } else { String::new() };
+    match mode.as_str() {
         // images alone go with the next prompt
-        let images = std::mem::take(&mut model.composer.images);
-        composer::clear(model);
-        model.composer.images = images;
-    } else {
-        let images = std::mem::take(&mut model.composer.images);
-        composer::clear(model);
-        turn::wait(model, out, Sent { text, images });
+        _ if text.trim().is_empty() => model.composer.images = images,
+        "steer" => out.push(Effect::Agent(AgentCommand::Steer { text, images })),
+        "interrupt" => {
+            add(model, out, Sent { text, images });
+            model.queue.last_to(model.queue.held);
+            model.sends_after_stop = true;
+            if !matches!(&model.turn, TurnStatus::Running(running) if running.stopping) {
+                turn::stop(model, out);
+            }
+        }
+        _ => add(model, out, Sent { text, images }),
     }
     drafts::touch(model);
     drafts::save(model, out);

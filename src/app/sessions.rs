@@ -55,7 +55,6 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     let ordered = std::mem::take(&mut model.switching);
     if switched && !ordered {
         put_away(model, out);
-        queue::put_away(model, out);
     }
     if switched {
         turn::give_back(model, out);
@@ -105,8 +104,6 @@ pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
     if model.composer.area.is_empty() {
         out.push(drafts::load(model));
     }
-    // what waited in it comes back from the store
-    out.push(queue::load(model));
     queue::send_next(model, out);
 }
 
@@ -166,7 +163,6 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
 /// From now on what is written belongs to the session that opens.
 fn switching(model: &mut Model, out: &mut Vec<Effect>) {
     put_away(model, out);
-    queue::put_away(model, out);
     model.switching = true;
 }
 

@@ -53,7 +53,7 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
 /// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if is_running(model) || model.session.is_none() || model.switching {
-        queue::take_composer(model, out, text);
+        queue::wait(model, out, text);
         return;
     }
     if !has_model(model) {
@@ -64,25 +64,6 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     drafts::touch(model);
     drafts::save(model, out);
     submit(model, out, Sent { text, images });
-}
-
-/// A prompt for a turn that runs: queued, said to it, or sent in its place, as `display.busy_input_mode` has it.
-pub fn wait(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
-    let running = is_running(model);
-    match model.config.display.busy_input_mode.as_str() {
-        "steer" if running => {
-            let Sent { text, images } = prompt;
-            out.push(Effect::Agent(AgentCommand::Steer { text, images }));
-        }
-        "interrupt" if running => {
-            queue::add_next(model, out, prompt);
-            model.sends_after_stop = true;
-            if !matches!(&model.turn, TurnStatus::Running(running) if running.stopping) {
-                stop(model, out);
-            }
-        }
-        _ => queue::add(model, out, prompt),
-    }
 }
 
 /// `/retry`: the last prompt of the session is sent again.

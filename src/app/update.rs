@@ -185,8 +185,8 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     approvals::open_waiting(model);
     marking::settle(model, out);
     processes::watch(model, out);
-    queue::settle(model, out);
     vi::settle(model, out);
+    queue::settle(model, out);
     wake::schedule(model, out);
 }
 

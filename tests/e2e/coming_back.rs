@@ -28,6 +28,9 @@ fn comes_back(home: &Home, mock: &Mock) {
     let before = mock.count();
     let mut term = Term::start(home, &["-c"]);
     term.wait("queued 2").wait("held").wait("second one");
+    term.send("x").wait("❯ x");
+    term.send("\x7f").gone("❯ x");
+    assert_eq!(mock.count(), before, "nothing is sent by itself");
     mock.push(vec![Step::Text("one answered".into()), Step::Text("two answered".into())]);
     term.send("\r").wait("one answered").wait("two answered");
     term.gone("queued");

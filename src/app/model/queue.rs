@@ -39,6 +39,13 @@ impl Queue {
         Some(Arc::unwrap_or_clone(self.prompts.remove(at)))
     }
 
+    /// Moves the last one before all that stand from `at` on.
+    pub fn last_to(&mut self, at: usize) {
+        if let Some(waiting) = self.prompts.get_mut(at..) {
+            waiting.rotate_right(usize::from(!waiting.is_empty()));
+        }
+    }
+
     /// Whether the store has it.
     pub fn is_saved(&self, prompt: &Arc<QueuedPrompt>) -> bool {
         self.saved.1.iter().any(|saved| Arc::ptr_eq(saved, prompt))
