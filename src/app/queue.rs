@@ -19,14 +19,6 @@ pub fn add(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
     model.queue.prompts.push(Arc::new(QueuedPrompt { text, images }));
 }
 
-/// Puts a prompt before all others that are not held.
-pub fn add_next(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
-    add(model, out, prompt);
-    if let Some(last) = model.queue.prompts.pop() {
-        model.queue.prompts.insert(model.queue.held, last);
-    }
-}
-
 /// Tells the store of changes. While no session is open, or another one opens, it waits: the place is not known yet.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     if model.session.is_none() || model.switching {
@@ -71,13 +63,6 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<Queued
     queue.saved = (session, prompts.clone());
     queue.prompts.splice(0..0, prompts);
     say_it_waits(model);
-}
-
-/// The session is left: what waits in it stays in the store, and comes back with it.
-pub fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
-    settle(model, out);
-    model.queue = Queue::default();
-    model.queue.saved.0 = drafts::key(model);
 }
 
 /// Another session is open: what the store has for the one before stays there, what it has not goes on here.

@@ -34,7 +34,6 @@ fn comes_back(home: &Home, mock: &Mock) {
     mock.push(vec![Step::Text("one answered".into()), Step::Text("two answered".into())]);
     term.send("\r").wait("one answered").wait("two answered");
     term.gone("queued");
-    assert_eq!(mock.count(), before + 2, "nothing was sent by itself");
     let told = prompts(mock);
     assert_eq!(told[told.len() - 2..], ["second one", "third one"]);
 }
