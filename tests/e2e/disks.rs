@@ -31,6 +31,8 @@ fn a_full_disk_stops_no_conversation() {
 
     std::fs::remove_file(ballast).unwrap();
     term.send("fourth\r").wait("saved again").wait("sessions are saved again");
+    // While the turn runs, quitting asks first.
+    term.shows("the turn is over", |text| !text.contains("Esc stop"));
     term.send("\x04");
     assert_eq!(term.ended(), 0);
     // Nothing of it is lost: what the full disk refused is there too.
