@@ -3,7 +3,7 @@
 
 use super::action::{self, ACTIONS, Action, Entry};
 use super::effect::Effect;
-use super::model::modal::{PickItem, PickerKind};
+use super::model::modal::{Modal, PickItem, PickerKind};
 use super::model::{Model, TurnStatus};
 use super::{composer, pickers, run, turn, uses};
 use crate::exec::ProcessState;
@@ -18,6 +18,18 @@ const BOOST: u32 = 12;
 pub fn open(model: &mut Model) {
     let items = items(model);
     pickers::open(model, PickerKind::Palette, "Commands", items);
+}
+
+/// What was used is known now: an open palette that nobody has touched takes the new order.
+pub fn reorder(model: &mut Model) {
+    let untouched = |modal: &Modal| {
+        matches!(modal, Modal::Picker(picker)
+            if picker.kind == PickerKind::Palette && picker.query.is_empty() && picker.selected == 0)
+    };
+    if model.modals.last().is_some_and(untouched) {
+        model.modals.pop();
+        open(model);
+    }
 }
 
 fn items(model: &Model) -> Vec<PickItem> {

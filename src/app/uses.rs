@@ -5,6 +5,7 @@
 
 use super::effect::Effect;
 use super::model::Model;
+use super::palette;
 use crate::store::StoreJob;
 use std::collections::BTreeMap;
 
@@ -32,6 +33,7 @@ pub fn loaded(model: &mut Model, stored: Vec<(String, i64)>) {
     for (name, rank) in stored {
         model.uses.entry(name).or_insert(rank);
     }
+    palette::reorder(model);
 }
 
 /// The names that were used, most first.

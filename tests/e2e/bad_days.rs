@@ -73,7 +73,7 @@ fn a_database_of_ours_that_was_damaged_is_kept_and_its_repair_named() {
     std::fs::write(&file, &bytes).unwrap();
     let mut term = Term::start(&home, &[]);
     term.wait("is damaged").wait("hermes sessions repair");
-    term.send("a later question\r").wait("after");
+    term.send("a later question\r").wait("after").wait("1 step");
     term.send("\x04");
     assert_eq!(term.ended(), 0);
     assert_eq!(std::fs::read(&file).unwrap(), bytes, "the damaged file was written to");
