@@ -137,6 +137,8 @@ impl Screen {
                         self.take_in(msg, Urgency::Input);
                     }
                     effects::Then::Leave { code, demo } => {
+                        // What is typed from now on is for the shell.
+                        input.stop().await;
                         hands.leave(&mut workers, &mut heard).await;
                         let spoke = !self.model.transcript.cells.is_empty();
                         return Ok(Ended { code, demo, spoke, session: self.model.session.take() });
