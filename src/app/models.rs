@@ -39,6 +39,7 @@ fn value(choice: &ModelChoice) -> String {
 fn rows(model: &Model) -> Vec<PickItem> {
     let current = model.session.as_ref().map(|session| session.model.clone()).unwrap_or_default();
     let rows = model.choices.iter().map(|choice| PickItem {
+        boost: 0,
         label: choice.model.clone(),
         detail: choice.detail.clone(),
         hint: if choice.ready { String::new() } else { "needs a key".into() },

@@ -62,7 +62,9 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
-    model.modals.retain(|modal| !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_)));
+    model.modals.retain(|modal| {
+        !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_) | Modal::Rewind(_))
+    });
     model.sidebar.plan.clear();
     model.sidebar.files.clear();
     model.meter = Default::default();
@@ -146,6 +148,15 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
     switching(model, out);
 }
 
+/// `/fork`: a new session with the conversation of this one.
+pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
+    if super::rewind::is_quiet(model) {
+        out.push(Effect::Agent(AgentCommand::Fork));
+        put_away(model, out);
+        model.switching = true;
+    }
+}
+
 fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
     if model.session.as_ref().is_some_and(|session| session.id.0 == id) {
         model.notices.add(model.now, Level::Info, "this session is open");
@@ -165,7 +176,8 @@ fn switching(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// The browser, with a query.
 pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
-    let browser = SessionBrowser { query: query.to_owned(), loading: true, ..SessionBrowser::default() };
+    let cursor = query.chars().count();
+    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, ..SessionBrowser::default() };
     model.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
@@ -253,7 +265,6 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if let Some(movement) = modals::movement(model, Context::Picker, key) {
         return step(model, out, movement);
     }
-    let now = model.now;
     let Some(browser) = browser(model) else { return };
     match key.code {
         Code::Esc => {
@@ -267,21 +278,27 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Code::Delete => ask_delete(model),
         Code::Char('t') if key.ctrl => rename(model, out),
         _ => {
-            if edit::query(&mut browser.query, key) == Edited::Changed {
-                browser.ask_at = Some(now + DEBOUNCE);
+            if edit::line(&mut browser.query, &mut browser.cursor, key) == Edited::Changed {
+                typed(model);
             }
         }
     }
 }
 
-/// Pasted text joins the query.
-pub fn paste(model: &mut Model, text: &str) {
+/// The query was changed: it is asked once the keys rest.
+pub fn typed(model: &mut Model) {
     let now = model.now;
     if let Some(browser) = browser(model) {
-        let mut cursor = browser.query.chars().count();
-        edit::insert(&mut browser.query, &mut cursor, text.trim_end());
         browser.ask_at = Some(now + DEBOUNCE);
     }
+}
+
+/// Pasted text joins the query.
+pub fn paste(model: &mut Model, text: &str) {
+    if let Some(browser) = browser(model) {
+        edit::insert(&mut browser.query, &mut browser.cursor, text.trim_end());
+    }
+    typed(model);
 }
 
 /// Moves the selection.

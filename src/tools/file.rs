@@ -2,6 +2,8 @@
 
 mod checks;
 pub mod edit;
+pub mod history;
+pub mod restore;
 pub mod syntax;
 pub mod text;
 pub mod write;

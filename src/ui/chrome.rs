@@ -10,6 +10,7 @@ use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::Git;
 use crate::app::model::types::{Effort, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
+use crate::app::vi;
 use crate::config::theme::Slot;
 use crate::policy::Mode as Approvals;
 use crate::text::format;
@@ -158,6 +159,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
         Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
     };
     let mut x = paint.put(area.x + 1, area.y, end, word, paint.slot(badge)).saturating_sub(1);
+    if let Some((word, keys)) = vi::sign(model) {
+        x = paint.put(x + 2, area.y, end, word, paint.slot(Slot::StatusStrong));
+        if !keys.is_empty() {
+            x = paint.put(x + 1, area.y, end, &keys, paint.role(Role::Accent));
+        }
+    }
     let dim = paint.slot(Slot::StatusDim);
     let strong = paint.slot(Slot::StatusStrong);
     let mut part = |paint: &mut Paint<'_>, text: &str, style| {

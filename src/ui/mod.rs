@@ -4,6 +4,7 @@ mod cache;
 mod cells;
 mod chrome;
 mod composer;
+mod flat;
 mod hints;
 mod layout;
 mod live;
@@ -65,6 +66,7 @@ fn screen(
 ) -> Option<(u16, u16)> {
     let field = composer::measure(model, cache, layout::column(model, area, mode).width);
     let places = layout::arrange(model, area, mode, field.rows);
+    layout.shared = places.shared;
     chrome::title(model, paint, places.title);
     chrome::strip(model, paint, places.strip);
     let mut cursor = None;
@@ -82,7 +84,7 @@ fn screen(
     }
     chrome::status(model, paint, places.status, mode);
     if let Some(place) = places.sidebar {
-        sidebar::draw(model, paint, place, mode, layout);
+        cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
     notices::draw(model, paint, places.notices);
     composer::completion(model, paint, places.composer, places.conversation);
@@ -98,7 +100,7 @@ fn screen(
 /// Where a modal is centred: beside the sidebar where that leaves enough room, so that both can be read.
 fn modal_area(model: &Model, modal: &Modal, area: Rect, mode: Mode) -> Rect {
     let column = layout::column(model, area, mode);
-    if matches!(modal, Modal::Sessions(_)) || column.width < 96 { area } else { column }
+    if matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)) || column.width < 96 { area } else { column }
 }
 
 fn to_area(rect: Rect) -> Area {

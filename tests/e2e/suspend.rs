@@ -7,7 +7,7 @@ use std::time::Duration;
 fn shell(mock: &Mock) -> (Home, Term) {
     let mut home = Home::with(mock, "");
     home.set("PS1", "shell-is-here> ");
-    let mut term = Term::run(&home, "sh", &["-i"], (100, 30));
+    let mut term = Term::run(&home, "sh", &["-i"], (100, 30), &[]);
     term.wait("shell-is-here>");
     assert_eq!(term.modes(), Modes::SHELL);
     term.send(&format!("{}\r", binary())).wait("❯");

@@ -84,16 +84,24 @@ impl Term {
 
     /// Starts it in a terminal of this size.
     pub fn sized(home: &Home, args: &[&str], size: (u16, u16)) -> Self {
-        Self::run(home, binary(), args, size)
+        Self::with_env(home, args, size, &[])
+    }
+
+    /// The same with more variables in its environment.
+    pub fn with_env(home: &Home, args: &[&str], size: (u16, u16), more: &[(String, String)]) -> Self {
+        Self::run(home, binary(), args, size, more)
     }
 
     /// Starts another program (a shell) as the terminal's first one.
-    pub fn run(home: &Home, program: &str, args: &[&str], (cols, rows): (u16, u16)) -> Self {
+    pub fn run(home: &Home, program: &str, args: &[&str], (cols, rows): (u16, u16), more: &[(String, String)]) -> Self {
         let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
         let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
         for (name, value) in home.environment() {
+            command.env(name, value);
+        }
+        for (name, value) in more {
             command.env(name, value);
         }
         command.cwd(home.project());

@@ -3,6 +3,7 @@
 use super::fixture::{busy, model, screen};
 use crate::agent::event::Level;
 use crate::app::Model;
+use crate::app::model::selection::Grain;
 use crate::app::model::transcript::{CellKind, Position, Selection, Spot};
 use crate::llm::message::Origin;
 use crate::ui::ViewCache;
@@ -171,7 +172,7 @@ fn selected(model: &mut Model, from: (usize, usize, u16), to: (usize, usize, u16
         row,
         column,
     };
-    model.transcript.selection = Some(Selection { from: spot(from, model), to: spot(to, model) });
+    model.transcript.selection = Some(Selection { from: spot(from, model), to: spot(to, model), grain: Grain::Cell });
     screen(model, &mut ViewCache::default(), 60, 20).1.selected_text
 }
 
@@ -190,6 +191,19 @@ fn copying_gives_the_source() {
     // Bullets and labels are ornaments.
     let list = selected(&mut model, (1, 0, 5), (1, 4, 99)).unwrap_or_default();
     assert_eq!(list, "one\ntwo\n\nlet a =\t1;");
+}
+
+#[test]
+fn a_double_click_takes_the_word_and_a_triple_click_the_line() {
+    let mut model = model();
+    let text = "Look at src/app/run.rs, a sentence that is long enough to wrap over more than one row of it.";
+    model.transcript.push(assistant(text), None, true);
+    let at = Spot { cell: model.transcript.cells[0].id, row: 0, column: 14 };
+    for (grain, expected) in [(Grain::Word, "src/app/run.rs"), (Grain::Line, text)] {
+        model.transcript.selection = Some(Selection { from: at, to: at, grain });
+        let shown = screen(&model, &mut ViewCache::default(), 60, 20).1.selected_text;
+        assert_eq!(shown.as_deref(), Some(expected));
+    }
 }
 
 #[test]
