@@ -18,6 +18,7 @@ mod port;
 mod process;
 mod query;
 mod reader;
+mod scratch;
 mod screens;
 mod shell;
 mod spawn;
@@ -29,6 +30,7 @@ mod tests;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
+pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
 
 use crate::text::Snapshot;
