@@ -6,6 +6,7 @@ use crate::config::keymap::{Code, Key};
 use crate::term::{RawKey, RawMouseKind, raw_key, raw_mouse};
 use crossterm::event::{Event, EventStream, KeyCode};
 use futures::StreamExt as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// The terminal's events, read in a task of their own: the stream registers one waker only, so nobody else may poll it.
@@ -23,7 +24,22 @@ impl Input {
         let (tx, events) = mpsc::channel(QUEUE);
         let task = tokio::spawn(async move {
             let mut stream = EventStream::new();
-            while let Some(Ok(event)) = stream.next().await {
+            // Of a key and a resize in one moment the library may overlook either: sizes are heard of here as well.
+            let mut resized = signal(SignalKind::window_change()).ok();
+            loop {
+                let event = tokio::select! {
+                    event = stream.next() => match event {
+                        Some(Ok(event)) => event,
+                        Some(Err(_)) | None => break,
+                    },
+                    Some(()) = next(&mut resized) => match crossterm::terminal::size() {
+                        Ok((columns, rows)) => Event::Resize(columns, rows),
+                        Err(_) => continue,
+                    },
+                };
+                if matches!(event, Event::Resize(..)) {
+                    crate::term::nudge();
+                }
                 if tx.send(event).await.is_err() {
                     break;
                 }
@@ -47,6 +63,14 @@ impl Input {
         self.task.abort();
         // Cancelled is what it should be.
         let _ = self.task.await;
+    }
+}
+
+/// The next signal; never where there is none to listen to.
+async fn next(signal: &mut Option<Signal>) -> Option<()> {
+    match signal {
+        Some(signal) => signal.recv().await,
+        None => std::future::pending().await,
     }
 }
 

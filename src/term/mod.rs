@@ -7,6 +7,7 @@ mod frame;
 mod guard;
 mod hangup;
 mod keys;
+mod nudge;
 mod signals;
 
 pub use clipboard::copy;
@@ -14,4 +15,5 @@ pub use frame::Frames;
 pub use guard::{Guard, Shape, install_panic_hook, restore, shape, suspend};
 pub use hangup::Hangup;
 pub use keys::{RawKey, RawMouse, RawMouseKind, raw_key, raw_mouse};
+pub use nudge::nudge;
 pub use signals::Signals;
