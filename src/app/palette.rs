@@ -3,7 +3,7 @@
 
 use super::action::{self, ACTIONS, Action, Entry};
 use super::effect::Effect;
-use super::model::modal::{Modal, PickItem, PickerKind};
+use super::model::modal::{PickItem, PickerKind};
 use super::model::{Model, TurnStatus};
 use super::{composer, pickers, run, turn, uses};
 use crate::exec::ProcessState;
@@ -20,15 +20,14 @@ pub fn open(model: &mut Model) {
     pickers::open(model, PickerKind::Palette, "Commands", items);
 }
 
-/// What was used is known now: an open palette that nobody has touched takes the new order.
-pub fn reorder(model: &mut Model) {
-    let untouched = |modal: &Modal| {
-        matches!(modal, Modal::Picker(picker)
-            if picker.kind == PickerKind::Palette && picker.query.is_empty() && picker.selected == 0)
-    };
-    if model.modals.last().is_some_and(untouched) {
-        model.modals.pop();
-        open(model);
+/// What is used most came from the store: a palette that is open already takes it in.
+pub fn refresh(model: &mut Model) {
+    let rows = items(model);
+    if let Some(picker) = pickers::top(model, PickerKind::Palette) {
+        let moved = picker.selected > 0;
+        pickers::fill(picker, rows);
+        // Where nobody moved yet the first row is meant, whichever it is.
+        picker.selected = if moved { picker.selected } else { 0 };
     }
 }
 

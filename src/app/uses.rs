@@ -5,7 +5,6 @@
 
 use super::effect::Effect;
 use super::model::Model;
-use super::palette;
 use crate::store::StoreJob;
 use std::collections::BTreeMap;
 
@@ -33,7 +32,7 @@ pub fn loaded(model: &mut Model, stored: Vec<(String, i64)>) {
     for (name, rank) in stored {
         model.uses.entry(name).or_insert(rank);
     }
-    palette::reorder(model);
+    super::palette::refresh(model);
 }
 
 /// The names that were used, most first.
