@@ -111,7 +111,7 @@ async fn run(
         }
         Command::Run { name, args, yolo } => {
             let (gate, ctx) = door(yolo);
-            let call = ToolCall { id: "cli".into(), name, args, repaired: false };
+            let call = ToolCall { id: "cli".into(), name, args, repaired: false, via: String::new() };
             // Nobody watches: starts and progress are dropped with their receiver.
             let body = gate.call(&call, ctx, mpsc::channel(1).0).await;
             writeln!(out, "{}", body.content)?;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tools::testing::{Bench, Fake, Step};
+use crate::tools::toolset::Choice;
 
 fn bench(steps: &[(&'static str, Step)]) -> Bench {
     let registry = Registry::builtin();
@@ -24,7 +25,11 @@ async fn names_and_arguments_are_repaired() {
 #[tokio::test]
 async fn a_tool_that_the_session_does_not_have_is_unknown() {
     let mut bench = bench(&[]);
-    bench.dispatch = bench.dispatch.only(["todo".to_owned()].into());
+    bench.dispatch = bench.dispatch.offering(Arc::new(Offer::new(
+        Choice { enabled: Some(vec!["todo".into()]), ..Choice::default() },
+        Default::default(),
+        Default::default(),
+    )));
     assert!(bench.plan_text("read_file", "{}").await.call.err().unwrap().content.contains("there is no tool"));
     assert!(bench.plan_text("todo", "{}").await.call.is_ok());
 }
@@ -78,7 +83,11 @@ async fn every_end_of_a_run_is_a_result() {
         ("fails", r#"{"error":"Tool execution failed: error: it failed"}"#, Outcome::Failed),
         ("detailed", r#"{"error":"no","more":[1]}"#, Outcome::Failed),
         ("loose", r#"{"error":"Tool execution failed: error: not json"}"#, Outcome::Failed),
-        ("stopped", r#"{"error":"Tool execution failed: interrupted: the user stopped the turn"}"#, Outcome::Interrupted),
+        (
+            "stopped",
+            r#"{"error":"Tool execution failed: interrupted: the user stopped the turn"}"#,
+            Outcome::Interrupted,
+        ),
         ("panics", r#"{"error":"Tool execution failed: panic: boom"}"#, Outcome::Failed),
         ("breaks", r#"{"error":"Error executing breaks: outer"}"#, Outcome::Failed),
     ] {
@@ -91,8 +100,7 @@ async fn every_end_of_a_run_is_a_result() {
 
 #[tokio::test]
 async fn nothing_that_leaves_a_call_tells_secrets() {
-    let detailed =
-        |len: usize| ToolError::Detailed(json!({"error": "SECRET", "more": "x".repeat(len)}).to_string());
+    let detailed = |len: usize| ToolError::Detailed(json!({"error": "SECRET", "more": "x".repeat(len)}).to_string());
     let bench = bench(&[
         ("fails", Step::Fail(detailed(1))),
         ("long", Step::FailPlan(detailed(200_000))),
@@ -184,11 +192,7 @@ async fn hooks_see_and_change_calls() {
     let seen = watch.seen.lock().unwrap().clone();
     assert_eq!(
         seen,
-        [
-            r#"read_file {"path":"f"}"#,
-            r#"tells {"a":1}"#,
-            r#"tells {"path":"other","limit":"1"} → my ***"#
-        ]
+        [r#"read_file {"path":"f"}"#, r#"tells {"a":1}"#, r#"tells {"path":"other","limit":"1"} → my ***"#]
     );
 }
 
@@ -239,4 +243,26 @@ async fn pictures_are_bounded() {
     let output = bench.call("draws", json!({})).await;
     assert_eq!(output.images.len(), 4);
     assert!(output.content.contains("4 of 8 images left out"), "{}", output.content);
+}
+
+#[tokio::test]
+async fn tools_that_are_searched_for_run_as_themselves() {
+    let bench = bench(&[]);
+    let registry = bench.dispatch.registry();
+    registry.publish("mcp-gh", vec![Arc::new(Fake::remote("mcp__gh__find", "mcp-gh"))]);
+    let found = bench.call("tool_search", json!({"query": "gh find"})).await.content;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["tools"][0]["name"], "mcp__gh__find");
+    let told = bench.call("tool_describe", json!({"name": "mcp__gh__find"})).await.content;
+    assert!(told.contains(r#""parameters":{"type":"object"}"#), "{told}");
+    let planned = bench.plan("tool_call", json!({"name": "mcp__gh__Find", "arguments": {}})).await;
+    let spec = planned.spec.unwrap();
+    assert_eq!((planned.name.as_str(), &*spec.toolset, planned.call.is_ok()), ("mcp__gh__find", "mcp-gh", true));
+    for (args, words) in [
+        (json!({"name": "mcp__gh__nope_at_all_here"}), "there is no tool"),
+        (json!({"arguments": {}}), "`name` must be"),
+    ] {
+        let output = bench.call("tool_call", args).await;
+        assert!(output.content.contains(words), "{}", output.content);
+    }
 }
