@@ -28,6 +28,8 @@ pub enum AgentCommand {
     /// A fresh session in the same folder.
     New,
     Resume(SessionId),
+    /// Only these toolsets from the next turn on; none: those of the configuration.
+    SetToolsets(Vec<String>),
     SetTitle(String),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
@@ -120,6 +122,8 @@ pub struct SessionInfo {
     pub cwd: String,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
+    /// The toolsets that the person chose; `None`: those of the configuration.
+    pub toolsets: Option<Vec<String>>,
 }
 
 /// How full the window is and what it cost so far.

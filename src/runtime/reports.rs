@@ -10,7 +10,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
     let (title, text) = match name {
         "doctor" => ("Doctor".into(), doctor(context).await),
         "config" => ("Configuration".into(), config(context)),
-        "tools" => ("Tools".into(), tools(context).await),
+        "tools" => ("Tools".into(), super::loads::tools(context, facts).await.text()),
         "context" | "usage" => ("Context and usage".into(), usage(facts)),
         "memory" => ("Memory".into(), memory(context)),
         "skills" => ("Skills".into(), skills(context)),
@@ -63,19 +63,6 @@ fn hide_keys(text: &str) -> String {
         }
         out.push_str(rest);
         out.push('\n');
-    }
-    out
-}
-
-async fn tools(context: &Context) -> String {
-    let registry = context.registry.snapshot();
-    let unavailable = registry.unavailable().await;
-    let mut out = String::new();
-    for tool in registry.specs() {
-        let state = unavailable
-            .get(tool.name.as_ref())
-            .map_or_else(|| "ready".to_owned(), |reason| format!("not available: {reason}"));
-        out.push_str(&format!("{} {:14} {:10} {state}\n", tool.emoji, tool.name, tool.toolset));
     }
     out
 }
