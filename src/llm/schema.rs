@@ -111,6 +111,12 @@ fn fits(schema: &Value, style: Style, is_top: bool) -> bool {
     if strict && is_object(fields) && !fields.contains_key("properties") {
         return false;
     }
+    if style == Style::Gemini && !fields.contains_key("type") && !fields.contains_key("anyOf") {
+        return false;
+    }
+    if strict && fields.get("type") == Some(&json!("array")) && !fields.contains_key("items") {
+        return false;
+    }
     fields.iter().all(|(key, value)| match key.as_str() {
         key if refused(key, style) => false,
         "type" if value.is_array() => style == Style::Standard,
@@ -158,7 +164,7 @@ fn part(schema: &Value, root: &Value, style: Style, depth: usize, nodes: &mut us
                 out.insert("enum".into(), json!([text(value)]));
                 out.insert("type".into(), json!("string"));
             }
-            "oneOf" if strict => {
+            "oneOf" if style == Style::Gemini => {
                 out.insert("anyOf".into(), list(value, &mut inner));
             }
             "allOf" if strict => merge(&mut out, value, &mut inner),
@@ -210,6 +216,10 @@ fn part(schema: &Value, root: &Value, style: Style, depth: usize, nodes: &mut us
 fn complete(out: &mut Map<String, Value>, style: Style) {
     if style == Style::Standard {
         return;
+    }
+    if style == Style::Gemini && out.contains_key("enum") {
+        ["properties", "required", "items"].map(|key| out.remove(key));
+        out.insert("type".into(), json!("string"));
     }
     if is_object(out) {
         out.entry("properties").or_insert_with(|| json!({}));

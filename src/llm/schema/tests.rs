@@ -33,7 +33,7 @@ fn parts_become_what_each_style_takes() {
         (
             json!({"oneOf": [{"type": "string"}, {"type": "array"}]}),
             json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-            json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+            json!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
         ),
         (
             json!({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
