@@ -67,7 +67,12 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
     match modal {
         Modal::Approval(modal) => Some(EntryId::Approval(modal.id)),
         Modal::Question(modal) => Some(EntryId::Question(modal.id)),
-        Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => None,
+        Modal::Picker(_)
+        | Modal::Sessions(_)
+        | Modal::Rewind(_)
+        | Modal::Text(_)
+        | Modal::Confirm(_)
+        | Modal::Input(_) => None,
     }
 }
 
@@ -141,7 +146,12 @@ pub fn seen_again(model: &mut Model) {
         match modal {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
-            Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => {}
+            Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Input(_) => {}
         }
     }
 }

@@ -45,6 +45,7 @@ pub struct Config {
     pub compression: CompressionConfig,
     pub display: DisplayConfig,
     pub tool_output: ToolOutputConfig,
+    pub checks: ChecksConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Characters of a context file; `None`: by the model's window.
@@ -280,6 +281,22 @@ pub struct ToolSearchConfig {
 impl Default for ToolSearchConfig {
     fn default() -> Self {
         Self { enabled: "auto".into(), search_default_limit: 5, max_search_limit: 20 }
+    }
+}
+
+/// `checks:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChecksConfig {
+    /// File extension to the command that runs after such a file was edited; `{file}` is its path.
+    pub commands: BTreeMap<String, String>,
+    /// Seconds.
+    pub timeout: u64,
+}
+
+impl Default for ChecksConfig {
+    fn default() -> Self {
+        Self { commands: BTreeMap::new(), timeout: 20 }
     }
 }
 

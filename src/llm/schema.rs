@@ -218,7 +218,7 @@ fn complete(out: &mut Map<String, Value>, style: Style) {
         return;
     }
     if style == Style::Gemini && out.contains_key("enum") {
-        ["properties", "required", "items"].map(|key| out.remove(key));
+        out.retain(|key, _| !matches!(key.as_str(), "properties" | "required" | "items"));
         out.insert("type".into(), json!("string"));
     }
     if is_object(out) {

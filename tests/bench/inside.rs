@@ -88,6 +88,7 @@ pub fn dispatch() -> Vec<Row> {
             cancel: CancellationToken::new(),
             spill: folder.path().join("spill"),
             room: Default::default(),
+            history: None,
         };
         let began = Instant::now();
         for _ in 0..CALLS {

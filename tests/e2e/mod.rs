@@ -3,5 +3,6 @@
 mod bad_days;
 mod commands;
 mod print;
+mod rewind;
 mod story;
 mod terminal;

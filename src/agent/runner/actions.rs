@@ -221,6 +221,7 @@ impl Runner {
         self.tools = None;
         self.keep_folder().await;
         self.sync().await;
+        self.sweep_history();
         let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
         self.out.send(AgentEvent::TurnFinished(outcome)).await;
