@@ -58,11 +58,11 @@ fn a_program_gets_keys_pastes_and_the_mouse_as_it_asked() {
     term.send("\x1b[H").wait("^[OH");
     term.paste("two words").wait("^[[200~two words^[[201~");
     let (column, row) = find(&term, "primed");
-    drag(&mut term, (column, row), (column + 4, row));
+    drag(&mut term, (column, row), (column + 5, row));
     term.wait("^[[<0;1;1M").wait("^[[<0;5;1m");
     // With Shift the drag is ours.
     let at = |code: u8, column: usize, end: char| format!("\x1b[<{};{};{}{end}", code + 4, column + 1, row + 1);
-    term.send(&at(0, column, 'M')).send(&at(32, column + 4, 'M')).send(&at(0, column + 4, 'm'));
+    term.send(&at(0, column, 'M')).send(&at(32, column + 5, 'M')).send(&at(0, column + 4, 'm'));
     term.wait("OSC 52");
     assert!(copied(&term, "primed"));
 }
@@ -78,7 +78,7 @@ fn a_program_that_asked_for_nothing_gets_plain_keys_and_no_mouse() {
     term.send("\x1b[A").wait("^[[A");
     term.paste("two words").wait("two words");
     let (column, row) = find(&term, "primed");
-    drag(&mut term, (column, row), (column + 4, row));
+    drag(&mut term, (column, row), (column + 5, row));
     term.wait("OSC 52");
     assert!(copied(&term, "primed"));
     assert!(!term.text().contains("200~") && !term.text().contains("[<0"), "{}", term.text());
@@ -194,7 +194,6 @@ fn vim_edits_the_draft() {
         // An arrow moves within vim: it is not typed.
         term.send("osecond\x1b[A\x1b[D!\x1b").wait("!");
         term.send(":wq\r").gone("hands back");
-        term.wait("second");
-        assert!(!term.text().contains('~'), "{}", term.text());
+        term.wait("second").gone("~");
     }
 }
