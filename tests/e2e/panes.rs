@@ -59,10 +59,10 @@ fn a_program_gets_keys_pastes_and_the_mouse_as_it_asked() {
     term.paste("two words").wait("^[[200~two words^[[201~");
     let (column, row) = find(&term, "primed");
     drag(&mut term, (column, row), (column + 5, row));
-    term.wait("^[[<0;1;1M").wait("^[[<0;5;1m");
+    term.wait("^[[<0;1;1M").wait("^[[<0;6;1m");
     // With Shift the drag is ours.
     let at = |code: u8, column: usize, end: char| format!("\x1b[<{};{};{}{end}", code + 4, column + 1, row + 1);
-    term.send(&at(0, column, 'M')).send(&at(32, column + 5, 'M')).send(&at(0, column + 4, 'm'));
+    term.send(&at(0, column, 'M')).send(&at(32, column + 5, 'M')).send(&at(0, column + 5, 'm'));
     term.wait("OSC 52");
     assert!(copied(&term, "primed"));
 }
