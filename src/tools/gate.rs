@@ -5,6 +5,7 @@ mod look;
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
+use super::tool_call;
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::decide::decide_in;
@@ -253,7 +254,9 @@ impl Gate {
                 let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
                 let seen = self.judge(ready.run.intent(), &folder(ctx), &ctx.cancel).await.ok_or_else(stopped)?;
                 let known: Vec<String> = effects(&seen);
-                let args = with_command(&call.args, &line);
+                // The command stands in the arguments of the tool itself, not in those of a call around it.
+                let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
+                let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
                 let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
                 let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
                 let edited = Ready { run, args: planned.args, ask: None };

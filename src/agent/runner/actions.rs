@@ -120,17 +120,22 @@ impl Runner {
         self.out.send(AgentEvent::UsageChanged(meter)).await;
     }
 
-    /// Tries once more to save what the disk refused; for when the session is left.
-    pub(super) async fn save_rest(&mut self) {
+    /// Tries once more to save what the disk refused; for when the session is left, or read again from the store. Whether
+    /// all is saved.
+    pub(super) async fn save_rest(&mut self) -> bool {
         if self.session.unsaved.is_empty() {
-            return;
+            return true;
         }
         self.create_once().await;
-        let items = std::mem::take(&mut self.session.unsaved);
-        let count = items.len();
-        if let Err(error) = self.deps.store.append(&self.session.id, items).await {
-            tracing::error!("{count} items of session {} were not saved: {error}", self.session.id);
+        let items = self.session.unsaved.clone();
+        match self.deps.store.append(&self.session.id, items).await {
+            Ok(_) => self.session.unsaved.clear(),
+            Err(error) => {
+                let count = self.session.unsaved.len();
+                tracing::error!("{count} items of session {} were not saved: {error}", self.session.id);
+            }
         }
+        self.session.unsaved.is_empty()
     }
 
     /// Tells once what keeps the session from being saved.

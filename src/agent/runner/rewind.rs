@@ -12,13 +12,18 @@ use crate::tools::file::{edit, write};
 use std::path::Path;
 
 impl Runner {
-    /// Whether nothing runs; says so otherwise.
+    /// Whether nothing runs and all is in the store, from which the conversation is read again; says so otherwise.
     async fn is_quiet(&mut self, what: &str) -> bool {
-        let running = self.turn.is_running();
-        if running {
+        if self.turn.is_running() {
             self.notice(Level::Error, format!("a turn is running: stop it first, then {what}")).await;
+            return false;
         }
-        !running
+        let saved = self.save_rest().await;
+        if !saved {
+            let text = format!("the end of this session is not saved yet: free some space, then {what}");
+            self.notice(Level::Error, text).await;
+        }
+        saved
     }
 
     /// Goes back to a prompt: files first, so that one that can't be written leaves the conversation as it is.
@@ -53,7 +58,14 @@ impl Runner {
         let wanted = Rewind { key: 0, item: order.item, conversation, files };
         match self.deps.store.rewind(&id, wanted).await {
             Ok(true) => {}
-            Ok(false) => return,
+            Ok(false) => {
+                // Another program rewound this session meanwhile; the files are as they were before the prompt.
+                let paths: Vec<&Path> = since.changes.iter().map(|change| change.path.as_path()).collect();
+                self.forget_files(&paths, &done, false);
+                self.told("rewound", None, &done).await;
+                let text = "the conversation was not rewound: that prompt is no longer in it; resume the session to see it as it is";
+                return self.notice(Level::Error, text).await;
+            }
             Err(error) => {
                 let text = format!("the conversation was not rewound: {error}; go back to the same prompt again");
                 return self.notice(Level::Error, text).await;
@@ -85,9 +97,19 @@ impl Runner {
             Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
         };
         let (blobs, files) = (Blobs::new(self.deps.paths.history()), last.files.clone());
-        let restore = move || restore::restore(&restore::redoing(&files, &blobs), false, &blobs);
+        let restore = move || {
+            let backs = restore::redoing(&files, &blobs);
+            let foreign = restore::foreign(&backs);
+            // All or nothing: a file that is left out now could never be redone.
+            if foreign.is_empty() { Ok(restore::restore(&backs, false, &blobs)) } else { Err(foreign) }
+        };
         let done = match tokio::task::spawn_blocking(restore).await {
-            Ok(done) => done,
+            Ok(Ok(done)) => done,
+            Ok(Err(foreign)) => {
+                let names: Vec<String> = foreign.iter().map(|path| path.display().to_string()).collect();
+                let text = format!("nothing was redone, changed since by somebody else: {}", names.join(", "));
+                return self.notice(Level::Error, text).await;
+            }
             Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
         };
         if !done.failed.is_empty() {

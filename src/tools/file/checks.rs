@@ -15,21 +15,72 @@ const OUTPUT_BYTES: usize = 4_000;
 /// What stands for the file in a command.
 const FILE: &str = "{file}";
 
-/// Runs the configured command for each changed file (absolute path, and as it is shown), all at once. `None`: none is
-/// configured for them, or none had anything to say.
-pub async fn run(files: &[(PathBuf, String)], ctx: &ToolCtx) -> Option<Value> {
+/// What the checks of one call came to.
+#[derive(Debug, Default, PartialEq)]
+pub struct Checked {
+    /// For the model; `None`: no check is configured for these files, or none had anything to say.
+    pub said: Option<Value>,
+    /// Files that a check changed.
+    pub changed: Vec<PathBuf>,
+}
+
+/// Runs the configured command for each changed file (absolute path, and as it is shown), all at once.
+pub async fn run(files: &[(PathBuf, String)], ctx: &ToolCtx) -> Checked {
     let wanted = files.iter().filter_map(|(path, shown)| {
         let extension = path.extension()?.to_str()?;
         let command = ctx.config.checks.commands.get(extension).filter(|command| !command.trim().is_empty())?;
         Some((path, shown, command))
     });
-    let each = wanted.take(MOST_FILES).map(|(path, shown, command)| one(path, shown, command, ctx));
-    let found: Vec<Value> = futures::future::join_all(each).await.into_iter().flatten().collect();
-    (!found.is_empty()).then_some(Value::Array(found))
+    let each = wanted.take(MOST_FILES).map(|(path, shown, command)| async move {
+        let before = write::stamp(path);
+        let said = one(path, shown, command, ctx).await;
+        // A formatter has changed what the session knows of the file.
+        let after = write::stamp(path);
+        let changed = after != before;
+        if changed {
+            lock(&ctx.files).wrote(path, after);
+        }
+        (said.and_then(|said| said.told(shown, command, changed)), changed.then(|| path.clone()))
+    });
+    let (said, changed): (Vec<_>, Vec<_>) = futures::future::join_all(each).await.into_iter().unzip();
+    let said: Vec<Value> = said.into_iter().flatten().collect();
+    Checked { said: (!said.is_empty()).then_some(Value::Array(said)), changed: changed.into_iter().flatten().collect() }
 }
 
-async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<Value> {
-    let before = write::stamp(path);
+/// How one command ended.
+enum Said {
+    /// It could not be run to its end; says why.
+    Broke(String),
+    Ended {
+        code: i32,
+        output: String,
+    },
+}
+
+impl Said {
+    /// For the model; nothing when all is well.
+    fn told(self, file: &str, command: &str, changed: bool) -> Option<Value> {
+        let mut report = json!({"file": file, "command": command});
+        match self {
+            Self::Broke(why) => report["result"] = json!(why),
+            Self::Ended { code: 0, .. } if !changed => return None,
+            Self::Ended { code, output } => {
+                report["exit_code"] = json!(code);
+                if !output.is_empty() {
+                    report["output"] = json!(output);
+                }
+            }
+        }
+        if changed {
+            report["changed"] = json!("the command changed the file: read it before the next edit");
+        }
+        Some(report)
+    }
+}
+
+/// `None`: the turn was stopped, or the person took the command over.
+async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<Said> {
+    tracing::debug!(file = shown, command, "a check runs");
     let quoted = format!("'{}'", path.to_str()?.replace('\'', r"'\''"));
     let line = if command.contains(FILE) { command.replace(FILE, &quoted) } else { format!("{command} {quoted}") };
     let spawn = Spawn {
@@ -42,10 +93,9 @@ async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<V
         size: ctx.exec.size(),
         headless: true,
     };
-    let told = |value: Value| Some(json!({"file": shown, "command": command, "result": value}));
     let running = match ctx.exec.launch(Launch::from(spawn)).await {
         Ok(running) => running,
-        Err(error) => return told(json!(error.to_string())),
+        Err(error) => return Some(Said::Broke(error.to_string())),
     };
     let limit = Duration::from_secs(ctx.config.checks.timeout);
     let waited = tokio::select! {
@@ -54,28 +104,11 @@ async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<V
         () = ctx.cancel.cancelled() => { running.stop(ExitReason::Stopped); return None }
         () = tokio::time::sleep(limit) => {
             running.stop(ExitReason::TimedOut);
-            return told(json!(format!("it did not end within {} s and was stopped", limit.as_secs())));
+            return Some(Said::Broke(format!("it did not end within {} s and was stopped", limit.as_secs())));
         }
     };
-    // A formatter has changed what the session knows of the file.
-    let after = write::stamp(path);
-    let changed = after != before;
-    if changed {
-        lock(&ctx.files).wrote(path, after);
-    }
     let Waited::Finished(finished) = waited else { return None };
-    if finished.exit.code == 0 && !changed {
-        return None;
-    }
-    let mut report = json!({"file": shown, "command": command, "exit_code": finished.exit.code});
-    if changed {
-        report["changed"] = json!("the command changed the file: read it before the next edit");
-    }
-    let output = said(&finished.output);
-    if !output.is_empty() {
-        report["output"] = json!(output);
-    }
-    Some(report)
+    Some(Said::Ended { code: finished.exit.code, output: said(&finished.output) })
 }
 
 /// The beginning of what it said: the first fault explains the later ones.

@@ -153,9 +153,12 @@ impl Call for EditCall {
                 kept.forget().await;
                 return Err(error);
             }
-            if let Some(found) = checks::run(&written, &ctx).await {
-                reply.insert("checks".into(), found);
-                kept.settle().await;
+            let checked = checks::run(&written, &ctx).await;
+            if let Some(said) = checked.said {
+                reply.insert("checks".into(), said);
+            }
+            if !checked.changed.is_empty() {
+                kept.settle(&checked.changed).await;
             }
             let (added, removed) =
                 self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));

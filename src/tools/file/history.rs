@@ -5,6 +5,7 @@ use super::restore;
 use crate::llm::message::SessionId;
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Where the files of a session are kept, and for which turn.
@@ -43,10 +44,10 @@ impl Kept {
 }
 
 impl Kept {
-    /// A formatter ran after the edit: what it left is ours too, and not somebody else's work.
-    pub async fn settle(&self) {
+    /// A formatter changed these files after the edit: what it left is ours too, and not somebody else's work.
+    pub async fn settle(&self, changed: &[PathBuf]) {
         let Some(store) = &self.store else { return };
-        let rows = self.rows.clone();
+        let rows: Vec<_> = self.rows.iter().filter(|(_, change)| changed.contains(&change.path)).cloned().collect();
         let look = move || -> Vec<(i64, String)> {
             let moved = rows.into_iter().filter_map(|(key, change)| match restore::look(&change.path) {
                 restore::Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {

@@ -106,12 +106,38 @@ pub fn undoing(changes: &[FileChange], blobs: &Blobs) -> Vec<Back> {
         let unbroken = changes.windows(2).all(|pair| pair[0].after == pair[1].before.hash);
         Some(back(path, &first.before, last.after.as_deref(), unbroken, first.size, blobs))
     });
-    backs.collect()
+    let mut backs: Vec<Back> = backs.collect();
+    keep_moved(changes, &mut backs);
+    backs
+}
+
+/// A file that was moved stays where it is as long as it can't be put back where it came from: its bytes are nowhere else.
+fn keep_moved(changes: &[FileChange], backs: &mut [Back]) {
+    for pair in changes.windows(2) {
+        let [from, to] = pair else { continue };
+        let moved =
+            from.call == to.call && from.after.is_none() && from.before.hash.is_some() && to.before.hash.is_none();
+        let stays =
+            |back: &&Back| back.path == from.path && matches!(back.verdict, Verdict::Lost(_) | Verdict::Foreign(_));
+        if moved
+            && backs.iter().any(|back| stays(&back))
+            && let Some(back) = backs.iter_mut().find(|back| back.path == to.path && back.target.hash.is_none())
+            && back.verdict == Verdict::Ready
+        {
+            back.verdict = Verdict::Lost("the file it was moved from can't be put back".into());
+        }
+    }
 }
 
 /// What taking a rewind back means for each of its files.
 pub fn redoing(files: &[RewoundFile], blobs: &Blobs) -> Vec<Back> {
     files.iter().map(|file| back(&file.path, &file.was, file.became.hash.as_deref(), true, 0, blobs)).collect()
+}
+
+/// The files that somebody else changed.
+pub fn foreign(backs: &[Back]) -> Vec<PathBuf> {
+    let theirs = backs.iter().filter(|back| matches!(back.verdict, Verdict::Foreign(_)));
+    theirs.map(|back| back.path.clone()).collect()
 }
 
 fn back(path: &Path, target: &FileState, left: Option<&str>, unbroken: bool, size: u64, blobs: &Blobs) -> Back {
@@ -239,6 +265,27 @@ mod tests {
         fn read(&self, name: &str) -> Option<String> {
             fs::read_to_string(self.path(name)).ok()
         }
+    }
+
+    #[test]
+    fn a_moved_file_stays_when_its_old_place_cannot_be_had() {
+        let place = Place::new();
+        let mut from = place.change("to", None, Some("moved"));
+        let to = from.clone();
+        // What was moved was too large to keep.
+        from.path = place.path("from");
+        from.before = FileState { hash: Some("0".repeat(64)), mode: Some(0o644) };
+        from.after = None;
+        let done = restore(&undoing(&[from.clone(), to.clone()], &place.blobs), true, &place.blobs);
+        assert_eq!((done.lost.len(), done.files.len()), (2, 0), "{done:?}");
+        assert_eq!(fs::read_to_string(place.path("to")).unwrap(), "moved");
+        // Somebody made a new file at the old place: it is theirs, and the moved one stays too.
+        let kept = place.blobs.keep(b"moved").unwrap();
+        from.before.hash = Some(kept);
+        fs::write(place.path("from"), "theirs").unwrap();
+        let done = restore(&undoing(&[from, to], &place.blobs), false, &place.blobs);
+        assert_eq!((done.left.len(), done.lost.len(), done.files.len()), (1, 1, 0), "{done:?}");
+        assert_eq!(fs::read_to_string(place.path("to")).unwrap(), "moved");
     }
 
     #[test]
