@@ -131,7 +131,8 @@ impl Reader<'_> {
     }
 
     fn leaf(&self, spec: &KeySpec, path: &str, node: &Node, layer: &mut Layer) -> Option<Json> {
-        let filled = self.fill(node, path, layer);
+        // A shell fills the variables of its own line.
+        let filled = if path == "hooks" { node.clone() } else { self.fill(node, path, layer) };
         match convert(spec.kind, &filled) {
             Ok(value) => value,
             // A policy that can't be read must not fall back to one that is looser.
@@ -303,6 +304,10 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
                 let parts = inner.split(',').map(|part| part.trim().trim_matches(['"', '\'']));
                 Json::from(parts.filter(|part| !part.is_empty()).collect::<Vec<_>>())
             }
+            _ => return Err(expected()),
+        },
+        Kind::Tree => match &node.value {
+            Value::Map(_) => node.to_json(),
             _ => return Err(expected()),
         },
         Kind::TextMap => match &node.value {

@@ -15,6 +15,7 @@ pub mod schema;
 pub mod skin;
 pub mod suggest;
 pub mod theme;
+pub mod trust;
 pub mod yaml;
 
 pub use error::ConfigError;
@@ -44,6 +45,11 @@ pub struct Config {
     pub tool_output: ToolOutputConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
+    /// Events to lists of commands; `plugins::hook::read` knows their shapes.
+    pub hooks: serde_json::Value,
+    /// Run hooks of this file without asking for each first.
+    pub hooks_auto_accept: bool,
+    pub plugins: PluginsConfig,
     /// Characters of a context file; `None`: by the model's window.
     pub context_file_max_chars: Option<usize>,
     pub paste_collapse_threshold: PasteLines,
@@ -261,6 +267,18 @@ impl Default for ToolOutputConfig {
 pub struct SkillsConfig {
     pub external_dirs: Vec<String>,
     pub disabled: Vec<String>,
+}
+
+/// `plugins:`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PluginsConfig {
+    /// Names of plugins of the home folder that run.
+    pub enabled: Vec<String>,
+    /// Names that never run, whatever else enables them.
+    pub disabled: Vec<String>,
+    /// What a plugin is told at its start, by name.
+    pub config: BTreeMap<String, serde_json::Value>,
 }
 
 /// `security:`.

@@ -97,6 +97,8 @@ fn judge(project: Project, path: &str, value: Json, below: &Map<String, Json>) -
     match project {
         Project::May if path == "model.default" && names_a_provider(&value) => Err("cannot choose another provider"),
         Project::May => Ok(value),
+        // Read from the file itself, entry by entry, by who runs it.
+        Project::Trusted => Ok(current().flatten().cloned().unwrap_or(Json::Null)),
         Project::Never => Err("cannot be set by a project"),
         Project::Tighten => match value {
             Json::Array(items) => {

@@ -33,6 +33,8 @@ pub enum Kind {
     TextList,
     /// Names to text.
     TextMap,
+    /// A part of the file that its reader checks.
+    Tree,
 }
 
 /// What the `hermes.yaml` of a trusted project may do with a key.
@@ -40,14 +42,16 @@ pub enum Kind {
 pub enum Project {
     /// Set it.
     May,
+    /// Entries of its own, each of which a person has looked at (`config::trust`); they do not mix with the person's.
+    Trusted,
     /// Only make it stricter, or add to it where adding is stricter.
     Tighten,
     /// Nothing: endpoints, keys, programs that run, what is hidden.
     Never,
 }
 
-use Kind::{Bool, Choice, Integer, Number, Secret, Text, TextList, TextMap};
-use Project::{May, Never, Tighten};
+use Kind::{Bool, Choice, Integer, Number, Secret, Text, TextList, TextMap, Tree};
+use Project::{May, Never, Tighten, Trusted};
 
 /// Values of `*.api_mode`.
 pub const API_MODES: &[&str] = &["", "chat_completions", "codex_responses", "anthropic_messages"];
@@ -116,6 +120,11 @@ pub const KEYS: &[KeySpec] = &[
     key("skills.external_dirs", TextList, Never, "more folders with skills"),
     key("skills.disabled", TextList, Tighten, "skills that are not offered"),
     key("security.redact_secrets", Bool, Never, "hide what looks like a key from the model and the log"),
+    key("hooks", Tree, Trusted, "commands that run at events: `docs/PLUGINS.md`"),
+    key("hooks_auto_accept", Bool, Never, "run the hooks of this file without asking for each first"),
+    key("plugins.enabled", TextList, Never, "plugins of the home folder that run"),
+    key("plugins.disabled", TextList, Tighten, "plugins that never run"),
+    key("plugins.config.*", Tree, Never, "what a plugin is told at its start"),
     key(
         "context_file_max_chars",
         Integer(100, 10_000_000),
@@ -219,6 +228,7 @@ pub fn expectation(kind: Kind) -> String {
         Kind::Mode => "manual, smart or off is expected".into(),
         TextList => "a list of texts is expected".into(),
         TextMap => "names with texts are expected".into(),
+        Tree => "a mapping is expected".into(),
     }
 }
 
@@ -285,6 +295,7 @@ fn leaf_schema(spec: &KeySpec) -> Value {
         Kind::Mode => json!({"enum": ["manual", "smart", "off", true, false]}),
         TextList => json!({"type": "array", "items": {"type": "string"}}),
         TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Tree => json!({"type": "object"}),
     };
     schema["description"] = json!(spec.doc);
     if let Some(default) = default_of(spec.path) {
@@ -306,6 +317,7 @@ pub fn markdown() -> String {
         let project = match spec.project {
             May => "yes",
             Tighten => "stricter only",
+            Trusted => "after a look",
             Never => "no",
         };
         let path = spec.path.replace('*', "NAME");
