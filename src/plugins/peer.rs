@@ -149,7 +149,11 @@ impl Peer {
         }
         let out = tokio::select! {
             biased;
-            answer = heard => return answer.unwrap_or_else(|_| Err(RpcError { code: 0, message: "no answer".into(), data: Value::Null })).map_err(AskError::Refused),
+            answer = heard => match answer {
+                Ok(answer) => return answer.map_err(AskError::Refused),
+                // The list of questions is emptied when it is gone.
+                Err(_) => self.why_not(),
+            },
             () = cancel.cancelled() => AskError::Cancelled,
             _ = gone.wait_for(Option::is_some) => self.why_not(),
             () = tokio::time::sleep(timeout) => AskError::Late(timeout),
