@@ -14,6 +14,7 @@ mod log;
 mod login;
 mod notice;
 mod outbox;
+mod piped;
 mod port;
 mod process;
 mod query;
@@ -29,6 +30,7 @@ mod tests;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
+pub use piped::{Piped, PipedEnds};
 pub use table::{LogPage, Report};
 
 use crate::text::Snapshot;
