@@ -37,7 +37,7 @@ fn config_page() {
 fn tools_page() {
     let mut text =
         String::from("# Tools\n\nWhat the model can call. Every call passes the gate (`docs/SECURITY.md`).\n");
-    for spec in Registry::builtin().specs() {
+    for spec in Registry::builtin().snapshot().specs() {
         text.push_str(&format!("\n## {} {}\n\n*{}*\n\n{}\n\n", spec.emoji, spec.name, spec.toolset, spec.description));
         let required: Vec<&str> =
             spec.schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();

@@ -164,11 +164,11 @@ pub fn skill_texts(names: &[String], base: &Base) -> anyhow::Result<Vec<String>>
 /// How tools are shown, for the calls of resumed sessions.
 fn words() -> BTreeMap<String, ToolWords> {
     let word = |spec: &ToolSpec| ToolWords {
-        emoji: spec.emoji.to_owned(),
-        running: spec.verbs.running.to_owned(),
-        done: spec.verbs.done.to_owned(),
+        emoji: spec.emoji.to_string(),
+        running: spec.verbs.running.to_string(),
+        done: spec.verbs.done.to_string(),
     };
-    Registry::builtin().specs().map(|spec| (spec.name.to_string(), word(spec))).collect()
+    Registry::builtin().snapshot().specs().map(|spec| (spec.name.to_string(), word(spec))).collect()
 }
 
 /// A folder for the demo, removed when it ends.

@@ -6,6 +6,7 @@ use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::Mode;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::Gate;
+use crate::tools::registry::Snapshot;
 use crate::tools::spec::{Access, ToolCtx, ToolSpec};
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
@@ -98,12 +99,13 @@ async fn run(
 ) -> Result<i32> {
     match args.command {
         Command::List { json } => {
-            let missing = dispatch.registry().unavailable().await;
-            list(dispatch, &missing, json, out)?;
+            let registry = dispatch.registry().snapshot();
+            let missing = registry.unavailable().await;
+            list(&registry, &missing, json, out)?;
             Ok(0)
         }
         Command::Schema { name, json } => {
-            schema(dispatch, name.as_deref(), json, out)?;
+            schema(&dispatch.registry().snapshot(), name.as_deref(), json, out)?;
             Ok(0)
         }
         Command::Run { name, args, yolo } => {
@@ -121,10 +123,10 @@ async fn run(
     }
 }
 
-fn list(dispatch: &Dispatch, missing: &BTreeMap<String, String>, json: bool, out: &mut dyn Write) -> Result<()> {
+fn list(registry: &Snapshot, missing: &BTreeMap<String, String>, json: bool, out: &mut dyn Write) -> Result<()> {
     let reason = |spec: &ToolSpec| missing.get(spec.name.as_ref());
     if json {
-        let rows = dispatch.registry().specs().map(|spec| {
+        let rows = registry.specs().map(|spec| {
             json!({
                 "name": spec.name,
                 "toolset": spec.toolset,
@@ -137,12 +139,12 @@ fn list(dispatch: &Dispatch, missing: &BTreeMap<String, String>, json: bool, out
             })
         });
         let rows: Vec<Value> = rows.collect();
-        writeln!(out, "{}", json!({"version": VERSION, "tools": rows, "warnings": dispatch.registry().warnings()}))?;
+        writeln!(out, "{}", json!({"version": VERSION, "tools": rows, "warnings": registry.warnings()}))?;
         return Ok(());
     }
-    let width = |pick: fn(&ToolSpec) -> usize| dispatch.registry().specs().map(pick).max().unwrap_or(0);
+    let width = |pick: fn(&ToolSpec) -> usize| registry.specs().map(pick).max().unwrap_or(0);
     let (name, toolset) = (width(|spec| spec.name.len()), width(|spec| spec.toolset.len()));
-    for spec in dispatch.registry().specs() {
+    for spec in registry.specs() {
         let about = match reason(spec) {
             Some(reason) => format!("unavailable: {reason}"),
             None => spec.description.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned(),
@@ -156,7 +158,7 @@ fn list(dispatch: &Dispatch, missing: &BTreeMap<String, String>, json: bool, out
             access(spec.access)
         )?;
     }
-    for warning in dispatch.registry().warnings() {
+    for warning in registry.warnings() {
         writeln!(out, "warning: {warning}")?;
     }
     Ok(())
@@ -171,16 +173,16 @@ fn access(access: Access) -> &'static str {
     }
 }
 
-fn schema(dispatch: &Dispatch, name: Option<&str>, json: bool, out: &mut dyn Write) -> Result<()> {
+fn schema(registry: &Snapshot, name: Option<&str>, json: bool, out: &mut dyn Write) -> Result<()> {
     let shape =
         |spec: &ToolSpec| json!({"name": spec.name, "description": spec.description, "parameters": *spec.schema});
     let rows: Vec<Value> = match name {
         Some(name) => {
-            let tool = dispatch.registry().get(name);
-            let unknown = || anyhow!(crate::tools::repair::unknown(name, dispatch.registry().names()));
+            let tool = registry.get(name);
+            let unknown = || anyhow!(crate::tools::repair::unknown(name, registry.names()));
             vec![shape(tool.ok_or_else(unknown)?.spec())]
         }
-        None => dispatch.registry().specs().map(shape).collect(),
+        None => registry.specs().map(shape).collect(),
     };
     match (json, rows.as_slice()) {
         (true, [one]) if name.is_some() => writeln!(out, "{}", json!({"version": VERSION, "tool": one}))?,

@@ -109,6 +109,9 @@ pub struct ToolBody {
     /// What the model reads: bounded and redacted.
     pub content: String,
     pub outcome: Outcome,
+    /// Pictures that belong to the content.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     #[serde(default)]
     pub view: ToolView,
     pub duration_ms: u64,
@@ -174,7 +177,7 @@ pub struct ToolCall {
     pub repaired: bool,
 }
 
-/// An image in a user message.
+/// An image in a user message, or in a tool's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Image {
     /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.

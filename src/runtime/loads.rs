@@ -169,7 +169,7 @@ fn save_key(context: &Context, provider: &str, key: &str) -> Result<(), String> 
 }
 
 async fn knowledge(context: Context, cwd: PathBuf) -> Knowledge {
-    let unavailable = context.registry.unavailable().await.into_iter().collect();
+    let unavailable = context.registry.snapshot().unavailable().await.into_iter().collect();
     let summary = tokio::task::spawn_blocking(move || {
         if let Err(error) = crate::knowledge::skills::extract(&context.paths) {
             tracing::warn!("bundled skills were not put on disk: {error}");

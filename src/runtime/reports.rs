@@ -68,9 +68,10 @@ fn hide_keys(text: &str) -> String {
 }
 
 async fn tools(context: &Context) -> String {
-    let unavailable = context.registry.unavailable().await;
+    let registry = context.registry.snapshot();
+    let unavailable = registry.unavailable().await;
     let mut out = String::new();
-    for tool in context.registry.specs() {
+    for tool in registry.specs() {
         let state = unavailable
             .get(tool.name.as_ref())
             .map_or_else(|| "ready".to_owned(), |reason| format!("not available: {reason}"));

@@ -29,7 +29,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             "required": ["question"]
         }),
         Access::Agent,
-        Verbs { running: "asking", done: "asked" },
+        Verbs::new("asking", "asked"),
         Parallel::Never,
     )
 });

@@ -130,7 +130,7 @@ mod tests {
             "memory" => {
                 json!({"properties": {"target": {"type": "string"}, "operations": {"type": "array", "items": {"type": "object"}}}})
             }
-            name => Registry::builtin().get(name).unwrap().spec().schema.as_ref().clone(),
+            name => Registry::builtin().snapshot().get(name).unwrap().spec().schema.as_ref().clone(),
         }
     }
 

@@ -2,13 +2,13 @@
 //!
 //! Errors have two levels. What a tool reports in its own words is `{"error": WORDS}`; a tool that breaks is `{"error":
 //! "Tool execution failed: …"}`; and whatever goes wrong around it is `{"error": "Error executing NAME: …"}`. The model
-//! always gets a result. Hooks before and after a call belong in [`Dispatch::plan`] and [`Dispatch::run`], around the
-//! tool's own steps.
+//! always gets a result. Hooks look at the arguments before a call is planned, and at its result before it is bounded.
 
 use super::bound::{self, Redact};
 use super::coerce::coerce;
+use super::hook::{Before, Called, Hooks};
 use super::registry::Registry;
-use super::spec::{Call, ToolCtx, ToolError, ToolOutput, ToolSpec};
+use super::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use super::{file::edit, line, repair};
 use crate::llm::message::Outcome;
 use crate::policy::Intent;
@@ -34,6 +34,7 @@ pub struct Dispatch {
     redact: Redact,
     /// Tools of the session; `None`: all.
     allowed: Option<Arc<BTreeSet<String>>>,
+    hooks: Option<Arc<dyn Hooks>>,
 }
 
 /// A call as far as it goes before the gate.
@@ -44,8 +45,12 @@ pub struct Planned {
     pub spec: Option<ToolSpec>,
     /// The name was not written like this.
     pub repaired: bool,
-    /// `Err` is the result for the model.
-    pub call: Result<Box<dyn Call>, String>,
+    /// `Err` is what became of a call that will not run.
+    pub call: Result<Box<dyn Call>, Box<ToolOutput>>,
+    /// A hook wants a person to be asked, for this reason.
+    pub ask: Option<String>,
+    /// The arguments that it runs with, kept for hooks that hear of its end.
+    pub args: Option<Value>,
     /// For the tool line.
     pub target: String,
 }
@@ -53,7 +58,7 @@ pub struct Planned {
 impl Dispatch {
     /// `redact` masks secrets in results.
     pub fn new(registry: Arc<Registry>, redact: Redact) -> Self {
-        Self { registry, redact, allowed: None }
+        Self { registry, redact, allowed: None, hooks: None }
     }
 
     /// Knows only these tools from now on: any other name is unknown to it.
@@ -62,58 +67,119 @@ impl Dispatch {
         self
     }
 
-    fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        let allowed = self.allowed.as_deref();
-        self.registry.names().filter(move |name| allowed.is_none_or(|tools| tools.contains(*name)))
+    /// Shows every call to these hooks.
+    pub fn with_hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.hooks = Some(hooks);
+        self
     }
 
     /// The tools that it knows.
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
     /// Makes a call of what the model wrote. Changes nothing.
     pub async fn plan(&self, name: &str, args_json: &str, ctx: &ToolCtx) -> Planned {
-        let Some(known) = repair::repair(name, self.names()) else {
-            let call = Err(self.error(repair::unknown(name, self.names()), RedactKind::Code, ctx));
-            return Planned { name: name.to_owned(), spec: None, repaired: false, call, target: String::new() };
-        };
-        let Some(tool) = self.registry.get(known).cloned() else {
-            let call = Err(self.error(format!("Error executing {known}: it is not registered"), RedactKind::Code, ctx));
-            return Planned { name: known.to_owned(), spec: None, repaired: false, call, target: String::new() };
+        let snapshot = self.registry.snapshot();
+        let allowed = self.allowed.as_deref();
+        let names = snapshot.names().filter(move |name| allowed.is_none_or(|tools| tools.contains(*name)));
+        let unknown = || self.error(repair::unknown(name, names.clone()), RedactKind::Code, ctx);
+        let Some((known, tool)) =
+            repair::repair(name, names.clone()).and_then(|known| Some((known, snapshot.get(known)?)))
+        else {
+            let call = Err(Box::new(failure(unknown())));
+            return Planned {
+                name: name.to_owned(),
+                spec: None,
+                repaired: false,
+                call,
+                ask: None,
+                args: None,
+                target: String::new(),
+            };
         };
         let spec = tool.spec().clone();
-        let args = arguments(args_json).map(|args| coerce(args, &spec.schema));
-        let fallback = args.as_ref().map_or(String::new(), |args| line::target(known, args));
-        let kind = kind_of(known, None);
-        let call = match args {
-            Err(why) => Err(self.error(format!("invalid JSON arguments for {known}: {why}"), kind, ctx)),
-            Ok(args) => match AssertUnwindSafe(tool.plan(args, ctx)).catch_unwind().await {
-                Ok(Ok(call)) => Ok(call),
-                Ok(Err(error)) => {
-                    let output = self.failed(error, kind, ctx);
-                    Err(self.bounded(output, spec.output_cap, kind, ctx).await.content)
-                }
-                Err(panic) => Err(self.broke(panic.as_ref(), kind, ctx).content),
-            },
+        let mut planned = Planned {
+            name: known.to_owned(),
+            repaired: known != name,
+            call: Err(Box::default()),
+            ask: None,
+            args: None,
+            target: String::new(),
+            spec: None,
         };
-        let target = call.as_ref().map_or(fallback, |call| call.target());
-        Planned { name: known.to_owned(), spec: Some(spec), repaired: known != name, call, target }
+        planned.call = match arguments(args_json).map(|args| coerce(args, &spec.schema)) {
+            Err(why) => {
+                let text = format!("invalid JSON arguments for {known}: {why}");
+                Err(Box::new(failure(self.error(text, kind_of(known, None), ctx))))
+            }
+            Ok(args) => self.prepare(&**tool, args, &mut planned, ctx).await,
+        };
+        if let Ok(call) = &planned.call {
+            planned.target = call.target();
+        }
+        planned.spec = Some(spec);
+        planned
     }
 
-    /// Runs a call that the gate let through. The result is bounded and redacted; its target is the call's.
-    pub async fn run(&self, call: Box<dyn Call>, spec: &ToolSpec, ctx: ToolCtx) -> ToolOutput {
+    /// Hooks, then the tool's own plan.
+    async fn prepare(
+        &self,
+        tool: &dyn Tool,
+        mut args: Value,
+        planned: &mut Planned,
+        ctx: &ToolCtx,
+    ) -> Result<Box<dyn Call>, Box<ToolOutput>> {
+        let spec = tool.spec();
+        let kind = kind_of(&spec.name, None);
+        planned.target = line::target(&spec.name, &args);
+        if let Some(hooks) = self.hooks.as_deref().filter(|hooks| hooks.wants(&spec.name)) {
+            let given = args.clone();
+            let said = AssertUnwindSafe(hooks.before_call(&spec.name, args, ctx)).catch_unwind().await;
+            args = match said.unwrap_or(Before::Go(given)) {
+                Before::Go(args) => coerce(args, &spec.schema),
+                Before::Ask { args, reason } => {
+                    planned.ask = Some(reason);
+                    coerce(args, &spec.schema)
+                }
+                Before::Block(reason) => {
+                    let mut output = failure(self.error(format!("blocked by a hook: {reason}"), kind, ctx));
+                    output.outcome = Outcome::Denied;
+                    return Err(Box::new(output));
+                }
+            };
+            planned.target = line::target(&spec.name, &args);
+            planned.args = Some(args.clone());
+        }
+        match AssertUnwindSafe(tool.plan(args, ctx)).catch_unwind().await {
+            Ok(Ok(call)) => Ok(call),
+            Ok(Err(error)) => {
+                let output = self.failed(error, kind, ctx);
+                Err(Box::new(self.bounded(output, spec.output_cap, kind, ctx).await))
+            }
+            Err(panic) => Err(Box::new(self.broke(panic.as_ref(), kind, ctx))),
+        }
+    }
+
+    /// Runs a call that the gate let through. The result is bounded and redacted; its target is the call's. `args` are
+    /// what it was planned with, as [`Planned`] has them.
+    pub async fn run(&self, call: Box<dyn Call>, spec: &ToolSpec, args: Option<&Value>, ctx: ToolCtx) -> ToolOutput {
         if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
             edit::lock(&ctx.files).other_call();
         }
         let kind = kind_of(&spec.name, Some(call.intent()));
         let outer = AssertUnwindSafe(async {
             let target = call.target();
+            let began = tokio::time::Instant::now();
             let mut output = match AssertUnwindSafe(async { call.run(ctx.clone()).await }).catch_unwind().await {
                 Ok(Ok(output)) => output,
                 Ok(Err(error)) => self.failed(error, kind, &ctx),
                 Err(panic) => self.broke(panic.as_ref(), kind, &ctx),
             };
+            if let (Some(hooks), Some(args)) = (self.hooks.as_deref(), args) {
+                let called = Called { name: &spec.name, args, duration: began.elapsed() };
+                output = self.shown(hooks, called, output, kind, &ctx).await;
+            }
             output.view.target = target;
             self.bounded(output, spec.output_cap, kind, &ctx).await
         });
@@ -121,6 +187,20 @@ impl Dispatch {
             let text = format!("Error executing {}: {}", spec.name, words(panic.as_ref()));
             failure(self.error(text, kind, &ctx))
         })
+    }
+
+    /// The result as hooks leave it.
+    async fn shown(
+        &self,
+        hooks: &dyn Hooks,
+        called: Called<'_>,
+        mut output: ToolOutput,
+        kind: RedactKind,
+        ctx: &ToolCtx,
+    ) -> ToolOutput {
+        mask_all(&mut output, |text| bound::mask(text, kind, self.redact_for(ctx)));
+        let before = output.clone();
+        AssertUnwindSafe(hooks.after_call(called, output, ctx)).catch_unwind().await.unwrap_or(before)
     }
 
     async fn bounded(&self, output: ToolOutput, cap: usize, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
@@ -180,17 +260,29 @@ fn finish(
     mask: impl Fn(&str) -> Cow<'_, str>,
 ) -> ToolOutput {
     output.content = bound::bound(output.content, cap, folder, id, &mask);
+    mask_view(&mut output, &mask);
+    let view = &mut output.view;
+    if view.output.len() > VIEW_CHARS {
+        let head = VIEW_CHARS * 2 / 5;
+        view.output = bound::cut(&view.output, head, VIEW_CHARS - head, "\n…\n");
+    }
+    output
+}
+
+fn mask_all(output: &mut ToolOutput, mask: impl Fn(&str) -> Cow<'_, str>) {
+    if let Cow::Owned(masked) = mask(&output.content) {
+        output.content = masked;
+    }
+    mask_view(output, &mask);
+}
+
+fn mask_view(output: &mut ToolOutput, mask: &impl Fn(&str) -> Cow<'_, str>) {
     let view = &mut output.view;
     for text in [&mut view.output, &mut view.summary, &mut view.approval] {
         if let Cow::Owned(masked) = mask(text) {
             *text = masked;
         }
     }
-    if view.output.len() > VIEW_CHARS {
-        let head = VIEW_CHARS * 2 / 5;
-        view.output = bound::cut(&view.output, head, VIEW_CHARS - head, "\n…\n");
-    }
-    output
 }
 
 /// The output for a result that is an `{"error"}`, as a call gets that could not be planned or was denied.
@@ -238,7 +330,7 @@ mod tests {
     use crate::tools::testing::{Bench, Fake, Step};
 
     fn bench(steps: &[(&'static str, Step)]) -> Bench {
-        let mut registry = Registry::builtin();
+        let registry = Registry::builtin();
         for (name, step) in steps {
             registry.register(Arc::new(Fake::new(name, "t", step.clone())));
         }
@@ -259,7 +351,7 @@ mod tests {
     async fn a_tool_that_the_session_does_not_have_is_unknown() {
         let mut bench = bench(&[]);
         bench.dispatch = bench.dispatch.only(["todo".to_owned()].into());
-        assert!(bench.plan_text("read_file", "{}").await.call.err().unwrap().contains("there is no tool"));
+        assert!(bench.plan_text("read_file", "{}").await.call.err().unwrap().content.contains("there is no tool"));
         assert!(bench.plan_text("todo", "{}").await.call.is_ok());
     }
 
@@ -272,7 +364,7 @@ mod tests {
         let ctx = bench.ctx();
         let planned = send(bench.dispatch.plan("todo", "{}", &ctx)).await;
         let (spec, call) = (planned.spec.unwrap(), planned.call.ok().unwrap());
-        assert_eq!(send(bench.dispatch.run(call, &spec, ctx)).await.outcome, Outcome::Ok);
+        assert_eq!(send(bench.dispatch.run(call, &spec, None, ctx)).await.outcome, Outcome::Ok);
     }
 
     #[tokio::test]
@@ -286,7 +378,7 @@ mod tests {
             ("broken", "{}", "Tool execution failed: panic: boom"),
         ] {
             let planned = bench.plan_text(name, args).await;
-            let error: Value = serde_json::from_str(&planned.call.err().unwrap()).unwrap();
+            let error: Value = serde_json::from_str(&planned.call.err().unwrap().content).unwrap();
             assert!(error["error"].as_str().unwrap().contains(words), "{error}");
         }
         // the line still says what was meant
@@ -337,7 +429,7 @@ mod tests {
             let output = bench.call(name, json!({})).await;
             assert!(!format!("{output:?}").contains("SECRET") && output.view.output.contains("***"), "{output:?}");
         }
-        let planned = bench.plan("long", json!({})).await.call.err().unwrap();
+        let planned = bench.plan("long", json!({})).await.call.err().unwrap().content;
         assert!(planned.len() < 101_000 && planned.contains("***") && !planned.contains("SECRET"));
     }
 
@@ -367,5 +459,74 @@ mod tests {
         config.security.redact_secrets = false;
         bench.config = Arc::new(config);
         assert_eq!(bench.call("tells", json!({})).await.content, "my SECRET");
+    }
+
+    /// Says the same of every call but `todo`, and writes down what it saw.
+    struct Watch {
+        says: fn(Value) -> Before,
+        seen: std::sync::Mutex<Vec<String>>,
+    }
+
+    impl Hooks for Watch {
+        fn wants(&self, name: &str) -> bool {
+            name != "todo"
+        }
+
+        fn before_call<'a>(&'a self, name: &'a str, args: Value, _: &'a ToolCtx) -> futures::future::BoxFuture<'a, Before> {
+            self.seen.lock().unwrap().push(format!("{name} {args}"));
+            Box::pin(async { (self.says)(args) })
+        }
+
+        fn after_call<'a>(
+            &'a self,
+            called: Called<'a>,
+            mut output: ToolOutput,
+            _: &'a ToolCtx,
+        ) -> futures::future::BoxFuture<'a, ToolOutput> {
+            self.seen.lock().unwrap().push(format!("{} {} → {}", called.name, called.args, output.content));
+            Box::pin(async {
+                output.content.push_str(" seen, SECRET");
+                output
+            })
+        }
+    }
+
+    fn watched(says: fn(Value) -> Before) -> (Bench, Arc<Watch>) {
+        let mut bench = bench(&[("tells", Step::Text("my SECRET".into()))]);
+        let watch = Arc::new(Watch { says, seen: std::sync::Mutex::default() });
+        bench.dispatch = bench.dispatch.with_hooks(Arc::clone(&watch) as Arc<dyn Hooks>);
+        (bench, watch)
+    }
+
+    #[tokio::test]
+    async fn hooks_see_and_change_calls() {
+        let (bench, watch) = watched(|_| Before::Go(json!({"path": "other", "limit": "1"})));
+        bench.write("other", "changed\n");
+        let planned = bench.plan("read_file", json!({"path": "f"})).await;
+        assert_eq!((planned.target.as_str(), planned.call.is_ok()), ("other 1-1", true));
+        let output = bench.call("tells", json!({"a": 1})).await;
+        assert_eq!(output.content, "my *** seen, ***");
+        assert!(bench.call("todo", json!({})).await.outcome == Outcome::Ok);
+        let seen = watch.seen.lock().unwrap().clone();
+        assert_eq!(
+            seen,
+            [
+                r#"read_file {"path":"f"}"#,
+                r#"tells {"a":1}"#,
+                r#"tells {"path":"other","limit":"1"} → my ***"#
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn hooks_block_ask_and_break() {
+        let (bench, _) = watched(|_| Before::Block("not on <system>Fridays</system>".into()));
+        let output = bench.call("tells", json!({})).await;
+        assert_eq!(output.content, r#"{"error":"blocked by a hook: not on Fridays"}"#);
+        assert_eq!(output.outcome, Outcome::Denied);
+        let (bench, _) = watched(|args| Before::Ask { args, reason: "sure?".into() });
+        assert_eq!(bench.plan("tells", json!({})).await.ask.as_deref(), Some("sure?"));
+        let (bench, _) = watched(|_| panic!("a hook"));
+        assert_eq!(bench.call("tells", json!({})).await.content, "my *** seen, ***");
     }
 }

@@ -51,6 +51,15 @@ pub struct Gate {
     next_approval: AtomicU64,
 }
 
+/// A planned call on its way through the gate.
+struct Ready {
+    run: Box<dyn Call>,
+    /// For hooks that hear of its end.
+    args: Option<serde_json::Value>,
+    /// Why a hook wants a person to be asked.
+    ask: Option<String>,
+}
+
 /// What became of the question.
 enum Pass {
     /// Run it; how it was approved, in words, when a person was asked.
@@ -131,12 +140,13 @@ impl Gate {
             view: ToolView { target: planned.target.clone(), ..ToolView::default() },
             ..ToolBody::default()
         };
+        let args = planned.args;
         let (spec, run) = match (planned.spec, planned.call) {
             (Some(spec), Ok(run)) => (spec, run),
-            (_, Err(error)) => {
-                body.content = error;
-                body.outcome = Outcome::Failed;
-                body.view.summary = "failed".into();
+            (_, Err(output)) => {
+                body.content = output.content;
+                body.outcome = output.outcome;
+                body.view.summary = blocked_word(output.outcome).into();
                 return body;
             }
             (None, Ok(_)) => {
@@ -145,7 +155,8 @@ impl Gate {
                 return body;
             }
         };
-        let (run, approval) = match self.passed(call, &spec, run, &ctx).await {
+        let planned = Ready { run, args, ask: planned.ask };
+        let (ready, approval) = match self.passed(call, &spec, planned, &ctx).await {
             Ok(passed) => passed,
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
@@ -162,21 +173,22 @@ impl Gate {
         }
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
-        body.view.target = run.target();
+        body.view.target = ready.run.target();
         let start = ToolStart {
             call_id: call.id.clone(),
             name: body.name.clone(),
-            emoji: spec.emoji.to_owned(),
-            verb: spec.verbs.running.to_owned(),
+            emoji: spec.emoji.to_string(),
+            verb: spec.verbs.running.to_string(),
             target: body.view.target.clone(),
             at: self.asker.now(),
         };
         // The receiver is gone only when the session is; the call still runs to its end.
         let _ = events.send(CallEvent::Started(start)).await;
-        let output = self.run(run, &spec, ctx, &call.id, &events).await;
+        let output = self.run(ready, &spec, ctx, &call.id, &events).await;
         let target = std::mem::take(&mut body.view.target);
         body.content = output.content;
         body.outcome = output.outcome;
+        body.images = output.images;
         body.view = output.view;
         if body.view.target.is_empty() {
             body.view.target = target;
@@ -189,7 +201,7 @@ impl Gate {
     /// Runs a passed call and forwards its progress.
     async fn run(
         &self,
-        run: Box<dyn Call>,
+        ready: Ready,
         spec: &ToolSpec,
         mut ctx: ToolCtx,
         call_id: &str,
@@ -198,7 +210,7 @@ impl Gate {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
         let dispatch = self.dispatch();
-        let mut running = std::pin::pin!(dispatch.run(run, spec, ctx));
+        let mut running = std::pin::pin!(dispatch.run(ready.run, spec, ready.args.as_ref(), ctx));
         loop {
             tokio::select! {
                 biased;
@@ -215,18 +227,21 @@ impl Gate {
         &self,
         call: &ToolCall,
         spec: &ToolSpec,
-        run: Box<dyn Call>,
+        ready: Ready,
         ctx: &ToolCtx,
-    ) -> Result<(Box<dyn Call>, String), (Outcome, String)> {
-        match self.pass(call, spec, run.intent().clone(), ctx, &[]).await {
-            Pass::Go(note) => Ok((run, note)),
+    ) -> Result<(Ready, String), (Outcome, String)> {
+        let intent = ready.run.intent().clone();
+        match self.pass(call, spec, intent, ready.ask.as_deref(), ctx, &[]).await {
+            Pass::Go(note) => Ok((ready, note)),
             Pass::No { outcome, why } => Err((outcome, why)),
             Pass::Edited(line) => {
-                let known: Vec<String> = effects(&self.judge(run.intent(), &folder(ctx)));
+                // What a hook asked about was answered by the edit.
+                let known: Vec<String> = effects(&self.judge(ready.run.intent(), &folder(ctx)));
                 let args = with_command(&call.args, &line);
                 let planned = self.dispatch().plan(&spec.name, &args, ctx).await;
-                let edited = planned.call.map_err(|error| (Outcome::Failed, error))?;
-                match self.pass(call, spec, edited.intent().clone(), ctx, &known).await {
+                let run = planned.call.map_err(|output| (output.outcome, output.content))?;
+                let edited = Ready { run, args: planned.args, ask: None };
+                match self.pass(call, spec, edited.run.intent().clone(), None, ctx, &known).await {
                     Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
                     Pass::No { outcome, why } => Err((outcome, why)),
                     Pass::Edited(_) => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
@@ -236,9 +251,22 @@ impl Gate {
     }
 
     /// Judges one intent and asks if need be. Effects in `known` were seen by the person already.
-    async fn pass(&self, call: &ToolCall, spec: &ToolSpec, intent: Intent, ctx: &ToolCtx, known: &[String]) -> Pass {
+    async fn pass(
+        &self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        intent: Intent,
+        ask: Option<&str>,
+        ctx: &ToolCtx,
+        known: &[String],
+    ) -> Pass {
         let cwd = folder(ctx);
-        let verdict = self.judge(&intent, &cwd);
+        let verdict = match (self.judge(&intent, &cwd), ask) {
+            (Verdict::Allow(_), Some(reason)) => {
+                Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
+            }
+            (verdict, _) => verdict,
+        };
         match &verdict {
             Verdict::Allow(_) => return Pass::Go(String::new()),
             Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },

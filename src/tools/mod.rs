@@ -2,12 +2,14 @@
 //! is run (`dispatch`: plan, decide, ask, run). One file a tool.
 
 pub mod bound;
+mod check;
 pub mod clarify;
 pub mod coerce;
 pub mod dispatch;
 pub mod file;
 pub mod gate;
 mod gutter;
+pub mod hook;
 pub mod line;
 pub mod parallel;
 pub mod patch;
@@ -52,15 +54,16 @@ fn built_in(
     ToolSpec {
         name: Cow::Borrowed(name),
         toolset: Cow::Borrowed(toolset),
-        emoji,
+        emoji: Cow::Borrowed(emoji),
         description: Cow::Borrowed(description.trim_ascii()),
         schema: Arc::new(schema),
         access,
-        requires_env: &[],
+        requires_env: Vec::new(),
         check: None,
         verbs,
         parallel,
         output_cap: OUTPUT_CAP,
+        pinned: true,
     }
 }
 

@@ -45,7 +45,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             }
         }),
         Access::Write,
-        Verbs { running: "editing", done: "edited" },
+        Verbs::new("editing", "edited"),
         Parallel::ByPath,
     )
 });

@@ -28,7 +28,7 @@ pub fn process() -> Arc<dyn Tool> {
         spec: ToolSpec {
             name: "process".into(),
             toolset: "terminal".into(),
-            emoji: "📟",
+            emoji: "📟".into(),
             description: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/tools/process.md"))
                 .trim_end()
                 .into(),
@@ -45,11 +45,12 @@ pub fn process() -> Arc<dyn Tool> {
                 "required": ["action"]
             })),
             access: Access::Execute,
-            requires_env: &[],
+            requires_env: Vec::new(),
             check: None,
-            verbs: Verbs { running: "asking processes", done: "asked processes" },
+            verbs: Verbs::new("asking processes", "asked processes"),
             parallel: Parallel::Never,
             output_cap: 100_000,
+            pinned: true,
         },
     })
 }

@@ -44,7 +44,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             "required": ["path"]
         }),
         Access::Read,
-        Verbs { running: "reading", done: "read" },
+        Verbs::new("reading", "read"),
         Parallel::ByPath,
     );
     // A page is bounded already, and a spilled page would only be read again.

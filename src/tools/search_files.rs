@@ -47,7 +47,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             "required": ["pattern"]
         }),
         Access::Read,
-        Verbs { running: "searching", done: "searched" },
+        Verbs::new("searching", "searched"),
         Parallel::Always,
     )
 });

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::exec::Exec;
-use crate::llm::message::{FileDiff, Outcome, ToolView};
+use crate::llm::message::{FileDiff, Image, Outcome, ToolView};
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -19,20 +19,49 @@ pub struct ToolSpec {
     pub name: Cow<'static, str>,
     pub toolset: Cow<'static, str>,
     /// Two cells wide, without a variation selector.
-    pub emoji: &'static str,
-    /// For the model; from `assets/tools/NAME.md`.
+    pub emoji: Cow<'static, str>,
+    /// For the model; a built-in tool's is `assets/tools/NAME.md`.
     pub description: Cow<'static, str>,
     /// JSON Schema of the arguments.
     pub schema: Arc<Value>,
     pub access: Access,
     /// Environment variables it needs, for display.
-    pub requires_env: &'static [&'static str],
+    pub requires_env: Vec<Cow<'static, str>>,
     /// Shared checks run once a listing.
     pub check: Option<CheckId>,
     pub verbs: Verbs,
     pub parallel: Parallel,
     /// Characters of a result that the model gets; the rest goes to a spill file. `usize::MAX`: the tool bounds itself.
     pub output_cap: usize,
+    /// Its schema stands in every request; that of the others is found by `tool_search`. Tools of servers and plugins
+    /// say `false`.
+    pub pinned: bool,
+}
+
+impl ToolSpec {
+    /// The spec of a tool that comes at run time, from a server or a plugin: found by `tool_search`, a barrier, and
+    /// taken for something that executes until its owner says better.
+    pub fn dynamic(
+        name: impl Into<String>,
+        toolset: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+    ) -> Self {
+        Self {
+            name: Cow::Owned(name.into()),
+            toolset: Cow::Owned(toolset.into()),
+            emoji: Cow::Borrowed("🔌"),
+            description: Cow::Owned(description.into()),
+            schema: Arc::new(schema),
+            access: Access::Execute,
+            requires_env: Vec::new(),
+            check: None,
+            verbs: Verbs::new("calling", "called"),
+            parallel: Parallel::Never,
+            output_cap: super::OUTPUT_CAP,
+            pinned: false,
+        }
+    }
 }
 
 /// What a tool touches at most.
@@ -46,14 +75,21 @@ pub enum Access {
 }
 
 /// A named availability check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CheckId(pub &'static str);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CheckId(pub Cow<'static, str>);
 
 /// Words for the tool line: `reading`, `read`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verbs {
-    pub running: &'static str,
-    pub done: &'static str,
+    pub running: Cow<'static, str>,
+    pub done: Cow<'static, str>,
+}
+
+impl Verbs {
+    /// Words that are part of the program.
+    pub const fn new(running: &'static str, done: &'static str) -> Self {
+        Self { running: Cow::Borrowed(running), done: Cow::Borrowed(done) }
+    }
 }
 
 /// When calls of one step may overlap.
@@ -95,6 +131,8 @@ pub struct ToolOutput {
     /// `Ok`, or `Failed` for a command that exited non-zero or an `{"error"}` result.
     pub outcome: Outcome,
     pub view: ToolView,
+    /// Pictures for a model that sees them, beside the content. Bounded later, in one place.
+    pub images: Vec<Image>,
 }
 
 impl ToolOutput {
@@ -195,6 +233,10 @@ pub trait AgentPort: Send + Sync {
     fn set_plan(&self, plan: Vec<Todo>);
     /// Waits as long as the person does. `Err` holds the reason when nobody can be asked or the turn was stopped.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<String, String>>;
+    /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
+    fn is_agent(&self) -> bool {
+        true
+    }
 }
 
 pub use crate::agent::event::{Question, Todo, TodoStatus};

@@ -36,7 +36,7 @@ pub fn terminal() -> Arc<dyn Tool> {
         spec: ToolSpec {
             name: "terminal".into(),
             toolset: "terminal".into(),
-            emoji: "💻",
+            emoji: "💻".into(),
             description: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/tools/terminal.md"))
                 .trim_end()
                 .into(),
@@ -54,11 +54,12 @@ pub fn terminal() -> Arc<dyn Tool> {
                 "required": ["command"]
             })),
             access: Access::Execute,
-            requires_env: &[],
+            requires_env: Vec::new(),
             check: None,
-            verbs: Verbs { running: "running", done: "ran" },
+            verbs: Verbs::new("running", "ran"),
             parallel: Parallel::Never,
             output_cap: usize::MAX,
+            pinned: true,
         },
     })
 }

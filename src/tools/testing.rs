@@ -114,8 +114,8 @@ impl Bench {
     pub async fn call(&self, name: &str, args: Value) -> ToolOutput {
         let planned = self.plan(name, args).await;
         match planned.call {
-            Ok(call) => self.dispatch.run(call, &planned.spec.unwrap(), self.ctx()).await,
-            Err(content) => super::dispatch::failure(content),
+            Ok(call) => self.dispatch.run(call, &planned.spec.unwrap(), planned.args.as_ref(), self.ctx()).await,
+            Err(output) => *output,
         }
     }
 }
@@ -190,7 +190,7 @@ pub struct Fake {
 
 impl Fake {
     pub fn new(name: &'static str, toolset: &'static str, step: Step) -> Self {
-        let verbs = Verbs { running: "faking", done: "faked" };
+        let verbs = Verbs::new("faking", "faked");
         let schema = json!({"type": "object"});
         let spec =
             super::built_in(name, toolset, "⚡", "does one thing", schema, Access::Agent, verbs, Parallel::Never);
@@ -198,7 +198,7 @@ impl Fake {
     }
 
     pub fn checked(mut self, check: &'static str) -> Self {
-        self.spec.check = Some(CheckId(check));
+        self.spec.check = Some(CheckId(check.into()));
         self
     }
 }

@@ -38,7 +38,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             }
         }),
         Access::Agent,
-        Verbs { running: "planning", done: "planned" },
+        Verbs::new("planning", "planned"),
         Parallel::Never,
     )
 });

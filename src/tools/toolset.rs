@@ -2,7 +2,7 @@
 //!
 //! Bundles may name tools that this program does not have (yet): they are simply absent.
 
-use super::registry::Registry;
+use super::registry::Snapshot;
 use super::similarity;
 use std::collections::BTreeSet;
 
@@ -197,7 +197,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The tools of a bundle, includes followed; `None` when there is none of that name. `all` and `*` are every tool.
-pub fn resolve(name: &str, registry: &Registry) -> Option<BTreeSet<String>> {
+pub fn resolve(name: &str, registry: &Snapshot) -> Option<BTreeSet<String>> {
     if matches!(name, "all" | "*") {
         let named = BUNDLES.iter().flat_map(|bundle| bundle.tools).map(|tool| (*tool).to_owned());
         return Some(named.chain(registry.names().map(str::to_owned)).collect());
@@ -225,7 +225,7 @@ fn collect(bundles: &[Bundle], name: &str, met: &mut BTreeSet<String>, tools: &m
 }
 
 /// What disabling a bundle takes away: of a platform's only what it has beyond the core.
-fn subtracted(name: &str, registry: &Registry) -> Option<BTreeSet<String>> {
+fn subtracted(name: &str, registry: &Snapshot) -> Option<BTreeSet<String>> {
     let tools = resolve(name, registry)?;
     if !name.starts_with("hermes-") {
         return Some(tools);
@@ -244,10 +244,10 @@ pub struct Selection {
 }
 
 /// Chooses by bundle names: those of `enabled` only (then `disabled` is not applied), else all but `disabled`.
-pub fn select(enabled: Option<&[String]>, disabled: &[String], registry: &Registry) -> Selection {
+pub fn select(enabled: Option<&[String]>, disabled: &[String], registry: &Snapshot) -> Selection {
     let mut selection = Selection::default();
     let all: BTreeSet<String> = registry.names().map(str::to_owned).collect();
-    let mut named = |names: &[String], find: fn(&str, &Registry) -> Option<BTreeSet<String>>| {
+    let mut named = |names: &[String], find: fn(&str, &Snapshot) -> Option<BTreeSet<String>>| {
         let mut tools = BTreeSet::new();
         for name in names {
             match find(name.trim(), registry) {
@@ -267,7 +267,7 @@ pub fn select(enabled: Option<&[String]>, disabled: &[String], registry: &Regist
     selection
 }
 
-fn unknown(name: &str, registry: &Registry) -> String {
+fn unknown(name: &str, registry: &Snapshot) -> String {
     let mut known: Vec<&str> = names().collect();
     known.extend(registry.specs().map(|spec| spec.toolset.as_ref()));
     match similarity::nearest(name, known, 0.6, 1).first() {
@@ -279,6 +279,7 @@ fn unknown(name: &str, registry: &Registry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::registry::Registry;
     use crate::tools::testing::{Fake, Step};
     use serde_json::Value;
     use std::sync::Arc;
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn resolve_cases() {
-        let registry = Registry::default();
+        let registry = Snapshot::default();
         for (name, want) in
             rows(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/toolset-resolve.jsonl")))
         {
@@ -307,7 +308,7 @@ mod tests {
         for (name, want) in
             rows(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/toolset-bundle-noncore.jsonl")))
         {
-            assert_eq!(subtracted(&name, &Registry::default()).unwrap(), want, "{name}");
+            assert_eq!(subtracted(&name, &Snapshot::default()).unwrap(), want, "{name}");
         }
     }
 
@@ -327,8 +328,9 @@ mod tests {
 
     #[test]
     fn lists_select() {
-        let mut registry = Registry::builtin();
-        registry.register(Arc::new(Fake::new("mcp__gh__find", "mcp-gh", Step::Ok)));
+        let registry = Registry::builtin();
+        registry.publish("mcp-gh", vec![Arc::new(Fake::new("mcp__gh__find", "mcp-gh", Step::Ok))]);
+        let registry = registry.snapshot();
         let pick = |enabled: Option<&[&str]>, disabled: &[&str]| {
             let own = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
             select(enabled.map(own).as_deref(), &own(disabled), &registry)

@@ -25,7 +25,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             "required": ["path", "content"]
         }),
         Access::Write,
-        Verbs { running: "writing", done: "wrote" },
+        Verbs::new("writing", "wrote"),
         Parallel::ByPath,
     )
 });

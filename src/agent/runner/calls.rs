@@ -76,7 +76,7 @@ impl Runner {
     pub(super) fn run_tools(&mut self, calls: Vec<ToolCall>) {
         let cancel = CancellationToken::new();
         self.tools = Some(cancel.clone());
-        let registry = self.deps.dispatch.registry();
+        let registry = self.deps.dispatch.registry().snapshot();
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let plan = segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel));

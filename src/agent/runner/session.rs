@@ -330,11 +330,12 @@ impl Runner {
         if self.session.tools.is_empty() {
             let enabled = self.start.toolsets.clone().or_else(|| self.deps.loaded.config.toolsets.clone());
             let disabled = self.deps.loaded.config.agent.disabled_toolsets.clone();
-            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, self.deps.dispatch.registry());
+            let registry = self.deps.dispatch.registry().snapshot();
+            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, &registry);
             for warning in resolved.warnings {
                 self.notice(Level::Warning, warning).await;
             }
-            self.session.tools = self.deps.dispatch.registry().schemas(&resolved.tools).into();
+            self.session.tools = registry.schemas(&resolved.tools).into();
             self.gate.only(self.deps.dispatch.as_ref().clone().only(resolved.tools));
         }
         if self.session.prompt.is_empty() {
