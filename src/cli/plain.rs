@@ -215,6 +215,7 @@ fn question(approval: &Approval) -> String {
         Intent::Edit(edits) => edits.iter().map(|e| e.path.display().to_string()).collect::<Vec<_>>().join(", "),
         Intent::Read(path) => path.display().to_string(),
         Intent::Input { process, text } => format!("type into {process}: {text}"),
+        Intent::Remote { args, .. } => args.clone(),
         Intent::Talk => approval.tool.clone(),
     };
     let mut out = format!("Approve {}: {}", approval.tool, crate::text::visible::visible(&what).text);

@@ -340,7 +340,7 @@ mod tests {
                 Kind::Choice(words) => words[1],
                 Kind::Mode => "off",
                 Kind::TextList => "[a, b c]",
-                Kind::TextMap | Kind::Tree => continue,
+                Kind::TextMap | Kind::SecretMap | Kind::Tree => continue,
             };
             let text = edited(old, |path| set(path, &key, value)).unwrap_or_else(|error| panic!("{key}: {error}"));
             let gone: Vec<&str> = old.lines().filter(|line| !text.lines().any(|new| new == *line)).collect();

@@ -310,7 +310,7 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
             Value::Map(_) => node.to_json(),
             _ => return Err(expected()),
         },
-        Kind::TextMap => match &node.value {
+        Kind::TextMap | Kind::SecretMap => match &node.value {
             Value::Map(entries) => {
                 let pairs = entries.iter().map(|(key, value)| Some((key.text.clone(), Json::from(value.scalar()?))));
                 Json::Object(pairs.collect::<Option<Map<_, _>>>().ok_or_else(expected)?)

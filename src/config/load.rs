@@ -230,7 +230,12 @@ pub fn value_of(config: &Config, key: &str) -> Option<Json> {
 fn mask(value: &mut Json, path: &str) {
     let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
-        Json::Object(entries) => entries.iter_mut().for_each(|(name, value)| mask(value, &join(name))),
+        Json::Object(entries) => match schema::find(path) {
+            schema::Found::Leaf(spec) if spec.kind == schema::Kind::SecretMap => {
+                entries.values_mut().for_each(|value| *value = "(set)".into());
+            }
+            _ => entries.iter_mut().for_each(|(name, value)| mask(value, &join(name))),
+        },
         Json::Array(items) => items.iter_mut().for_each(|value| mask(value, &join("0"))),
         Json::String(text) if !text.is_empty() => {
             if matches!(schema::find(path), schema::Found::Leaf(spec) if spec.kind == schema::Kind::Secret) {

@@ -9,6 +9,7 @@ pub mod error;
 pub mod keymap;
 pub mod layer;
 pub mod load;
+pub mod mcp;
 pub mod paths;
 pub mod project;
 pub mod schema;
@@ -21,6 +22,7 @@ pub mod yaml;
 pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
+pub use mcp::McpServerConfig;
 pub use paths::Paths;
 
 use crate::policy::Mode;
@@ -50,6 +52,8 @@ pub struct Config {
     /// Run hooks of this file without asking for each first.
     pub hooks_auto_accept: bool,
     pub plugins: PluginsConfig,
+    pub mcp_servers: BTreeMap<String, McpServerConfig>,
+    pub mcp_discovery_timeout: mcp::DiscoveryTimeout,
     /// Characters of a context file; `None`: by the model's window.
     pub context_file_max_chars: Option<usize>,
     pub paste_collapse_threshold: PasteLines,

@@ -3,6 +3,7 @@
 //! Reading, checking, `config set`, the JSON Schema and `docs/CONFIG.md` all come from it. Defaults are not repeated here:
 //! they are [`Config::default`].
 
+use super::mcp::{ELICITATIONS, TRANSPORTS};
 use super::{Config, suggest};
 use serde_json::{Map, Value, json};
 
@@ -35,6 +36,8 @@ pub enum Kind {
     TextMap,
     /// A part of the file that its reader checks.
     Tree,
+    /// Names to text that may be keys or tokens: never printed.
+    SecretMap,
 }
 
 /// What the `hermes.yaml` of a trusted project may do with a key.
@@ -50,13 +53,16 @@ pub enum Project {
     Never,
 }
 
-use Kind::{Bool, Choice, Integer, Number, Secret, Text, TextList, TextMap, Tree};
+use Kind::{Bool, Choice, Integer, Number, Secret, SecretMap, Text, TextList, TextMap, Tree};
 use Project::{May, Never, Tighten, Trusted};
 
 /// Values of `*.api_mode`.
 pub const API_MODES: &[&str] = &["", "chat_completions", "codex_responses", "anthropic_messages"];
 /// Values of `agent.reasoning_effort`.
 pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
+
+/// Values of `mcp_servers.*.auth`.
+const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 
 const fn key(path: &'static str, kind: Kind, project: Project, doc: &'static str) -> KeySpec {
     KeySpec { path, kind, project, doc }
@@ -125,6 +131,41 @@ pub const KEYS: &[KeySpec] = &[
     key("plugins.enabled", TextList, Never, "plugins of the home folder that run"),
     key("plugins.disabled", TextList, Tighten, "plugins that never run"),
     key("plugins.config.*", Tree, Never, "what a plugin is told at its start"),
+    key("mcp_servers.*.enabled", Bool, Never, "start this MCP server"),
+    key("mcp_servers.*.command", Text, Never, "program that speaks over its standard input and output"),
+    key("mcp_servers.*.args", TextList, Never, "its arguments"),
+    key("mcp_servers.*.env", SecretMap, Never, "variables that it sees beside PATH, HOME and the like"),
+    key("mcp_servers.*.cwd", Text, Never, "folder that it starts in; empty: that of the session"),
+    key("mcp_servers.*.url", Text, Never, "address of a server that is reached over HTTP"),
+    key("mcp_servers.*.headers", SecretMap, Never, "headers added to each request"),
+    key("mcp_servers.*.transport", Choice(TRANSPORTS), Never, "`stdio` or `http`; empty: by `command` or `url`"),
+    key("mcp_servers.*.timeout", Number(0.1, 86_400.0), Never, "seconds of a call without a sign of life"),
+    key("mcp_servers.*.connect_timeout", Number(0.1, 3_600.0), Never, "seconds until it must have answered first"),
+    key("mcp_servers.*.keepalive_interval", Number(5.0, 86_400.0), Never, "seconds between two pings"),
+    key("mcp_servers.*.idle_timeout_seconds", Number(0.0, 1e7), Never, "seconds without a call until it sleeps; 0: never"),
+    key("mcp_servers.*.max_lifetime_seconds", Number(0.0, 1e7), Never, "seconds until it is started anew; 0: never"),
+    key("mcp_servers.*.auth", Choice(AUTHS), Never, "`oauth`: log in with `hermes mcp login NAME`"),
+    key("mcp_servers.*.oauth.client_id", Text, Never, "client that was registered by hand; empty: by the program"),
+    key("mcp_servers.*.oauth.client_secret", Secret, Never, "its secret"),
+    key("mcp_servers.*.oauth.scope", Text, Never, "scopes to ask for; empty: what the server wants"),
+    key("mcp_servers.*.oauth.redirect_port", Integer(0, 65_535), Never, "port that the browser comes back to; 0: any"),
+    key("mcp_servers.*.oauth.client_name", Text, Never, "name that the server shows"),
+    key("mcp_servers.*.client_cert", Text, Never, "PEM file with a client certificate"),
+    key("mcp_servers.*.client_key", Text, Never, "PEM file with its key"),
+    key("mcp_servers.*.ssl_verify", Text, Never, "`false` trusts anyone; a PEM file names whom to trust"),
+    key("mcp_servers.*.tools.include", TextList, Never, "tools the model gets, with `*`; empty: all"),
+    key("mcp_servers.*.tools.exclude", TextList, Never, "tools it does not get, with `*`"),
+    key("mcp_servers.*.tools.resources", Bool, Never, "tools that list and read its resources"),
+    key("mcp_servers.*.tools.prompts", Bool, Never, "tools that list and get its prompts"),
+    key("mcp_servers.*.supports_parallel_tool_calls", Bool, Never, "its calls may overlap"),
+    key("mcp_servers.*.elicitation", Choice(ELICITATIONS), Never, "what happens when it asks for input"),
+    key("mcp_servers.*.sampling.enabled", Bool, Never, "it may ask for a model's answer; you are asked each time"),
+    key("mcp_servers.*.sampling.model", Text, Never, "model that answers; empty: the session's"),
+    key("mcp_servers.*.sampling.max_tokens_cap", Integer(1, 1_000_000), Never, "longest answer in tokens"),
+    key("mcp_servers.*.sampling.timeout", Number(1.0, 3_600.0), Never, "seconds of one answer"),
+    key("mcp_servers.*.sampling.max_rpm", Integer(0, 10_000), Never, "answers a minute"),
+    key("mcp_servers.*.sampling.allowed_models", TextList, Never, "models that it may ask for by name"),
+    key("mcp_discovery_timeout", Number(0.0, 120.0), May, "seconds a first turn waits for servers that are connecting"),
     key(
         "context_file_max_chars",
         Integer(100, 10_000_000),
@@ -227,7 +268,7 @@ pub fn expectation(kind: Kind) -> String {
         }
         Kind::Mode => "manual, smart or off is expected".into(),
         TextList => "a list of texts is expected".into(),
-        TextMap => "names with texts are expected".into(),
+        TextMap | SecretMap => "names with texts are expected".into(),
         Tree => "a mapping is expected".into(),
     }
 }
@@ -294,7 +335,7 @@ fn leaf_schema(spec: &KeySpec) -> Value {
         Choice(words) => json!({"enum": words}),
         Kind::Mode => json!({"enum": ["manual", "smart", "off", true, false]}),
         TextList => json!({"type": "array", "items": {"type": "string"}}),
-        TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        TextMap | SecretMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Tree => json!({"type": "object"}),
     };
     schema["description"] = json!(spec.doc);
@@ -338,6 +379,7 @@ mod tests {
         provider.models.insert("m".into(), Default::default());
         config.providers.insert("p".into(), provider);
         config.fallback_providers.push(Default::default());
+        config.mcp_servers.insert("m".into(), Default::default());
         fn walk(value: &Value, path: &str, out: &mut Vec<String>) {
             let inner: Vec<(String, &Value)> = match (find(path), value) {
                 (Found::Leaf(_), _) => Vec::new(),

@@ -2,6 +2,7 @@
 //! Python Hermes' and Claude Code's are read alike.
 
 use super::event::{Event, May};
+use crate::exec::Status;
 use serde_json::Value;
 
 /// Characters of context, reason or message that count.
@@ -30,14 +31,6 @@ pub enum Verdict {
     /// A person must be asked, with this reason.
     Ask(String),
     Block(String),
-}
-
-/// How a command ended, as far as its answer depends on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    Exited(i32),
-    /// Timed out, could not be started, was ended by a signal: in words.
-    Broke(String),
 }
 
 /// The answer of a command.

@@ -9,5 +9,5 @@ pub mod event;
 pub mod hook;
 pub mod manifest;
 mod peer;
+pub mod registered;
 pub mod rpc;
-mod run;

@@ -1,16 +1,15 @@
 //! One running plugin: requests out, answers in, a line each; bounded in every direction, ended as a group.
 
 use super::rpc::{self, Incoming, LINE_MAX, RpcError};
-use super::run::{Env, Group};
+use crate::exec::{Piped, PipedEnds};
 use serde_json::{Value, json};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -21,12 +20,10 @@ const LINES_A_SECOND: u64 = 2_000;
 const BYTES_A_SECOND: u64 = 32 * 1024 * 1024;
 /// Lines that are no messages before it is given up (a forgotten `print` is forgiven).
 const GARBAGE: u32 = 200;
-/// Lines of standard error that are kept.
-const TAIL: usize = 40;
-/// Bytes of one of them.
-const TAIL_LINE: usize = 400;
-/// Between asking it to leave and ending it.
-const GRACE: Duration = Duration::from_millis(800);
+/// Lines of standard error that are shown, and characters of one of them.
+const TAIL: (usize, usize) = (40, 400);
+/// How long its last words are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// Why a plugin is no longer there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,16 +76,17 @@ pub struct Peer {
     pending: Pending,
     next: AtomicU64,
     gone: watch::Receiver<Option<Gone>>,
-    tail: Arc<Mutex<VecDeque<String>>>,
+    child: Arc<Piped>,
     stop: CancellationToken,
 }
 
 /// How a peer is started.
-pub struct Launch<'a> {
-    pub program: &'a str,
-    pub args: &'a [String],
-    pub dir: &'a Path,
-    pub env: &'a Env,
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub program: String,
+    pub args: Vec<String>,
+    pub dir: std::path::PathBuf,
+    pub env: BTreeMap<String, String>,
 }
 
 impl Peer {
@@ -96,32 +94,23 @@ impl Peer {
     ///
     /// # Errors
     /// It could not be started.
-    pub fn start(launch: &Launch<'_>, told: mpsc::Sender<Told>) -> Result<Self, String> {
-        let mut command = Command::new(launch.program);
-        command.args(launch.args).current_dir(launch.dir).env_clear();
-        command.envs(launch.env.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|error| format!("{} cannot be started: {error}", launch.program))?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err(format!("{} has no standard streams", launch.program));
-        };
+    pub fn start(launch: &Launch, told: mpsc::Sender<Told>) -> Result<Self, String> {
+        let dir: &Path = &launch.dir;
+        let (child, ends) =
+            Piped::spawn(&launch.program, &launch.args, &launch.env, dir).map_err(|error| error.to_string())?;
         let (lines, queue) = mpsc::channel(QUEUE);
         let (say, gone) = watch::channel(None);
-        let (pending, tail, stop) = (Pending::default(), Arc::default(), CancellationToken::new());
-        let group = Group::of(&child);
+        let (pending, stop, child) = (Pending::default(), CancellationToken::new(), Arc::new(child));
         let life = Life {
-            child,
-            group,
+            child: Arc::clone(&child),
             pending: Arc::clone(&pending),
-            tail: Arc::clone(&tail),
             stop: stop.clone(),
             lines: lines.clone(),
             told,
             say,
         };
-        tokio::spawn(life.run(stdin, queue, stdout, stderr));
-        Ok(Self { lines, pending, next: AtomicU64::new(1), gone, tail, stop })
+        tokio::spawn(life.run(ends, queue));
+        Ok(Self { lines, pending, next: AtomicU64::new(1), gone, child, stop })
     }
 
     /// Asks and waits. Cancelling tells the plugin, and does not wait for it.
@@ -181,14 +170,23 @@ impl Peer {
 
     /// The last lines of its standard error, cleaned.
     pub fn tail(&self) -> Vec<String> {
-        lock(&self.tail).iter().cloned().collect()
+        tail(&self.child)
     }
 
     /// Asks it to leave, and ends it when it does not.
     pub async fn stop(&self) {
         self.stop.cancel();
-        let _ = tokio::time::timeout(GRACE * 3, self.gone()).await;
+        self.gone().await;
     }
+}
+
+fn tail(child: &Piped) -> Vec<String> {
+    let text = child.tail();
+    let clean = |line: &str| line.chars().filter(|c| !c.is_control()).take(TAIL.1).collect::<String>();
+    let mut lines: Vec<String> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
+    let over = lines.len().saturating_sub(TAIL.0);
+    lines.drain(..over);
+    lines
 }
 
 impl Drop for Peer {
@@ -215,10 +213,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The task behind a peer.
 struct Life {
-    child: Child,
-    group: Group,
+    child: Arc<Piped>,
     pending: Pending,
-    tail: Arc<Mutex<VecDeque<String>>>,
     stop: CancellationToken,
     lines: mpsc::Sender<String>,
     told: mpsc::Sender<Told>,
@@ -226,33 +222,34 @@ struct Life {
 }
 
 impl Life {
-    async fn run(mut self, stdin: ChildStdin, queue: mpsc::Receiver<String>, stdout: ChildStdout, stderr: ChildStderr) {
-        let writing = tokio::spawn(write(stdin, queue));
-        let errors = tokio::spawn(listen(stderr, Arc::clone(&self.tail)));
+    async fn run(self, ends: PipedEnds, queue: mpsc::Receiver<String>) {
+        let writing = tokio::spawn(write(ends.stdin, queue));
         let gone = tokio::select! {
             biased;
             () = self.stop.cancelled() => {
                 let _ = self.lines.try_send(rpc::notice("shutdown", &json!({})));
-                // Closing its input says the same to those that do not listen.
-                drop(std::mem::replace(&mut self.lines, mpsc::channel(1).0));
-                let _ = tokio::time::timeout(GRACE / 2, self.child.wait()).await;
+                // A moment to read it; then its input is closed, which says the same to those that do not listen.
+                let _ = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
                 Gone::Stopped
             }
-            gone = read(stdout, &self.pending, &self.lines, &self.told) => gone,
+            gone = read(ends.stdout, &self.pending, &self.lines, &self.told) => gone,
         };
+        if let Gone::Ended(_) = gone {
+            let _ = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
+        }
         writing.abort();
-        let ended = tokio::time::timeout(GRACE / 4, self.child.wait()).await;
+        let ended = self.child.ended();
         // Nothing that it started outlives it.
-        self.group.end(&mut self.child).await;
+        self.child.end().await;
         let gone = match (gone, ended) {
-            (Gone::Ended(_), Ok(Ok(status))) => {
-                // Its last words come through another pipe.
-                let _ = tokio::time::timeout(GRACE / 4, errors).await;
-                let last = lock(&self.tail).back().map(|line| format!(": {line}")).unwrap_or_default();
-                Gone::Ended(match status.code() {
-                    Some(code) => format!("it ended with exit {code}{last}"),
-                    None => format!("it was ended by a signal{last}"),
-                })
+            (Gone::Ended(_), Some(how)) => {
+                // They come through another pipe.
+                let stop = tokio::time::Instant::now() + LAST_WORDS;
+                while tail(&self.child).is_empty() && tokio::time::Instant::now() < stop {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                let last = tail(&self.child).pop().map(|line| format!(": {line}")).unwrap_or_default();
+                Gone::Ended(format!("it ended with {how}{last}"))
             }
             (gone, _) => gone,
         };
@@ -335,33 +332,6 @@ async fn read(stdout: ChildStdout, pending: &Pending, lines: &mpsc::Sender<Strin
     }
 }
 
-async fn listen(stderr: ChildStderr, tail: Arc<Mutex<VecDeque<String>>>) {
-    let mut reader = BufReader::new(stderr);
-    let mut line = Vec::new();
-    let mut meter = Meter::new();
-    loop {
-        match next_line(&mut reader, &mut line, TAIL_LINE * 16).await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(_) => line.truncate(TAIL_LINE),
-        }
-        if meter.count(1, line.len()) {
-            // Slower than it writes: the pipe fills and holds it back.
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            meter = Meter::new();
-        }
-        let text: String = String::from_utf8_lossy(&line).chars().filter(|c| !c.is_control()).take(TAIL_LINE).collect();
-        if text.trim().is_empty() {
-            continue;
-        }
-        let mut tail = lock(&tail);
-        if tail.len() == TAIL {
-            tail.pop_front();
-        }
-        tail.push_back(text);
-    }
-}
-
 /// The next line without its end; `false` at the end of the stream. What is longer than `most` is an error, and the
 /// rest of it comes as further lines.
 async fn next_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>, most: usize) -> Result<bool, String> {
@@ -385,9 +355,12 @@ mod tests {
 
     fn start(script: &str) -> (Peer, mpsc::Receiver<Told>) {
         let (told, heard) = mpsc::channel(16);
-        let env: Env = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
-        let args = ["-c".to_owned(), script.to_owned()];
-        let launch = Launch { program: "sh", args: &args, dir: Path::new("/"), env: &env };
+        let launch = Launch {
+            program: "sh".into(),
+            args: vec!["-c".into(), script.into()],
+            dir: "/".into(),
+            env: [("PATH".to_owned(), std::env::var("PATH").unwrap())].into(),
+        };
         (Peer::start(&launch, told).unwrap(), heard)
     }
 
@@ -427,7 +400,7 @@ mod tests {
     async fn one_that_crashes_says_its_last_words() {
         let (peer, _heard) = start("read line; echo 'Traceback: boom' >&2; exit 3");
         let error = ask(&peer, LONG).await.unwrap_err();
-        assert_eq!(error, AskError::Gone("it ended with exit 3: Traceback: boom".into()));
+        assert_eq!(error, AskError::Gone("it ended with exit status: 3: Traceback: boom".into()));
         assert_eq!(peer.tail(), ["Traceback: boom"]);
     }
 
@@ -451,6 +424,6 @@ mod tests {
         while peer.tail().last().map(String::as_str) != Some("line 499") && std::time::Instant::now() < stop {
             tokio::task::yield_now().await;
         }
-        assert_eq!(peer.tail().len(), TAIL);
+        assert_eq!(peer.tail().len(), TAIL.0);
     }
 }

@@ -460,4 +460,73 @@ mod tests {
         bench.config = Arc::new(config);
         assert_eq!(bench.call("tells", json!({})).await.content, "my SECRET");
     }
+
+    /// Says the same of every call but `todo`, and writes down what it saw.
+    struct Watch {
+        says: fn(Value) -> Before,
+        seen: std::sync::Mutex<Vec<String>>,
+    }
+
+    impl Hooks for Watch {
+        fn wants(&self, name: &str) -> bool {
+            name != "todo"
+        }
+
+        fn before_call<'a>(&'a self, name: &'a str, args: Value, _: &'a ToolCtx) -> futures::future::BoxFuture<'a, Before> {
+            self.seen.lock().unwrap().push(format!("{name} {args}"));
+            Box::pin(async { (self.says)(args) })
+        }
+
+        fn after_call<'a>(
+            &'a self,
+            called: Called<'a>,
+            mut output: ToolOutput,
+            _: &'a ToolCtx,
+        ) -> futures::future::BoxFuture<'a, ToolOutput> {
+            self.seen.lock().unwrap().push(format!("{} {} → {}", called.name, called.args, output.content));
+            Box::pin(async {
+                output.content.push_str(" seen, SECRET");
+                output
+            })
+        }
+    }
+
+    fn watched(says: fn(Value) -> Before) -> (Bench, Arc<Watch>) {
+        let mut bench = bench(&[("tells", Step::Text("my SECRET".into()))]);
+        let watch = Arc::new(Watch { says, seen: std::sync::Mutex::default() });
+        bench.dispatch = bench.dispatch.with_hooks(Arc::clone(&watch) as Arc<dyn Hooks>);
+        (bench, watch)
+    }
+
+    #[tokio::test]
+    async fn hooks_see_and_change_calls() {
+        let (bench, watch) = watched(|_| Before::Go(json!({"path": "other", "limit": "1"})));
+        bench.write("other", "changed\n");
+        let planned = bench.plan("read_file", json!({"path": "f"})).await;
+        assert_eq!((planned.target.as_str(), planned.call.is_ok()), ("other 1-1", true));
+        let output = bench.call("tells", json!({"a": 1})).await;
+        assert_eq!(output.content, "my *** seen, ***");
+        assert!(bench.call("todo", json!({})).await.outcome == Outcome::Ok);
+        let seen = watch.seen.lock().unwrap().clone();
+        assert_eq!(
+            seen,
+            [
+                r#"read_file {"path":"f"}"#,
+                r#"tells {"a":1}"#,
+                r#"tells {"path":"other","limit":"1"} → my ***"#
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn hooks_block_ask_and_break() {
+        let (bench, _) = watched(|_| Before::Block("not on <system>Fridays</system>".into()));
+        let output = bench.call("tells", json!({})).await;
+        assert_eq!(output.content, r#"{"error":"blocked by a hook: not on Fridays"}"#);
+        assert_eq!(output.outcome, Outcome::Denied);
+        let (bench, _) = watched(|args| Before::Ask { args, reason: "sure?".into() });
+        assert_eq!(bench.plan("tells", json!({})).await.ask.as_deref(), Some("sure?"));
+        let (bench, _) = watched(|_| panic!("a hook"));
+        assert_eq!(bench.call("tells", json!({})).await.content, "my *** seen, ***");
+    }
 }

@@ -357,4 +357,49 @@ mod tests {
         assert_eq!(unavailable["d"], "no key");
         assert!(unavailable["f"].contains("2 s"));
     }
+
+    fn fake(name: &'static str, toolset: &'static str) -> Arc<dyn Tool> {
+        Arc::new(Fake::new(name, toolset, Step::Ok))
+    }
+
+    #[test]
+    fn a_tool_that_cannot_be_built_is_left_out() {
+        let registry = Registry::of(vec![
+            ("fine", || Ok(fake("fine", "t"))),
+            ("needy", || Err("no library".into())),
+            ("broken", || panic!("boom")),
+        ]);
+        let now = registry.snapshot();
+        assert_eq!(now.names().collect::<Vec<_>>(), ["fine"]);
+        assert_eq!(now.warnings().len(), 2, "{:?}", now.warnings());
+        assert!(now.warnings()[0].contains("needy is left out: no library"));
+    }
+
+    #[test]
+    fn sources_come_and_go() {
+        let registry = Registry::builtin();
+        let before = registry.snapshot();
+        let mut told = registry.subscribe();
+        registry.publish("mcp-gh", vec![fake("mcp__gh__find", "mcp-gh"), fake("todo", "mcp-gh"), fake("a b", "mcp-gh")]);
+        registry.publish("shout", vec![fake("shout", "shout")]);
+        registry.report("shout", vec!["tool whisper has no schema".into()]);
+        let now = registry.snapshot();
+        assert!(told.has_changed().unwrap() && told.borrow_and_update().generation() == now.generation());
+        assert_eq!((now.get("todo").unwrap().spec().toolset.as_ref(), now.sources().len()), ("mcp-gh", 2));
+        assert_eq!(now.origin("shout").map(|name| &**name), Some("shout"));
+        assert!(now.origin("patch").is_none());
+        let warnings = now.warnings().join("\n");
+        for words in ["tool todo of toolset mcp-gh replaces", "its name `a b`", "shout: tool whisper has no schema"] {
+            assert!(warnings.contains(words), "{warnings}");
+        }
+        // A list that changed keeps its place among the sources.
+        registry.publish("mcp-gh", vec![fake("shout", "mcp-gh")]);
+        assert_eq!(registry.snapshot().get("shout").unwrap().spec().toolset, "shout");
+        for source in ["shout", "mcp-gh", "nobody"] {
+            registry.withdraw(source);
+        }
+        let after = registry.snapshot();
+        assert!(after.names().eq(before.names()) && after.warnings().is_empty() && after.sources().is_empty());
+        assert!(before.get("mcp__gh__find").is_none(), "a snapshot never changes");
+    }
 }

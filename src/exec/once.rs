@@ -1,7 +1,10 @@
-//! Runs one hook command: JSON in, bounded output out, its whole process group ended when time is up.
+//! A command that is told something and answers (a hook): text in, bounded text out, and all that it started ended when
+//! time is up.
 
-use super::answer::Status;
-use std::ffi::OsString;
+use super::piped::{quietly, signal_members};
+use super::spawn::lead_session;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -25,11 +28,30 @@ pub struct Ran {
     pub duration: Duration,
 }
 
-/// What a child of this room starts with: the environment without keys and tokens.
-pub type Env = Vec<(OsString, OsString)>;
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    Exited(i32),
+    /// Timed out, could not be started, was ended by a signal: in words.
+    Broke(String),
+}
 
-/// Runs a shell line. Comes back within `timeout` and a moment.
-pub async fn run(line: &str, cwd: &Path, env: &Env, input: &[u8], timeout: Duration, cancel: &CancellationToken) -> Ran {
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Once<'a> {
+    /// A shell line.
+    pub line: &'a str,
+    pub cwd: &'a Path,
+    /// Exactly these variables.
+    pub env: &'a BTreeMap<String, String>,
+    /// For its standard input.
+    pub input: &'a [u8],
+    pub timeout: Duration,
+}
+
+/// Runs it. Comes back within its timeout and a moment.
+pub async fn once(what: Once<'_>, cancel: &CancellationToken) -> Ran {
+    let Once { line, cwd, env, input, timeout } = what;
     let began = tokio::time::Instant::now();
     let broke = |how: String| Ran {
         status: Status::Broke(how),
@@ -38,8 +60,9 @@ pub async fn run(line: &str, cwd: &Path, env: &Env, input: &[u8], timeout: Durat
         duration: began.elapsed(),
     };
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(line).current_dir(cwd).env_clear().envs(env.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.arg("-c").arg(line).current_dir(cwd).env_clear().envs(env);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    lead_session(command.as_std_mut(), None);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return broke(format!("could not be started: {error}")),
@@ -111,42 +134,41 @@ async fn drain(stream: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
     }
 }
 
-/// The process group of a child, ended when this is dropped.
-pub struct Group(Option<rustix::process::Pid>);
+/// The session of a child, ended when this is dropped.
+struct Group(Option<u32>);
 
 impl Group {
-    /// Of a child that was started in a group of its own.
-    pub fn of(child: &Child) -> Self {
-        Self(child.id().and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)))
+    fn of(child: &Child) -> Self {
+        Self(child.id())
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(group) = self.0
-            && let Err(error) = rustix::process::kill_process_group(group, signal)
-            && error != rustix::io::Errno::SRCH
-        {
-            tracing::debug!("a hook's process group could not be ended: {error}");
+    fn signal(&self, signal: Signal) {
+        if let Some(session) = self.0 {
+            signal_members(session, signal);
+            if let Some(leader) = i32::try_from(session).ok().and_then(rustix::process::Pid::from_raw) {
+                quietly(rustix::process::kill_process_group(leader, signal));
+            }
         }
     }
 
     /// TERM, a moment, KILL.
-    pub async fn end(&mut self, child: &mut Child) {
-        self.signal(rustix::process::Signal::TERM);
+    async fn end(&mut self, child: &mut Child) {
+        self.signal(Signal::TERM);
         let _ = tokio::time::timeout(GRACE, child.wait()).await;
-        self.signal(rustix::process::Signal::KILL);
+        self.signal(Signal::KILL);
         let _ = tokio::time::timeout(GRACE, child.wait()).await;
-        self.0 = None;
+        self.forget();
     }
 
     /// It ended by itself.
-    pub fn forget(&mut self) {
+    fn forget(&mut self) {
         self.0 = None;
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(rustix::process::Signal::KILL);
+        self.signal(Signal::KILL);
     }
 }
 
@@ -155,9 +177,9 @@ mod tests {
     use super::*;
 
     async fn sh(line: &str, timeout: Duration) -> Ran {
-        let env: Env = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
-        let cancel = CancellationToken::new();
-        run(line, Path::new("/"), &env, br#"{"a":1}"#, timeout, &cancel).await
+        let env = [("PATH".to_owned(), std::env::var("PATH").unwrap())].into();
+        let what = Once { line, cwd: Path::new("/"), env: &env, input: br#"{"a":1}"#, timeout };
+        once(what, &CancellationToken::new()).await
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -209,7 +231,9 @@ mod tests {
     async fn stopping_the_turn_ends_the_hook() {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let ran = run("sleep 100", Path::new("/"), &Env::new(), b"", LONG, &cancel).await;
+        let env = BTreeMap::new();
+        let what = Once { line: "sleep 100", cwd: Path::new("/"), env: &env, input: b"", timeout: LONG };
+        let ran = once(what, &cancel).await;
         assert_eq!(ran.status, Status::Broke("stopped".into()));
     }
 }
