@@ -63,6 +63,9 @@ pub struct ChatArgs {
     /// Do not ask before dangerous commands; some are still asked about or refused
     #[arg(long)]
     pub yolo: bool,
+    /// Run the hooks of your config.yaml without asking for each first; never those of a project
+    #[arg(long)]
+    pub accept_hooks: bool,
     /// Plain lines instead of the screen, for screen readers and pipes
     #[arg(long)]
     pub plain: bool,

@@ -8,12 +8,15 @@ use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
 use crate::llm::Provider;
+use crate::plugins::Extensions;
+use crate::plugins::host::{Options, Publish};
 use crate::policy::World;
 use crate::policy::redact::{RedactKind, redact};
 use crate::store::Store;
 use crate::tools::bound::Redact;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::registry::Registry;
+use crate::tools::spec::Tool;
 use crate::tools::world::LocalWorld;
 use anyhow::Context as _;
 use std::borrow::Cow;
@@ -27,6 +30,8 @@ pub struct Base {
     pub sources: Arc<Sources>,
     pub loaded: Arc<Loaded>,
     pub cwd: PathBuf,
+    /// `--accept-hooks`.
+    pub accept_hooks: bool,
 }
 
 /// The workers.
@@ -60,7 +65,7 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
         folder => std::fs::canonicalize(expand_home(folder))
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
-    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd })
+    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks })
 }
 
 /// The model that the flags ask for.
@@ -111,6 +116,14 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     // A closed channel never tells anything: nothing is lost when somebody else took it.
     let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
     let registry = Arc::new(Registry::builtin());
+    let extensions = Extensions::new(Options {
+        paths: base.paths.clone(),
+        cwd: base.cwd.clone(),
+        loaded: Arc::clone(&base.loaded),
+        exec: exec.clone(),
+        publish: Arc::new(Shelf(Arc::clone(&registry))),
+        accept_hooks: base.accept_hooks,
+    });
     let redact: Redact = if base.loaded.config.security.redact_secrets { redact } else { as_it_is };
     let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
@@ -124,10 +137,28 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         store,
         exec,
         models,
-        dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact)),
+        dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact).with_hooks(Arc::new(extensions.clone()))),
         world,
+        extensions,
     };
     House { deps, notices, processes, registry }
+}
+
+/// The registry, as plugins may use it.
+struct Shelf(Arc<Registry>);
+
+impl Publish for Shelf {
+    fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>) {
+        self.0.publish(source, tools);
+    }
+
+    fn report(&self, source: &str, problems: Vec<String>) {
+        self.0.report(source, problems);
+    }
+
+    fn withdraw(&self, source: &str) {
+        self.0.withdraw(source);
+    }
 }
 
 /// The environment variables that hold keys of the configured providers.

@@ -121,6 +121,13 @@ fn of_object(value: &Value) -> Answer {
 /// Only what may be done at this moment.
 fn fitted(event: Event, mut answer: Answer) -> Answer {
     let may = event.row().may;
+    // What has happened cannot be blocked; why it should have been goes to the model.
+    if may == May::Text
+        && answer.context.is_empty()
+        && let Verdict::Block(reason) = &answer.verdict
+    {
+        answer.context = reason.clone();
+    }
     if !matches!(may, May::Block | May::Call | May::Prompt) {
         answer.verdict = Verdict::Pass;
     }
@@ -134,7 +141,7 @@ fn fitted(event: Event, mut answer: Answer) -> Answer {
         answer.text = None;
     }
     // Words beside a result reach the model with it.
-    if matches!(may, May::Watch | May::Block) {
+    if matches!(may, May::Watch | May::Block | May::Call) {
         answer.context.clear();
     }
     answer
@@ -173,7 +180,7 @@ mod tests {
         assert_eq!(ran(PreToolCall, 2, "", "not on Fridays\n"), Ok(block("not on Fridays")));
         assert_eq!(ran(PreToolCall, 2, "said here", ""), Ok(block("said here")));
         assert_eq!(ran(PreToolCall, 2, r#"{"decision":"block","reason":"own"}"#, "noise"), Ok(block("own")));
-        assert_eq!(ran(PostToolCall, 2, "", "too late"), Ok(Answer::default()), "a result cannot be blocked");
+        assert_eq!(ran(PostToolCall, 2, "", "too late"), Ok(Answer { context: "too late".into(), ..Answer::default() }));
         assert_eq!(ran(PreToolCall, 1, "", "a\nboom\n"), Err("exit 1: boom".into()));
         assert_eq!(ran(PreToolCall, 127, "", ""), Err("exit 127".into()));
         assert!(ran(PreToolCall, 0, "{broken", "").is_err());

@@ -4,10 +4,22 @@
 //! before the first frame, and nothing of a project before a person has looked at it (`config::trust`).
 
 pub mod answer;
+mod calls;
+pub mod command;
 pub mod consent;
 pub mod event;
+mod fire;
+pub mod found;
 pub mod hook;
+pub mod host;
 pub mod manifest;
+pub mod moment;
 mod peer;
+pub mod plugin;
 pub mod registered;
 pub mod rpc;
+pub mod tool;
+
+pub use event::Event;
+pub use host::{Extensions, Told};
+pub use moment::Moment;

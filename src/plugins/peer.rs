@@ -173,9 +173,19 @@ impl Peer {
         tail(&self.child)
     }
 
+    /// Asks it to leave, without waiting.
+    pub fn leave(&self) {
+        self.stop.cancel();
+    }
+
+    /// It hangs: ends it as if it had ended by itself.
+    pub fn abandon(&self) {
+        self.child.kill();
+    }
+
     /// Asks it to leave, and ends it when it does not.
     pub async fn stop(&self) {
-        self.stop.cancel();
+        self.leave();
         self.gone().await;
     }
 }

@@ -1,5 +1,6 @@
 //! Carries out what the turn machine orders.
 
+use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::turn::{Action, Input};
@@ -33,13 +34,22 @@ impl Runner {
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
+        self.ready_plugins().await;
+        let words = match self.prompted(&text, origin).await {
+            Prompted::Go(words) => words,
+            Prompted::Blocked(why) => {
+                let text = format!("the prompt was blocked by a hook: {why}");
+                return self.finish(TurnEnd::Error(text)).await;
+            }
+            Prompted::Stopped => return self.finish(TurnEnd::Stopped).await,
+        };
         self.port.says(&text);
         if self.session.title.is_none() && origin == Origin::Person {
             self.title_from(&text).await;
         }
         self.prepare_prompt().await;
         self.create_once().await;
-        let context = self.situation(git).await;
+        let context = with_words(self.situation(git).await, &words);
         self.feed(Input::Submitted { text, images, context, origin }).await;
     }
 
@@ -86,7 +96,10 @@ impl Runner {
     }
 
     /// Makes an item durable, then shows it.
-    pub(super) async fn append(&mut self, body: Body) {
+    pub(super) async fn append(&mut self, mut body: Body) {
+        if let Body::Assistant(body) = &mut body {
+            self.final_answer(body).await;
+        }
         let mut item =
             Item { id: ItemId(self.session.next_item), at: crate::agent::now(), turn: self.session.turn, body };
         self.create_once().await;
@@ -154,6 +167,7 @@ impl Runner {
             max_output: self.deps.loaded.config.model.max_tokens,
             cache_key: self.session.id.0.clone(),
         };
+        self.requested(step);
         let cancel = CancellationToken::new();
         let (sink, deltas) = mpsc::channel(64);
         let (answer, reply) = oneshot::channel();
@@ -179,6 +193,7 @@ impl Runner {
             }
         }
         self.call = None;
+        self.answered_request(&result);
         let input = match result {
             Ok(reply) => Input::Replied(reply),
             Err(error) => {
@@ -219,6 +234,14 @@ impl Runner {
         self.keep_folder().await;
         self.sync().await;
         let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        self.turn_ended(match &end {
+            TurnEnd::Completed => "completed",
+            TurnEnd::Stopped => "stopped",
+            TurnEnd::Limit => "limit",
+            TurnEnd::Provider(_) => "provider_error",
+            TurnEnd::Error(_) => "error",
+        })
+        .await;
         let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
         self.out.send(AgentEvent::TurnFinished(outcome)).await;
         let late = self.turn.take_steers();
