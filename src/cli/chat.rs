@@ -102,6 +102,8 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     let script = args.demo.then(scripted::demo);
     let house = setup::house(base, script, false);
     let store = house.deps.store.clone();
+    let extensions = house.deps.extensions.clone();
+    extensions.start();
     let resume = match print::resumed(args, &store, base).await {
         Ok(resume) => resume,
         Err(error) => {
@@ -138,6 +140,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     };
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
+    extensions.shutdown().await;
     exec.shutdown(true).await;
     Ok(ended)
 }

@@ -6,7 +6,7 @@ use super::setup::{self, Base};
 use super::{ChatArgs, Output};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, TurnEnd, TurnOutcome};
 use crate::agent::runner::{self, Start};
-use crate::llm::message::{AssistantBody, Body, Item, Outcome, SessionId, ToolBody};
+use crate::llm::message::{AssistantBody, Body, Item, NoteKind, Outcome, SessionId, ToolBody};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -51,6 +51,8 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     if let Some(warning) = store.opened().await.warning {
         writeln!(io::stderr(), "hermes: {warning}").ok();
     }
+    let extensions = house.deps.extensions.clone();
+    setup::begin(&extensions).await;
     let start = Start {
         cwd: base.cwd.clone(),
         source: "print",
@@ -102,6 +104,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     };
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
+    extensions.shutdown().await;
     exec.shutdown(true).await;
     store.close().await;
     report.finish(end)
@@ -219,6 +222,7 @@ impl Report {
         match item.body {
             Body::Assistant(body) => self.assistant(body),
             Body::Tool(body) => return self.tool(body),
+            Body::Note { kind: NoteKind::Hook, text } => return self.line(json!({ "type": "hook", "text": text })),
             Body::User { .. } | Body::Note { .. } => {}
         }
         Ok(())

@@ -9,6 +9,7 @@ use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
 use crate::llm::Provider;
 use crate::plugins::Extensions;
+use crate::plugins::consent::Standing;
 use crate::plugins::host::{Options, Publish};
 use crate::policy::World;
 use crate::policy::redact::{RedactKind, redact};
@@ -20,9 +21,13 @@ use crate::tools::spec::Tool;
 use crate::tools::world::LocalWorld;
 use anyhow::Context as _;
 use std::borrow::Cow;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+
+/// How long a command waits for plugins that are starting.
+pub const PLUGINS: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// What is known before anything runs.
 pub struct Base {
@@ -142,6 +147,23 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         extensions,
     };
     House { deps, notices, processes, registry }
+}
+
+/// Starts hooks and plugins where nobody can be asked, and says on standard error what does not run and why.
+pub async fn begin(extensions: &Extensions) {
+    extensions.reload(None).await;
+    let view = extensions.view();
+    let mut said = view.project.iter().flat_map(|project| project.refusals()).collect::<Vec<_>>();
+    for (hook, standing) in &view.hooks {
+        if *standing == Standing::Unasked {
+            let remedy = "run `hermes hooks accept` once, or give --accept-hooks";
+            said.push(format!("the hook {}: {} does not run: nobody has said yes to it; {remedy}", hook.written, hook.label()));
+        }
+    }
+    said.extend(view.problems);
+    for text in said {
+        writeln!(std::io::stderr(), "hermes: {text}").ok();
+    }
 }
 
 /// The registry, as plugins may use it.

@@ -60,7 +60,10 @@ enum Command {
 pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let house = setup::house(&base, None, true);
+    setup::begin(&house.deps.extensions).await;
+    house.deps.extensions.settled(setup::PLUGINS).await;
     let code = run(args, &house.deps.dispatch, |yolo| door(&base, &house, yolo), out).await;
+    house.deps.extensions.shutdown().await;
     house.deps.exec.shutdown(true).await;
     house.deps.store.close().await;
     code

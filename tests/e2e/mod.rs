@@ -2,6 +2,7 @@
 
 mod bad_days;
 mod commands;
+mod extensions;
 mod print;
 mod story;
 mod terminal;
