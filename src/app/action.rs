@@ -156,6 +156,9 @@ actions! {
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
     Tools "tools" Model "Tools of this session" => "tools" ["toolsets"], "";
     Skills "skills" Model "Skills" => "skills" [], "";
+    Plugins "plugins" Model "Plugins: state, tools, problems" => "plugins" ["plugin"], "";
+    Hooks "hooks" Model "Hooks: commands that run at events" => "hooks" [], "";
+    Trust "trust" Model "Look at what this folder would run" => "trust" [], "";
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";

@@ -286,6 +286,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Sessions(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
+        | Modal::Trust(_)
         | Modal::Input(_) => return false,
     }
     true

@@ -67,7 +67,12 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
     match modal {
         Modal::Approval(modal) => Some(EntryId::Approval(modal.id)),
         Modal::Question(modal) => Some(EntryId::Question(modal.id)),
-        Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => None,
+        Modal::Picker(_)
+        | Modal::Sessions(_)
+        | Modal::Text(_)
+        | Modal::Confirm(_)
+        | Modal::Input(_)
+        | Modal::Trust(_) => None,
     }
 }
 
@@ -141,6 +146,7 @@ pub fn seen_again(model: &mut Model) {
         match modal {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
+            Modal::Trust(modal) => modal.inert_until = until,
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => {}
         }
     }
@@ -153,6 +159,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let until = match model.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
+        Some(Modal::Trust(modal)) => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
     };

@@ -75,6 +75,19 @@ pub enum LoadRequest {
         key: String,
         value: String,
     },
+    /// Hooks and plugins, once they have changed after this revision.
+    Extensions {
+        seen: u64,
+    },
+    /// A yes to what the card showed.
+    Trust {
+        card: Box<crate::app::model::extensions::TrustCard>,
+    },
+    /// A slash command that a plugin brought.
+    PluginCommand {
+        name: String,
+        argument: String,
+    },
     /// Starts the scripted demo in a scratch folder.
     Demo,
 }

@@ -13,6 +13,7 @@ pub mod edit;
 pub mod effect;
 pub mod encode;
 pub mod events;
+pub mod extensions;
 pub mod find;
 pub mod first_run;
 pub mod focus;

@@ -5,7 +5,7 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, encode, find, pickers, processes, scroll, sessions, usual};
+use super::{answers, approvals, composer, edit, encode, extensions, find, pickers, processes, scroll, sessions, usual};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -31,6 +31,8 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Sessions(_)) => sessions::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
+        Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
+        Some(Modal::Trust(_)) => extensions::key(model, out, key),
         Some(Modal::Input(_)) => {
             input_key(model, out, if interrupt { Key { code: Code::Esc, ctrl: false, ..key } } else { key })
         }
@@ -55,7 +57,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
                 composer::paste(model, out, text);
             }
         }
-        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_)) => composer::paste(model, out, text),
+        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_)) => composer::paste(model, out, text),
         None if model.processes.pane.taken_over => processes::write(model, out, encode::paste(&text, false)),
         None => composer::paste(model, out, text),
     }
@@ -237,6 +239,8 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Picker(_)) => pickers::click(model, out, row),
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
         Some(Modal::Confirm(confirm)) => confirm.selected_yes = row == 0,
+        // a click only selects
+        Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
         // a click only selects: an answer takes a key
         Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
@@ -253,7 +257,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
                 modal.stage = ApprovalStage::Choosing;
             }
         }
-        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_)) | None => {}
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_) | Modal::Trust(_)) | None => {}
     }
 }
 
@@ -265,6 +269,9 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         }
         Some(Modal::Approval(modal)) => {
             modal.scroll = scroll::shifted(usize::from(modal.scroll), rows).min(10_000) as u16;
+        }
+        Some(Modal::Trust(modal)) => {
+            modal.scroll = scroll::shifted(modal.scroll, rows).min(modal.lines.len().saturating_sub(1));
         }
         Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),

@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod composer;
+pub mod extensions;
 pub mod first_run;
 pub mod layout;
 pub mod modal;
@@ -36,6 +37,7 @@ pub struct Model {
     pub approvals: approvals::Inbox,
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
+    pub extensions: extensions::Extensions,
     /// Topmost last.
     pub modals: Vec<modal::Modal>,
     pub focus: Pane,

@@ -79,6 +79,12 @@ pub enum LoadReply {
     KeySaved { provider: String, result: Result<(), String> },
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
     Report { title: String, text: String },
+    /// Hooks and plugins as they are now.
+    Extensions(Box<crate::app::model::extensions::Extensions>),
+    /// A yes was written down, or why not.
+    Trusted(Result<(), String>),
+    /// What a plugin's command came to: text for the person and a prompt for the model, either may be empty.
+    PluginAnswered { name: String, result: Result<(String, String), String> },
 }
 
 /// One row of the model picker.

@@ -27,6 +27,13 @@ pub fn open(model: &mut Model) {
         group: "Skills".into(),
         ..PickItem::default()
     }));
+    items.extend(model.extensions.commands.iter().map(|command| PickItem {
+        label: format!("/{}", command.name),
+        detail: command.description.clone(),
+        value: format!("/{}", command.name),
+        group: format!("Plugin {}", command.plugin),
+        ..PickItem::default()
+    }));
     pickers::open(model, PickerKind::Palette, "Commands", items);
 }
 

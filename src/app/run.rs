@@ -7,7 +7,7 @@ use super::model::modal::{Modal, TextModal};
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, find, history, looks, models, palette, processes, scroll, select, sessions,
+    approvals, composer, docs, drafts, extensions, find, history, looks, models, palette, processes, scroll, select, sessions,
     sidebar, slash, turn, usual,
 };
 use crate::agent::event::{AgentCommand, Level};
@@ -61,6 +61,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Title => sessions::title(model, out, argument),
         Action::Rewind => history::rewind(model),
         Action::Plan => sidebar::plan(model),
+        Action::Plugins => extensions::plugins(model),
+        Action::Hooks => extensions::hooks(model),
+        Action::Trust => extensions::trust(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
         Action::ProviderKey => models::ask_key(model, argument),

@@ -3,7 +3,7 @@
 use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
-use super::{composer, drafts, history, run, turn};
+use super::{composer, drafts, extensions, history, run, turn};
 use crate::agent::event::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
@@ -24,6 +24,10 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
             out.push(Effect::Store(crate::store::StoreJob::AddHistory(text.trim().to_owned())));
         }
         run::run(model, out, entry.action, argument);
+    } else if extensions::command(model, out, word, argument) {
+        composer::clear(model);
+        drafts::touch(model);
+        drafts::save(model, out);
     } else if let Some(skill) = model.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word)) {
         let prompt = format!("Use the skill \"{skill}\". {argument}");
         turn::send(model, out, prompt.trim().to_owned());
@@ -51,7 +55,8 @@ fn closest(model: &Model, word: &str) -> Option<String> {
     let slashes = ACTIONS.iter().filter_map(|entry| entry.slash);
     let names = slashes.flat_map(|slash| std::iter::once(slash.name).chain(slash.aliases.iter().copied()));
     let skills = model.sidebar.knowledge.skills.iter().map(String::as_str);
-    let near = names.chain(skills).map(|name| {
+    let plugins = model.extensions.commands.iter().map(|command| command.name.as_str());
+    let near = names.chain(skills).chain(plugins).map(|name| {
         let distance = if name.starts_with(&word) { 1 } else { distance(&word, name) };
         (distance, name)
     });

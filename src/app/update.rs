@@ -4,7 +4,7 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, events, first_run, focus, history, items, keys, looks, models, mouse,
+    approvals, completion, composer, drafts, events, extensions, first_run, focus, history, items, keys, looks, models, mouse,
     processes, scroll, sessions, sidebar, wake,
 };
 use crate::agent::event::{Level, Meter};
@@ -41,6 +41,7 @@ impl Model {
             approvals: Default::default(),
             processes: processes::new(),
             sidebar: Default::default(),
+            extensions: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
             notices: Default::default(),
@@ -78,6 +79,7 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
         Effect::Load(LoadRequest::Looks),
+        extensions::ask(model),
     ];
     if model.mouse_captured {
         out.push(Effect::Mouse(true));
@@ -153,6 +155,9 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
         LoadReply::Image(image) => composer::image(model, image),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
+        LoadReply::Extensions(new) => extensions::told(model, out, *new),
+        LoadReply::Trusted(result) => extensions::trusted(model, out, result),
+        LoadReply::PluginAnswered { name, result } => extensions::answered(model, out, &name, result),
     }
 }
 
@@ -161,6 +166,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
     approvals::open_waiting(model);
+    extensions::open_waiting(model);
     processes::watch(model, out);
     wake::schedule(model, out);
 }

@@ -92,6 +92,8 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     model.home = crate::config::paths::user_home().unwrap_or_default().display().to_string();
     model.tool_words = Arc::new(words());
     model.first_run = (!ready).then(FirstRun::default);
+    // The card says it better.
+    problems.retain(|problem| !problem.contains("this folder is not trusted"));
     for problem in problems {
         model.notices.add(now, Level::Warning, problem);
     }
@@ -130,6 +132,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         cwd: base.cwd.clone(),
         canvas,
         registry: Arc::clone(&house.registry),
+        extensions: extensions.clone(),
     };
     let exec = house.deps.exec.clone();
     let workers = Workers {

@@ -55,6 +55,11 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             let rows = |list: Vec<Listed>| list.into_iter().map(|l| (l.name, l.description)).collect();
             LoadReply::Looks { skins: rows(skin::list_skins(&dirs)), themes: rows(skin::list_themes(&dirs)) }
         }
+        LoadRequest::Extensions { seen } => super::extensions::changed(&context, seen).await,
+        LoadRequest::Trust { card } => super::extensions::trusted(&context, *card).await,
+        LoadRequest::PluginCommand { name, argument } => {
+            super::extensions::command(&context, &facts, name, &argument).await
+        }
         // Writes go through [`write`], the demo through the loop.
         LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Demo => return None,
     };

@@ -1,6 +1,7 @@
 //! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
 
 mod effects;
+mod extensions;
 mod frame;
 mod images;
 mod input;
@@ -255,6 +256,7 @@ pub struct Context {
     pub cwd: PathBuf,
     pub canvas: crate::config::theme::Canvas,
     pub registry: Arc<crate::tools::registry::Registry>,
+    pub extensions: crate::plugins::Extensions,
 }
 
 async fn until(deadline: Option<tokio::time::Instant>) {

@@ -17,6 +17,21 @@ pub enum Modal {
     Confirm(Confirm),
     /// One line of input: a title, a key (masked), a search.
     Input(InputModal),
+    /// What would run here, before it does.
+    Trust(Box<TrustModal>),
+}
+
+/// The card before a folder's things run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustModal {
+    /// What a yes is for: this and nothing that came later.
+    pub card: super::extensions::TrustCard,
+    pub lines: Vec<Line>,
+    pub scroll: usize,
+    /// Keys are ignored until this time (milliseconds since the epoch); every key moves it on.
+    pub inert_until: i64,
+    /// Yes is selected; Enter confirms.
+    pub agreed: bool,
 }
 
 /// The answer to a dangerous command.

@@ -8,6 +8,7 @@ mod picker;
 mod question;
 mod sessions;
 mod text;
+mod trust;
 
 use super::paint::{Paint, cells};
 use crate::app::Model;
@@ -38,6 +39,7 @@ pub fn draw(
         Modal::Text(state) => text::draw(state, paint, area),
         Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
+        Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
     }
 }
 
