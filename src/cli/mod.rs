@@ -5,9 +5,11 @@ pub mod chat;
 pub mod config;
 pub mod debug;
 pub mod doctor;
+pub mod hooks;
 pub mod keys;
 pub mod models;
 pub mod plain;
+pub mod plugins;
 pub mod print;
 pub mod sessions;
 pub mod setup;
@@ -109,6 +111,11 @@ enum Command {
     Config(config::ConfigArgs),
     /// Models that can be chosen
     Models(models::ModelsArgs),
+    /// Programs that add tools, hooks and commands
+    #[command(alias = "plugin")]
+    Plugins(plugins::PluginsArgs),
+    /// Commands that run at events
+    Hooks(hooks::HooksArgs),
     /// Skins and themes
     Skins(skins::SkinsArgs),
     /// Keys and what they do
@@ -133,6 +140,10 @@ struct ChatCommand {
 
 /// Runs the program; returns the exit code.
 pub fn main() -> i32 {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(args) = plugins::external(&words).filter(|_| !is_ours(&words)) {
+        return ended(setup::block_on(plugins::main(args, &mut io::stdout())));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -142,7 +153,19 @@ pub fn main() -> i32 {
             return code;
         }
     };
-    match run(cli) {
+    ended(run(cli))
+}
+
+/// Whether the first word is a subcommand of the program itself: no plugin takes its place.
+fn is_ours(words: &[String]) -> bool {
+    let command = Cli::command();
+    words.get(1).is_some_and(|word| {
+        command.get_subcommands().any(|known| known.get_name() == word || known.get_all_aliases().any(|alias| alias == word))
+    })
+}
+
+fn ended(done: anyhow::Result<i32>) -> i32 {
+    match done {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "hermes: {error:#}");
@@ -176,6 +199,8 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
         Command::Models(args) => setup::block_on(models::run(args, &mut out)),
+        Command::Plugins(args) => setup::block_on(plugins::main(args, &mut out)),
+        Command::Hooks(args) => hooks::run(&args, &mut out),
         Command::Skins(args) => skins::run(&args, &setup::paths()?, &mut out),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
