@@ -6,6 +6,7 @@ mod actions;
 mod calls;
 mod hooks;
 mod resume;
+mod rewind;
 mod session;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
@@ -73,7 +74,8 @@ enum Happened {
     Delta(Delta),
     Replied(Result<Reply, ProviderError>),
     Call(CallEvent),
-    ToolDone(Box<ToolBody>),
+    /// The step that it belongs to, and the result.
+    ToolDone(u64, Box<ToolBody>),
     Wish(Wish),
     WaitOver,
     SaveStream,
@@ -112,7 +114,9 @@ pub struct Runner {
     wait: Option<Instant>,
     tools: Option<CancellationToken>,
     call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
-    done: (mpsc::Sender<Box<ToolBody>>, mpsc::Receiver<Box<ToolBody>>),
+    done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
+    /// Counts steps with calls; results of earlier ones are late.
+    batch: u64,
     approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
@@ -134,7 +138,12 @@ pub struct Runner {
     last_answer: String,
     /// Tools of open approvals.
     asked_tools: HashMap<ApprovalId, String>,
+    /// The history of files was tidied in this run.
+    swept: bool,
 }
+
+/// A result, and the number of the step with its call.
+type Done = (u64, Box<ToolBody>);
 
 /// A model choice and the provider that knows its window.
 type Asked = (Option<String>, Arc<dyn Provider>);
@@ -222,6 +231,7 @@ impl Runner {
             tools: None,
             call_events: mpsc::channel(64),
             done: mpsc::channel(64),
+            batch: 0,
             approvals: HashMap::new(),
             questions: HashMap::new(),
             guard_question: None,
@@ -229,6 +239,7 @@ impl Runner {
             asked: mpsc::channel(4),
             trouble: None,
             leaving: false,
+            swept: false,
         }
     }
 
@@ -255,7 +266,7 @@ impl Runner {
                 Happened::Delta(delta) => self.delta(delta).await,
                 Happened::Replied(result) => self.replied(result).await,
                 Happened::Call(event) => self.call_event(event).await,
-                Happened::ToolDone(body) => self.tool_done(*body).await,
+                Happened::ToolDone(batch, body) => self.tool_done(batch, *body).await,
                 Happened::Wish(wish) => self.wish(wish).await,
                 Happened::WaitOver => {
                     self.wait = None;
@@ -265,7 +276,7 @@ impl Runner {
                 Happened::SaveStream => self.save_stream(),
                 Happened::Process(notice) => self.process_notice(notice).await,
                 Happened::Asked(choice, provider) => self.answered(choice, provider).await,
-                Happened::Told(told) => self.told(told).await,
+                Happened::Told(told) => self.extension_told(told).await,
             }
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
@@ -287,7 +298,7 @@ impl Runner {
             Some(wish) = self.wishes.recv() => Happened::Wish(wish),
             // Starts come before ends, so that a call is never finished before it began.
             Some(event) = self.call_events.1.recv() => Happened::Call(event),
-            Some(body) = self.done.1.recv() => Happened::ToolDone(body),
+            Some((batch, body)) = self.done.1.recv() => Happened::ToolDone(batch, body),
             happened = model(&mut self.call) => happened,
             () = until(wait) => Happened::WaitOver,
             () = until(save_at) => Happened::SaveStream,
@@ -332,6 +343,9 @@ impl Runner {
             AgentCommand::New => self.new_session().await,
             AgentCommand::Resume(id) => self.switch(id).await,
             AgentCommand::SetTitle(title) => self.set_title(title).await,
+            AgentCommand::Rewind(order) => self.rewind(order).await,
+            AgentCommand::Redo => self.redo().await,
+            AgentCommand::Fork => self.fork().await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

@@ -139,7 +139,10 @@ actions! {
     Tab8 "tab-8" Session "Eighth session of this folder";
     Tab9 "tab-9" Session "Ninth session of this folder";
     Title "title" Session "Show or set the title of the session" => "title" [], "[title]";
-    Rewind "rewind" Session "Take an earlier prompt of this session back to the composer" => "rewind" ["retry"], "";
+    Rewind "rewind" Session "Go back to an earlier prompt: conversation, files, or both" => "rewind" ["retry"], "";
+    UndoExchange "undo-exchange" Session "Undo the last exchange, with the files it changed" => "undo" [], "";
+    RedoExchange "redo-exchange" Session "Redo what was undone or rewound last" => "redo" [], "";
+    Fork "fork" Session "Go on in a new session with the same conversation" => "fork" ["branch"], "";
     Export "export" Session "Write the session to a file" => "export" ["save"], "[path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextReport "context" Session "What fills the context window" => "context" [], "";

@@ -284,6 +284,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Question(_)
         | Modal::Picker(_)
         | Modal::Sessions(_)
+        | Modal::Rewind(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Trust(_)

@@ -69,6 +69,7 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         Modal::Question(modal) => Some(EntryId::Question(modal.id)),
         Modal::Picker(_)
         | Modal::Sessions(_)
+        | Modal::Rewind(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Input(_)
@@ -147,7 +148,12 @@ pub fn seen_again(model: &mut Model) {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
             Modal::Trust(modal) => modal.inert_until = until,
-            Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => {}
+            Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Input(_) => {}
         }
     }
 }

@@ -80,7 +80,7 @@ fn heading(text: &str) -> Line {
 
 /// Keys in a column of 28 cells, then what they do.
 fn row(left: &str, right: &str) -> Line {
-    let spans = vec![Span::new(format!("  {left:<28} "), Role::Accent), Span::new(right, Role::Text)];
+    let spans = vec![Span::new(format!("  {left:<30} "), Role::Accent), Span::new(right, Role::Text)];
     Line { spans, ..Line::default() }
 }
 

@@ -54,6 +54,12 @@ pub enum LoadRequest {
     Paths {
         word: String,
     },
+    /// The prompts of the open session.
+    RewindPoints,
+    /// What going back to a prompt would mean.
+    RewindPreview {
+        item: crate::llm::message::ItemId,
+    },
     /// Text for a slash command: the command's name and argument.
     Report {
         name: String,

@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, items, sessions, turn};
+use super::{approvals, items, rewind, sessions, turn};
 use crate::agent::event::{AgentEvent, Level, ToolStart};
 
 /// The agent told something.
@@ -30,6 +30,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
         AgentEvent::Asked(question) => approvals::asked(model, out, question),
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
+        AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.sidebar.plan = plan,
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));

@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn text(lines: &[Line]) -> String {
-        lines.iter().map(|line| line.spans.iter().map(|s| s.text.as_ref()).collect::<String>() + "\n").collect()
+        lines.iter().map(|line| line.spans.iter().map(|s| s.text.as_str()).collect::<String>() + "\n").collect()
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub mod palette;
 pub mod paste;
 pub mod pickers;
 pub mod processes;
+pub mod rewind;
 pub mod run;
 pub mod scroll;
 pub mod select;

@@ -5,7 +5,7 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, encode, extensions, find, pickers, processes, scroll, sessions, usual};
+use super::{answers, approvals, composer, edit, encode, extensions, find, pickers, processes, rewind, scroll, sessions, usual};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -25,10 +25,11 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Question(_)) => answers::question_key(model, out, key),
         Some(Modal::Picker(_)) if interrupt => pickers::cancel(model),
         Some(Modal::Picker(_)) => pickers::key(model, out, key),
-        Some(Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_)) if interrupt => {
+        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_)) if interrupt => {
             model.modals.pop();
         }
         Some(Modal::Sessions(_)) => sessions::key(model, out, key),
+        Some(Modal::Rewind(_)) => rewind::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
         Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
@@ -52,6 +53,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         }
         Some(Modal::Picker(_)) => pickers::paste(model, out, &text),
         Some(Modal::Sessions(_)) => sessions::paste(model, &text),
+        Some(Modal::Rewind(_)) => rewind::paste(model, out, &text),
         Some(modal @ (Modal::Approval(_) | Modal::Question(_))) => {
             if !answers::paste(modal, &text) {
                 composer::paste(model, out, text);
@@ -238,6 +240,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
     match model.modals.last_mut() {
         Some(Modal::Picker(_)) => pickers::click(model, out, row),
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
+        Some(Modal::Rewind(_)) => rewind::click(model, out, row),
         Some(Modal::Confirm(confirm)) => confirm.selected_yes = row == 0,
         // a click only selects
         Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
@@ -275,6 +278,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         }
         Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
+        Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_)) | None => {}
     }
 }

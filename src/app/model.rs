@@ -8,6 +8,7 @@ pub mod layout;
 pub mod modal;
 pub mod notices;
 pub mod processes;
+pub mod rewind;
 pub mod sidebar;
 pub mod transcript;
 pub mod types;

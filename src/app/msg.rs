@@ -71,6 +71,13 @@ pub enum LoadReply {
     Git(Option<crate::app::model::sidebar::Git>),
     /// Paths that complete a word.
     Paths { word: String, paths: Vec<String> },
+    /// The prompts of the open session, newest first, or why they can't be had.
+    RewindPoints(Result<Vec<crate::agent::event::RewindPoint>, String>),
+    /// What going back to this prompt would mean.
+    RewindPreview {
+        item: crate::llm::message::ItemId,
+        preview: Result<Box<crate::agent::event::RewindPreview>, String>,
+    },
     /// An image to attach, or why there is none.
     Image(Result<crate::llm::message::Image, String>),
     /// Name and description of skins and themes.

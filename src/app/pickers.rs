@@ -137,12 +137,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
     match picker.kind {
         PickerKind::Skin => looks::preview_skin(model, out, &value),
         PickerKind::Theme => looks::preview_theme(model, out, &value),
-        PickerKind::Palette
-        | PickerKind::Model
-        | PickerKind::Provider
-        | PickerKind::Inbox
-        | PickerKind::History
-        | PickerKind::Rewind => {}
+        PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
     }
 }
 
@@ -155,8 +150,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Model
             | PickerKind::Provider
             | PickerKind::Inbox
-            | PickerKind::History
-            | PickerKind::Rewind => {}
+            | PickerKind::History => {}
         }
     }
 }
@@ -179,7 +173,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
                 approvals::open(model, id, model.now);
             }
         }
-        PickerKind::History | PickerKind::Rewind => history::chosen(model, out, &value),
+        PickerKind::History => history::chosen(model, out, &value),
     }
 }
 

@@ -7,8 +7,8 @@ use super::model::modal::{Modal, TextModal};
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, extensions, find, history, looks, models, palette, processes, scroll, select, sessions,
-    sidebar, slash, turn, usual,
+    approvals, composer, docs, drafts, extensions, find, history, looks, models, palette, processes, rewind, scroll, select,
+    sessions, sidebar, slash, turn, usual,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -59,7 +59,10 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Tab8 => sessions::go(model, out, Tab::Nth(7)),
         Action::Tab9 => sessions::go(model, out, Tab::Nth(8)),
         Action::Title => sessions::title(model, out, argument),
-        Action::Rewind => history::rewind(model),
+        Action::Rewind => rewind::open(model, out),
+        Action::UndoExchange => rewind::undo(model, out),
+        Action::RedoExchange => rewind::redo(model, out),
+        Action::Fork => sessions::fork(model, out),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),

@@ -61,7 +61,9 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
-    model.modals.retain(|modal| !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_)));
+    model.modals.retain(|modal| {
+        !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_) | Modal::Rewind(_))
+    });
     model.sidebar.plan.clear();
     model.sidebar.files.clear();
     model.meter = Default::default();
@@ -136,6 +138,15 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Agent(AgentCommand::New));
     put_away(model, out);
     model.switching = true;
+}
+
+/// `/fork`: a new session with the conversation of this one.
+pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
+    if super::rewind::is_quiet(model) {
+        out.push(Effect::Agent(AgentCommand::Fork));
+        put_away(model, out);
+        model.switching = true;
+    }
 }
 
 fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {

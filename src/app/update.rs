@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, events, extensions, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, scroll, sessions, sidebar, wake,
+    processes, rewind, scroll, sessions, sidebar, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -153,6 +153,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Looks { skins, themes } => looks::listed(model, out, skins, themes),
         LoadReply::Git(git) => model.sidebar.git = git,
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
+        LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
+        LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
         LoadReply::Image(image) => composer::image(model, image),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
         LoadReply::Extensions(new) => extensions::told(model, out, *new),

@@ -203,6 +203,7 @@ impl Talk {
             | AgentEvent::ToolProcess { .. }
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::Rewound(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

@@ -212,6 +212,7 @@ impl Report {
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::Asked(_)
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::Rewound(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::TurnFinished(_) => Ok(()),

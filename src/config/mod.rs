@@ -45,6 +45,7 @@ pub struct Config {
     pub compression: CompressionConfig,
     pub display: DisplayConfig,
     pub tool_output: ToolOutputConfig,
+    pub checks: ChecksConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Events to lists of commands; `plugins::hook::read` knows their shapes.
@@ -262,6 +263,22 @@ pub struct ToolOutputConfig {
 impl Default for ToolOutputConfig {
     fn default() -> Self {
         Self { max_bytes: 50_000, max_lines: 2000, max_line_length: 2000 }
+    }
+}
+
+/// `checks:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChecksConfig {
+    /// File extension to the command that runs after such a file was edited; `{file}` is its path.
+    pub commands: BTreeMap<String, String>,
+    /// Seconds.
+    pub timeout: u64,
+}
+
+impl Default for ChecksConfig {
+    fn default() -> Self {
+        Self { commands: BTreeMap::new(), timeout: 20 }
     }
 }
 

@@ -115,6 +115,11 @@ impl Paths {
         self.cache().join("spill")
     }
 
+    /// Files as they were before tools changed them.
+    pub fn history(&self) -> PathBuf {
+        self.home.join("history")
+    }
+
     /// Log files.
     pub fn logs(&self) -> PathBuf {
         self.home.join("logs")

@@ -121,6 +121,8 @@ pub const KEYS: &[KeySpec] = &[
     key("display.bell_on_complete", Bool, May, "ring when a turn ends and the window is not focused"),
     key("display.mouse", Bool, May, "use the mouse; Shift selects with the terminal's own"),
     key("tool_output.max_bytes", Integer(1000, 10_000_000), May, "characters of command output the model gets"),
+    key("checks.commands", TextMap, Never, "file extension to a linter or formatter that runs after an edit; `{file}`"),
+    key("checks.timeout", Integer(1, 600), May, "seconds before such a command is stopped"),
     key("tool_output.max_lines", Integer(10, 1_000_000), May, "lines of a file the model gets at once"),
     key("tool_output.max_line_length", Integer(80, 1_000_000), May, "characters of one line the model gets"),
     key("skills.external_dirs", TextList, Never, "more folders with skills"),

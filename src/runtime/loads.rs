@@ -1,6 +1,7 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
 use super::{Context, reports};
+use crate::agent::event::{RewindPoint, RewindPreview};
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -9,8 +10,9 @@ use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
 use crate::config::skin::{self, Listed, Look};
 use crate::exec::Exec;
+use crate::llm::message::ItemId;
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
-use crate::store::Store;
+use crate::store::{Blobs, Store, StoreError};
 use std::path::PathBuf;
 
 /// What a load may need to know of the screen.
@@ -48,6 +50,10 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             let paths = tokio::task::spawn_blocking(move || complete(&cwd, &wanted)).await.unwrap_or_default();
             LoadReply::Paths { word, paths }
         }
+        LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&facts).await),
+        LoadRequest::RewindPreview { item } => {
+            LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
+        }
         LoadRequest::Report { name, argument } => reports::report(&name, &argument, &context, &facts).await,
         LoadRequest::Image { path } => LoadReply::Image(super::images::image(path, &facts.cwd).await),
         LoadRequest::Looks => {
@@ -64,6 +70,24 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Demo => return None,
     };
     Some(Msg::Loaded(reply))
+}
+
+async fn rewind_points(facts: &Facts) -> Result<Vec<RewindPoint>, String> {
+    let Some(session) = &facts.session else { return Ok(Vec::new()) };
+    match crate::agent::rewind::points(&facts.store, &session.id).await {
+        // A session is stored with its first item.
+        Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+        points => points.map_err(|error| error.to_string()),
+    }
+}
+
+async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Result<RewindPreview, String> {
+    let gone = || "that prompt is no longer in the conversation".to_owned();
+    let session = facts.session.as_ref().ok_or_else(gone)?;
+    let blobs = Blobs::new(context.paths.history());
+    let seen =
+        crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, &facts.cwd).await;
+    seen.map_err(|error| error.to_string())?.ok_or_else(gone)
 }
 
 /// A change of a file in the home folder, to be made off the async threads.

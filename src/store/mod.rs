@@ -3,6 +3,7 @@
 //! Owns: schema, durability, full-text search, drafts. Does not own: what an item means to the model.
 
 mod actor;
+mod blobs;
 mod db;
 mod drafts;
 mod error;
@@ -17,6 +18,7 @@ mod open;
 mod query;
 mod resolve;
 mod resume;
+mod rewind;
 mod salvage;
 mod schema;
 mod search;
@@ -26,12 +28,14 @@ mod tests;
 mod title;
 mod transfer;
 
+pub use blobs::{Blobs, LARGEST, hash};
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
 pub use query::sanitize_query;
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
+pub use rewind::{FileChange, FileState, Prompt, Rewind, RewoundFile, Since};
 pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::new_session_id;

@@ -380,7 +380,8 @@ mod tests {
         let registry = Registry::builtin();
         let before = registry.snapshot();
         let mut told = registry.subscribe();
-        registry.publish("mcp-gh", vec![fake("mcp__gh__find", "mcp-gh"), fake("todo", "mcp-gh"), fake("a b", "mcp-gh")]);
+        registry
+            .publish("mcp-gh", vec![fake("mcp__gh__find", "mcp-gh"), fake("todo", "mcp-gh"), fake("a b", "mcp-gh")]);
         registry.publish("shout", vec![fake("shout", "shout")]);
         registry.report("shout", vec!["tool whisper has no schema".into()]);
         let now = registry.snapshot();

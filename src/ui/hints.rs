@@ -28,7 +28,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Approval(approval) if approval.inert_until > model.now => Vec::new(),
             Modal::Question(question) if question.inert_until > model.now => Vec::new(),
             Modal::Approval(approval) => match approval.stage {
-                ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")]),
+                ApprovalStage::Choosing if !approval.read.whole => {
+                    fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")])
+                }
+                ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers")]),
                 ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
                 ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
                 ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
@@ -38,6 +41,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(_) => fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "no")]),
+            Modal::Rewind(state) if state.confirm.is_some() => {
+                fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
+            }
+            Modal::Rewind(_) => fixed(&[("↑↓", "choose"), ("Enter", "goes on"), ("Esc", "close")]),
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => {
                 fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
             }

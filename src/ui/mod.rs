@@ -97,7 +97,7 @@ fn screen(
 /// Where a modal is centred: beside the sidebar where that leaves enough room, so that both can be read.
 fn modal_area(model: &Model, modal: &Modal, area: Rect, mode: Mode) -> Rect {
     let column = layout::column(model, area, mode);
-    if matches!(modal, Modal::Sessions(_)) || column.width < 96 { area } else { column }
+    if matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)) || column.width < 96 { area } else { column }
 }
 
 fn to_area(rect: Rect) -> Area {

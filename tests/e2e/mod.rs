@@ -4,5 +4,6 @@ mod bad_days;
 mod commands;
 mod extensions;
 mod print;
+mod rewind;
 mod story;
 mod terminal;

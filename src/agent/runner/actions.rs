@@ -233,6 +233,7 @@ impl Runner {
         self.tools = None;
         self.keep_folder().await;
         self.sync().await;
+        self.sweep_history();
         let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         self.turn_ended(match &end {
             TurnEnd::Completed => "completed",
@@ -263,6 +264,7 @@ impl Runner {
         if !force {
             return;
         }
+        self.batch += 1;
         for call in self.turn.open_calls() {
             let body = ToolBody {
                 call_id: call.id,

@@ -51,7 +51,7 @@ impl Runner {
                         None => open = false,
                     }
                 }
-                Some(told) = self.told.recv() => Box::pin(self.told(told)).await,
+                Some(told) = self.told.recv() => Box::pin(self.extension_told(told)).await,
             }
         }
     }
@@ -66,7 +66,7 @@ impl Runner {
         let said = self.interruptible(all.fire(moment, &cancel), &cancel).await;
         // Rows of hooks stand before what came of them.
         while let Ok(told) = self.told.try_recv() {
-            Box::pin(self.told(told)).await;
+            Box::pin(self.extension_told(told)).await;
         }
         let said = said?;
         if !said.message.is_empty() {
@@ -76,7 +76,7 @@ impl Runner {
     }
 
     /// A row of a hook, or news of a plugin.
-    pub(super) async fn told(&mut self, told: Told) {
+    pub(super) async fn extension_told(&mut self, told: Told) {
         match told {
             Told::Row(text) => self.append(Body::Note { kind: NoteKind::Hook, text }).await,
             Told::Notice { serious, text } => {
@@ -240,7 +240,7 @@ impl Runner {
         // A session that never had an item gets none for its hooks.
         while let Ok(told) = self.told.try_recv() {
             if self.session.created {
-                self.told(told).await;
+                self.extension_told(told).await;
             }
         }
     }

@@ -82,6 +82,7 @@ impl Runner {
                 session.saw_usage(item.id, body.usage);
             }
         }
+        session.spent(opening.meta.usage);
         session.context = Context::new(items);
         self.session = session;
         if self.session.choice.is_none() && !opening.meta.row.model.is_empty() {

@@ -7,7 +7,7 @@ use crate::agent::models::Models;
 use crate::agent::situation::{self, Situation};
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
-use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
 use crate::tools::spec::FileLedger;
@@ -118,6 +118,11 @@ impl Session {
         self.providers.clear();
     }
 
+    /// Whether the model takes pictures, when known.
+    pub fn sees(&self) -> Option<bool> {
+        self.providers.get(&(self.choice.clone(), 0)).and_then(|provider| provider.model().vision)
+    }
+
     fn model_name(&self) -> String {
         match self.providers.get(&(self.choice.clone(), 0)) {
             Some(provider) => format!("{}:{}", provider.model().provider, provider.model().id),
@@ -154,6 +159,22 @@ impl Session {
             (None, Some(_), true) | (_, None, _) => None,
         };
         self.priced_once = true;
+    }
+
+    /// The conversation is another one: what was spent stays spent, what the next request holds is counted anew.
+    pub fn replace_context(&mut self, items: Vec<Item>) {
+        let last = items.iter().rev().find_map(|item| match &item.body {
+            Body::Assistant(body) => body.usage.map(|usage| (item.id, usage.input + usage.output)),
+            Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
+        });
+        self.counted = last;
+        self.context.replace(items);
+    }
+
+    /// Sums that the store kept: what was left out of the conversation was paid for too.
+    pub fn spent(&mut self, whole: Usage) {
+        let cost = if self.total.cost.is_some() { whole.cost } else { None };
+        self.total = Usage { cost, ..whole };
     }
 
     /// Tokens of the next request.

@@ -12,6 +12,7 @@ pub enum Modal {
     Question(QuestionModal),
     Picker(Box<Picker>),
     Sessions(Box<SessionBrowser>),
+    Rewind(Box<super::rewind::RewindModal>),
     /// Scrollable text: help, reports, the whole of something.
     Text(TextModal),
     Confirm(Confirm),
@@ -135,8 +136,6 @@ pub enum PickerKind {
     Provider,
     Inbox,
     History,
-    /// Earlier prompts of this session.
-    Rewind,
 }
 
 /// One row of a picker.

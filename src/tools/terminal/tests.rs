@@ -67,7 +67,9 @@ fn desk() -> Desk {
         agent: Arc::new(Nobody),
         progress: sender,
         cancel: CancellationToken::new(),
+        history: None,
         spill: root.join("spill"),
+        room: Default::default(),
     };
     Desk { folder, ctx, progress }
 }

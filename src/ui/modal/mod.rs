@@ -6,6 +6,7 @@ mod confirm;
 mod input;
 mod picker;
 mod question;
+mod rewind;
 mod sessions;
 mod text;
 mod trust;
@@ -36,6 +37,7 @@ pub fn draw(
         Modal::Question(state) => question::draw(model, state, paint, area, layout),
         Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
+        Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(state, paint, area),
         Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),

@@ -4,6 +4,7 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::*;
+use crate::app::model::rewind::{Confirming, RewindModal};
 use crate::app::model::transcript::{CellKind, ToolCell, ToolState};
 use crate::app::model::types::*;
 use crate::app::model::*;
@@ -11,7 +12,7 @@ use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::{Look, LookDirs};
 use crate::config::theme::Canvas;
-use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
+use crate::llm::message::{FileDiff, ItemId, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
 use crate::text::{Cell, Line, Role, Snapshot};
 use crate::ui::{ViewCache, draw};
@@ -329,6 +330,11 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 ask_at: None,
             })),
         ),
+        ("rewind", Modal::Rewind(Box::new(rewind(None)))),
+        (
+            "rewind-choice",
+            Modal::Rewind(Box::new(rewind(Some(Confirming { overwrite: true, ..Confirming::default() })))),
+        ),
         (
             "text",
             Modal::Text(TextModal {
@@ -433,4 +439,44 @@ pub fn screen(model: &Model, cache: &mut ViewCache, columns: u16, rows: u16) -> 
         out.push('\n');
     }
     (out, layout)
+}
+
+/// Two prompts; the selected one has a file of each kind, and a command.
+fn rewind(confirm: Option<Confirming>) -> RewindModal {
+    let point =
+        |item, text: &str, files| RewindPoint { item: ItemId(item), at: NOW - 90_000, text: text.into(), files };
+    let file = |path: &str, kind, fate| FileBack { path: path.into(), kind, added: 3, removed: 12, fate };
+    let files = vec![
+        file("src/store/mod.rs", FileKind::Modified, Fate::Ready),
+        file("docs/new.md", FileKind::Deleted, Fate::Ready),
+        file("Cargo.toml", FileKind::Modified, Fate::Foreign("changed since by somebody else".into())),
+        file("big.bin", FileKind::Modified, Fate::Lost("its 24 MB were too large to keep".into())),
+        file("src/lib.rs", FileKind::Added, Fate::Already),
+    ];
+    let said = |who, text: &str| LeftOut { who, text: text.into() };
+    let preview = RewindPreview {
+        item: ItemId(5),
+        text: "fix the race".into(),
+        files,
+        commands: vec![RanCommands {
+            prompt: "fix the race".into(),
+            commands: vec![
+                "cargo fmt && sed -i s/close/finish/ src/*.rs && git diff > everything-that-changed.patch".into(),
+            ],
+        }],
+        prompts: 1,
+        items: 6,
+        left_out: vec![
+            said(Who::Person, "fix the race"),
+            said(Who::Tool, "src/store/mod.rs"),
+            said(Who::Model, "It was a race between the writer and the reader, and it is gone now that both wait."),
+        ],
+    };
+    RewindModal {
+        points: vec![point(5, "fix the race", 5), point(1, "why does it fail?", 0)],
+        matches: vec![0, 1],
+        preview: Some(preview),
+        confirm,
+        ..RewindModal::default()
+    }
 }
