@@ -76,10 +76,14 @@ fn commands(model: &Model, typed: &str) -> Vec<CompletionItem> {
     let skills = model.sidebar.knowledge.skills.iter().filter(|name| name.to_lowercase().starts_with(&typed));
     items.extend(skills.map(|name| CompletionItem { text: format!("/{name}"), detail: "skill".into() }));
     let plugins = model.extensions.commands.iter().filter(|command| command.name.starts_with(&typed));
-    items.extend(plugins.map(|command| CompletionItem {
-        text: format!("/{}", command.name),
-        detail: format!("{}  {} (plugin {})", command.argument, command.description, command.plugin).trim_start().to_owned(),
-    }));
+    items.extend(
+        plugins.map(|command| CompletionItem {
+            text: format!("/{}", command.name),
+            detail: format!("{}  {} (plugin {})", command.argument, command.description, command.plugin)
+                .trim_start()
+                .to_owned(),
+        }),
+    );
     // what is typed in full comes first, so that Enter runs it
     items.sort_by_key(|item| item.text[1..] != typed);
     items.truncate(LIMIT);

@@ -2,10 +2,10 @@
 
 use super::approvals::QUIET;
 use super::effect::{Effect, LoadRequest};
+use super::modals::{Move, movement};
 use super::model::Model;
 use super::model::extensions::{Extensions, HookRow, PluginRow, PluginState, TrustCard};
 use super::model::modal::{Modal, TrustModal};
-use super::modals::{Move, movement};
 use super::{run, turn};
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::{Code, Context, Key};
@@ -219,7 +219,10 @@ fn lines(card: &TrustCard) -> Vec<Line> {
     let mut out = Vec::new();
     if let Some(project) = &card.project {
         out.push(words(project.dir.display().to_string(), Role::Strong));
-        out.push(words("Nothing of this folder runs before you say yes, and nothing that changes after it.", Role::Dim));
+        out.push(words(
+            "Nothing of this folder runs before you say yes, and nothing that changes after it.",
+            Role::Dim,
+        ));
         out.push(Line::default());
         if !project.listed && !project.settings.is_empty() {
             out.push(words("Settings of its hermes.yaml", Role::Heading(2)));
@@ -298,8 +301,12 @@ mod tests {
             fingerprint: text.into(),
             problem: String::new(),
         };
-        let project =
-            Project { dir: "/w".into(), listed: false, settings: vec!["agent: {}".into()], things: vec![(thing, standing)] };
+        let project = Project {
+            dir: "/w".into(),
+            listed: false,
+            settings: vec!["agent: {}".into()],
+            things: vec![(thing, standing)],
+        };
         TrustCard { project: Some(project), hooks: vec![("Stop".into(), "bell".into())] }
     }
 
@@ -324,7 +331,9 @@ mod tests {
         assert!(!effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. }))), "{effects:?}");
         model.now += 10 * QUIET;
         let effects = script(&mut model, "<ret>");
-        assert!(model.modals.is_empty() && !effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. }))));
+        assert!(
+            model.modals.is_empty() && !effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. })))
+        );
         // Put aside: the same card stays closed, a changed one opens.
         show(&mut model, card("exit 0\n", Standing::New));
         assert!(model.modals.is_empty());

@@ -5,7 +5,9 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, encode, extensions, find, pickers, processes, rewind, scroll, sessions, usual};
+use super::{
+    answers, approvals, composer, edit, encode, extensions, find, pickers, processes, rewind, scroll, sessions, usual,
+};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -59,7 +61,9 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
                 composer::paste(model, out, text);
             }
         }
-        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_)) => composer::paste(model, out, text),
+        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_)) => {
+            composer::paste(model, out, text)
+        }
         None if model.processes.pane.taken_over => processes::write(model, out, encode::paste(&text, false)),
         None => composer::paste(model, out, text),
     }

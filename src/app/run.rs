@@ -7,8 +7,8 @@ use super::model::modal::{Modal, TextModal};
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, extensions, find, history, looks, models, palette, processes, rewind, scroll, select,
-    sessions, sidebar, slash, turn, usual,
+    approvals, composer, docs, drafts, extensions, find, history, looks, models, palette, processes, rewind, scroll,
+    select, sessions, sidebar, slash, turn, usual,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;

@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, events, extensions, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, rewind, scroll, sessions, sidebar, wake,
+    approvals, completion, composer, drafts, events, extensions, first_run, focus, history, items, keys, looks, models,
+    mouse, processes, rewind, scroll, sessions, sidebar, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;

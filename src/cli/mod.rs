@@ -160,7 +160,9 @@ pub fn main() -> i32 {
 fn is_ours(words: &[String]) -> bool {
     let command = Cli::command();
     words.get(1).is_some_and(|word| {
-        command.get_subcommands().any(|known| known.get_name() == word || known.get_all_aliases().any(|alias| alias == word))
+        command
+            .get_subcommands()
+            .any(|known| known.get_name() == word || known.get_all_aliases().any(|alias| alias == word))
     })
 }
 

@@ -275,7 +275,15 @@ fn print(row: &Value, out: &mut dyn Write) -> Result<()> {
     let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
     let verdict = if row.get("ok") == Some(&Value::Bool(true)) { "ok" } else { "has problems" };
     writeln!(out, "{name} {verdict}")?;
-    for (key, label) in [("tools", "tool"), ("hooks", "hook"), ("commands", "command"), ("cli", "subcommand"), ("prompt", "prompt"), ("problems", "problem"), ("stderr", "stderr")] {
+    for (key, label) in [
+        ("tools", "tool"),
+        ("hooks", "hook"),
+        ("commands", "command"),
+        ("cli", "subcommand"),
+        ("prompt", "prompt"),
+        ("problems", "problem"),
+        ("stderr", "stderr"),
+    ] {
         for value in list(key) {
             writeln!(out, "  {label:10}  {}", word(&value).replace('\n', "\n              "))?;
         }

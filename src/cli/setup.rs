@@ -157,7 +157,11 @@ pub async fn begin(extensions: &Extensions) {
     for (hook, standing) in &view.hooks {
         if *standing == Standing::Unasked {
             let remedy = "run `hermes hooks accept` once, or give --accept-hooks";
-            said.push(format!("the hook {}: {} does not run: nobody has said yes to it; {remedy}", hook.written, hook.label()));
+            said.push(format!(
+                "the hook {}: {} does not run: nobody has said yes to it; {remedy}",
+                hook.written,
+                hook.label()
+            ));
         }
     }
     said.extend(view.problems);

@@ -95,7 +95,9 @@ impl Project {
                 let why = match standing {
                     Standing::Trusted => return None,
                     _ if !thing.problem.is_empty() => thing.problem.clone(),
-                    Standing::New => format!("this folder is not trusted with it; look at it, then run: hermes config trust {dir}"),
+                    Standing::New => {
+                        format!("this folder is not trusted with it; look at it, then run: hermes config trust {dir}")
+                    }
                     Standing::Changed { .. } => {
                         format!("it changed since it was trusted; look at it, then run: hermes config trust {dir}")
                     }
@@ -174,7 +176,9 @@ pub fn tree(project: &Project, key: &str) -> Option<Json> {
     for (name, value) in root.get(key)?.as_object()? {
         let allowed = |id: String, value: &Json| {
             // The file is read a second time here: what runs must be what was judged.
-            project.trusted().any(|thing| thing.id == id && thing.fingerprint == thing_of(key, &id, name, value, &project.dir).fingerprint)
+            project.trusted().any(|thing| {
+                thing.id == id && thing.fingerprint == thing_of(key, &id, name, value, &project.dir).fingerprint
+            })
         };
         let value = match value {
             Json::Array(items) => {
@@ -312,10 +316,12 @@ fn plugin(dir: &Path) -> Thing {
 fn folder(dir: &Path) -> Result<(String, String), String> {
     let (mut files, mut folders, mut bytes) = (Vec::new(), vec![dir.to_path_buf()], 0);
     while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
+        let entries =
+            std::fs::read_dir(&folder).map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
         for entry in entries {
             let path = entry.map_err(|error| format!("{} cannot be read: {error}", folder.display()))?.path();
-            let meta = path.symlink_metadata().map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+            let meta =
+                path.symlink_metadata().map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
             if meta.is_symlink() {
                 return Err(format!("{} is a link: what it leads to could change unseen", path.display()));
             } else if meta.is_dir() {
@@ -337,11 +343,14 @@ fn folder(dir: &Path) -> Result<(String, String), String> {
         let bytes = std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
         let shown = path.strip_prefix(dir).unwrap_or(path).to_string_lossy().into_owned();
         #[cfg(unix)]
-        let mode = std::fs::metadata(path).map(|m| std::os::unix::fs::PermissionsExt::mode(&m.permissions()) & 0o111).unwrap_or(0);
+        let mode = std::fs::metadata(path)
+            .map(|m| std::os::unix::fs::PermissionsExt::mode(&m.permissions()) & 0o111)
+            .unwrap_or(0);
         hash.update(format!("{shown}\0{mode}\0{}\0", bytes.len()));
         hash.update(&bytes);
         if text.len() < SHOWN {
-            let body = std::str::from_utf8(&bytes).map_or_else(|_| format!("({} bytes, not text)", bytes.len()), str::to_owned);
+            let body = std::str::from_utf8(&bytes)
+                .map_or_else(|_| format!("({} bytes, not text)", bytes.len()), str::to_owned);
             text.push_str(&format!("--- {shown}\n{}\n", body.trim_end()));
         }
     }
@@ -388,7 +397,8 @@ mod tests {
         project.things.iter().map(|(thing, standing)| (thing.id.clone(), word(standing))).collect()
     }
 
-    const YAML: &str = "agent:\n  max_turns: 5\nhooks:\n  pre_tool_call:\n  - command: sh check.sh\n  - command: echo hi\n";
+    const YAML: &str =
+        "agent:\n  max_turns: 5\nhooks:\n  pre_tool_call:\n  - command: sh check.sh\n  - command: echo hi\n";
 
     #[test]
     fn things_are_trusted_one_by_one_and_as_they_were() {

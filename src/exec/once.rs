@@ -107,7 +107,10 @@ pub async fn once(what: Once<'_>, cancel: &CancellationToken) -> Ran {
         }
         (Ok(()), Some(Ok(status))) => match status.code() {
             Some(code) => Status::Exited(code),
-            None => Status::Broke(format!("ended by signal {}", std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0))),
+            None => Status::Broke(format!(
+                "ended by signal {}",
+                std::os::unix::process::ExitStatusExt::signal(&status).unwrap_or(0)
+            )),
         },
         (Ok(()), Some(Err(error))) => Status::Broke(format!("was lost: {error}")),
         (Ok(()), None) => Status::Broke("was lost".into()),

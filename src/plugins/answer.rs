@@ -180,7 +180,10 @@ mod tests {
         assert_eq!(ran(PreToolCall, 2, "", "not on Fridays\n"), Ok(block("not on Fridays")));
         assert_eq!(ran(PreToolCall, 2, "said here", ""), Ok(block("said here")));
         assert_eq!(ran(PreToolCall, 2, r#"{"decision":"block","reason":"own"}"#, "noise"), Ok(block("own")));
-        assert_eq!(ran(PostToolCall, 2, "", "too late"), Ok(Answer { context: "too late".into(), ..Answer::default() }));
+        assert_eq!(
+            ran(PostToolCall, 2, "", "too late"),
+            Ok(Answer { context: "too late".into(), ..Answer::default() })
+        );
         assert_eq!(ran(PreToolCall, 1, "", "a\nboom\n"), Err("exit 1: boom".into()));
         assert_eq!(ran(PreToolCall, 127, "", ""), Err("exit 127".into()));
         assert!(ran(PreToolCall, 0, "{broken", "").is_err());

@@ -80,7 +80,9 @@ impl Consents {
             (Some(_), Some((mtime, _))) => Standing::Drifted(mtime.unwrap_or_else(|| "an unknown time".into())),
             (Some(_), None) => Standing::Drifted("it went away".into()),
             // Python Hermes keeps the time only.
-            (None, Some((Some(mtime), _))) if consent.script_mtime.as_ref().is_some_and(|then| !same_second(then, &mtime)) => {
+            (None, Some((Some(mtime), _)))
+                if consent.script_mtime.as_ref().is_some_and(|then| !same_second(then, &mtime)) =>
+            {
                 Standing::Drifted(mtime)
             }
             _ => Standing::Allowed,
@@ -122,7 +124,8 @@ pub fn script(command: &str, cwd: &Path) -> Option<PathBuf> {
 
 fn stamp(path: &Path) -> (Option<String>, Option<String>) {
     let mtime = std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let mtime = mtime.map(|time| chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true));
+    let mtime = mtime
+        .map(|time| chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Secs, true));
     (mtime, hash_file(path))
 }
 

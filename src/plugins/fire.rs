@@ -22,7 +22,10 @@ impl Extensions {
         let Some(host) = &self.host else { return false };
         !host.is_loaded()
             || host.hooks().iter().any(|hook| hook.wants(event, subject))
-            || host.plugins().iter().any(|plugin| plugin.now().registered.hooks.iter().any(|hook| hook.wants(event, subject)))
+            || host
+                .plugins()
+                .iter()
+                .any(|plugin| plugin.now().registered.hooks.iter().any(|hook| hook.wants(event, subject)))
     }
 
     /// Runs the hooks of a moment. Each command makes a row, a plugin's hook when it did something or failed.
@@ -46,7 +49,8 @@ impl Extensions {
         for plugin in host.plugins() {
             let registered = plugin.now().registered;
             for hook in registered.hooks.iter().filter(|hook| hook.wants(event, subject.as_deref())) {
-                let params = json!({"event": moment.event.name(), "registered": hook.written, "arguments": moment.arguments()});
+                let params =
+                    json!({"event": moment.event.name(), "registered": hook.written, "arguments": moment.arguments()});
                 let began = tokio::time::Instant::now();
                 let answer = match plugin.ask("hook.run", &params, hook.timeout, cancel).await {
                     Ok(value) => Ok(answer::of_value(moment.event, &value)),
@@ -134,7 +138,8 @@ impl Host {
     async fn is_still_trusted(&self, hook: &CommandHook) -> bool {
         let (home, cwd, wanted) = (self.options.paths.clone(), self.options.cwd.clone(), hook.clone());
         let look = move || {
-            let tree = trust::look(&home, &cwd).and_then(|project| trust::tree(&project, "hooks")).unwrap_or(Value::Null);
+            let tree =
+                trust::look(&home, &cwd).and_then(|project| trust::tree(&project, "hooks")).unwrap_or(Value::Null);
             let written = |hook: &CommandHook| hook.matcher.as_ref().map(|matcher| matcher.written.clone());
             super::hook::read(&tree, From::Project).0.iter().any(|hook| {
                 (hook.event, &hook.command, written(hook)) == (wanted.event, &wanted.command, written(&wanted))

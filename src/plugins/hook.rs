@@ -114,7 +114,9 @@ pub fn read(tree: &Value, from: From) -> (Vec<CommandHook>, Vec<String>) {
             let matcher = match Matcher::new(matcher) {
                 Ok(matcher) => matcher,
                 Err(why) => {
-                    odd.push(format!("hooks.{name}: the matcher {matcher:?} cannot be read ({why}); this hook does not run"));
+                    odd.push(format!(
+                        "hooks.{name}: the matcher {matcher:?} cannot be read ({why}); this hook does not run"
+                    ));
                     continue;
                 }
             };
@@ -162,7 +164,8 @@ mod tests {
 
     #[test]
     fn both_shapes_are_read() {
-        let ours = json!({"pre_tool_call": [{"matcher": "terminal", "command": "./a", "timeout": 5}, {"command": "b"}]});
+        let ours =
+            json!({"pre_tool_call": [{"matcher": "terminal", "command": "./a", "timeout": 5}, {"command": "b"}]});
         assert_eq!(hooks(ours), [(Event::PreToolCall, "./a".into(), 5), (Event::PreToolCall, "b".into(), 60)]);
         let claude = json!({"PreToolUse": [{"matcher": "Bash", "hooks": [
             {"type": "command", "command": "one", "timeout": 9999}, {"type": "command", "command": "two"}]}]});

@@ -49,7 +49,10 @@ pub struct Options {
 pub enum Told {
     /// A row: `pre_tool_call · ./check.sh · blocked: … · 12 ms`.
     Row(String),
-    Notice { serious: bool, text: String },
+    Notice {
+        serious: bool,
+        text: String,
+    },
 }
 
 /// What is known of everything, for lists and cards.
@@ -218,7 +221,12 @@ impl Host {
     /// Hooks that may run.
     pub(super) fn hooks(&self) -> Vec<CommandHook> {
         let state = lock(&self.state);
-        state.hooks.iter().filter(|(_, standing)| *standing != Standing::Unasked).map(|(hook, _)| hook.clone()).collect()
+        state
+            .hooks
+            .iter()
+            .filter(|(_, standing)| *standing != Standing::Unasked)
+            .map(|(hook, _)| hook.clone())
+            .collect()
     }
 
     fn view(&self) -> View {
@@ -226,7 +234,8 @@ impl Host {
         let revision = *self.revision.borrow();
         let state = lock(&self.state);
         let plugins = state.found.iter().map(|found| {
-            let live = state.plugins.get(&found.name).filter(|plugin| plugin.found == *found).map(|plugin| plugin.now());
+            let live =
+                state.plugins.get(&found.name).filter(|plugin| plugin.found == *found).map(|plugin| plugin.now());
             PluginView {
                 found: found.clone(),
                 phase: live.as_ref().map(|live| live.phase.clone()),
@@ -246,7 +255,8 @@ impl Host {
     /// What is on disk, judged.
     async fn load(self: &Arc<Self>, loaded: Option<Arc<Loaded>>) {
         let _one = self.loading.lock().await;
-        let config = loaded.or_else(|| lock(&self.state).config.clone()).unwrap_or_else(|| Arc::clone(&self.options.loaded));
+        let config =
+            loaded.or_else(|| lock(&self.state).config.clone()).unwrap_or_else(|| Arc::clone(&self.options.loaded));
         let (home, cwd, accept) = (self.options.paths.clone(), self.options.cwd.clone(), self.options.accept_hooks);
         let given = Arc::clone(&config);
         let looked = tokio::task::spawn_blocking(move || {
@@ -269,7 +279,9 @@ impl Host {
             found.iter().filter(|found| found.may == May::Run && found.manifest.is_ok()).cloned().collect();
         let gone: Vec<Arc<Plugin>> = {
             let mut state = lock(&self.state);
-            let keep = |plugin: &Arc<Plugin>| wanted.contains(&plugin.found) && !matches!(plugin.now().phase, Phase::Failed(_) | Phase::Stopped);
+            let keep = |plugin: &Arc<Plugin>| {
+                wanted.contains(&plugin.found) && !matches!(plugin.now().phase, Phase::Failed(_) | Phase::Stopped)
+            };
             let (keep, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 std::mem::take(&mut state.plugins).into_iter().partition(|(_, plugin)| keep(plugin));
             state.plugins = keep;
@@ -339,7 +351,10 @@ impl Host {
         let source = super::tool::toolset(name);
         match phase {
             Phase::Ready => {
-                let tools = registered.tools.iter().map(|def| Arc::new(PluginTool::new(Arc::clone(plugin), def)) as Arc<dyn Tool>);
+                let tools = registered
+                    .tools
+                    .iter()
+                    .map(|def| Arc::new(PluginTool::new(Arc::clone(plugin), def)) as Arc<dyn Tool>);
                 self.options.publish.publish(&source, tools.collect());
                 self.options.publish.report(&source, registered.problems.clone());
                 self.remember(name, registered);

@@ -71,7 +71,13 @@ fn package(paths: &Paths, requirement: &str) -> Result<Vec<Installed>, String> {
     if requirement.is_empty() || requirement.starts_with('-') {
         return Err("name a package: pip:NAME".into());
     }
-    let label: String = requirement.rsplit('/').next().unwrap_or(requirement).chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
+    let label: String = requirement
+        .rsplit('/')
+        .next()
+        .unwrap_or(requirement)
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .collect();
     let venv = paths.plugin_venvs().join(&label);
     if venv.exists() {
         return Err(format!("{} is there already; uninstall its plugins first", venv.display()));
@@ -118,7 +124,8 @@ fn packaged(paths: &Paths, requirement: &str, venv: &Path) -> Result<Vec<Install
 }
 
 fn run(command: &mut Command, what: &str) -> Result<String, String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{what} could not be started: {error}"))?;
+    let output =
+        command.stdin(Stdio::null()).output().map_err(|error| format!("{what} could not be started: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
         return Ok(text(&output.stdout));

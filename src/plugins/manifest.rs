@@ -69,7 +69,9 @@ pub fn read(dir: &Path) -> Result<Manifest, ManifestError> {
             (Some(text), _) => text.split_whitespace().map(str::to_owned).collect(),
             (None, items) => {
                 let words: Option<Vec<String>> = items.iter().map(Node::scalar).collect();
-                words.filter(|words| !words.is_empty()).ok_or_else(|| bad("`command` must be text or a list of texts".into()))?
+                words
+                    .filter(|words| !words.is_empty())
+                    .ok_or_else(|| bad("`command` must be text or a list of texts".into()))?
             }
         },
     };
@@ -84,7 +86,9 @@ pub fn read(dir: &Path) -> Result<Manifest, ManifestError> {
         author: word("author"),
         requires_env,
         command,
-        python: Some(word("python")).filter(|path| !path.is_empty()).map(|path| crate::config::paths::expand_home(&path)),
+        python: Some(word("python"))
+            .filter(|path| !path.is_empty())
+            .map(|path| crate::config::paths::expand_home(&path)),
         entry_point: word("entry_point"),
         source: word("source"),
     })
@@ -168,7 +172,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told() {
-        for (text, said) in [("name: ../x", "is not 1 to 48"), ("name: [", "plugin.yaml"), ("name: a\ncommand: {}", "must be text")] {
+        for (text, said) in
+            [("name: ../x", "is not 1 to 48"), ("name: [", "plugin.yaml"), ("name: a\ncommand: {}", "must be text")]
+        {
             let error = read(folder(&[(FILE, text)]).path()).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }

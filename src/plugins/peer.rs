@@ -131,7 +131,11 @@ impl Peer {
         let mut gone = self.gone.clone();
         let line = rpc::request(id, method, params);
         if line.len() > LINE_MAX {
-            return Err(AskError::Refused(RpcError { code: 0, message: "the request is too large".into(), data: Value::Null }));
+            return Err(AskError::Refused(RpcError {
+                code: 0,
+                message: "the request is too large".into(),
+                data: Value::Null,
+            }));
         }
         if self.lines.try_send(line).is_err() {
             return Err(self.why_not());
@@ -349,7 +353,9 @@ async fn next_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>,
     let read = reader.take(most as u64 + 1).read_until(b'\n', line).await;
     match read {
         Ok(0) | Err(_) => Ok(false),
-        Ok(_) if line.len() > most && line.last() != Some(&b'\n') => Err(format!("it wrote a line of more than {most} bytes")),
+        Ok(_) if line.len() > most && line.last() != Some(&b'\n') => {
+            Err(format!("it wrote a line of more than {most} bytes"))
+        }
         Ok(_) => {
             while matches!(line.last(), Some(b'\n' | b'\r')) {
                 line.pop();
@@ -416,11 +422,9 @@ mod tests {
 
     #[tokio::test]
     async fn floods_of_every_kind_end_it() {
-        for script in [
-            "yes '{\"method\":\"log\"}'",
-            "yes garbage",
-            "head -c 20000000 /dev/zero | tr '\\0' x; sleep 100",
-        ] {
+        for script in
+            ["yes '{\"method\":\"log\"}'", "yes garbage", "head -c 20000000 /dev/zero | tr '\\0' x; sleep 100"]
+        {
             let (peer, _heard) = start(script);
             let gone = tokio::time::timeout(LONG, peer.gone()).await.unwrap();
             assert!(matches!(gone, Gone::Flooded(_)), "{script}: {gone:?}");

@@ -283,7 +283,15 @@ fn launch(found: &Found, setting: &Setting) -> Result<Launch, String> {
 /// # Errors
 /// Why it cannot be used, with the end of its standard error.
 pub async fn try_once(found: &Found, setting: &Setting) -> Result<(Peer, Registered), String> {
-    let plugin = Plugin::new(found.clone(), Setting { env: setting.env.clone(), runner: setting.runner.clone(), data: setting.data.clone(), config: setting.config.clone() });
+    let plugin = Plugin::new(
+        found.clone(),
+        Setting {
+            env: setting.env.clone(),
+            runner: setting.runner.clone(),
+            data: setting.data.clone(),
+            config: setting.config.clone(),
+        },
+    );
     let launch = plugin.launch.clone()?;
     let peer = Peer::start(&launch, mpsc::channel(16).0)?;
     match greet(&peer, &plugin.hello, HANDSHAKE).await {

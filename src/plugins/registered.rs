@@ -104,7 +104,8 @@ pub fn read(result: &Value) -> Result<Registered, String> {
             let name = text(value, "name", 60);
             let name = name.trim_start_matches('/').to_owned();
             if is_name(&name) {
-                let (description, argument) = (line(&text(value, "description", 300)), line(&text(value, "argument", 60)));
+                let (description, argument) =
+                    (line(&text(value, "description", 300)), line(&text(value, "argument", 60)));
                 kept.push(CommandDef { name, description, argument });
             } else {
                 out.problems.push(format!("{key}: {name:?} is no name for a command"));
@@ -113,11 +114,16 @@ pub fn read(result: &Value) -> Result<Registered, String> {
     }
     let mut room = PROMPT;
     for value in list("prompt").iter().take(MOST) {
-        let (title, body) = (line(&text(value, "title", 80)), value.as_str().map_or_else(|| text(value, "text", PROMPT), str::to_owned));
-        let section = if title.is_empty() { clean(&body, PROMPT) } else { format!("## {title}\n{}", clean(&body, PROMPT)) };
+        let (title, body) = (
+            line(&text(value, "title", 80)),
+            value.as_str().map_or_else(|| text(value, "text", PROMPT), str::to_owned),
+        );
+        let section =
+            if title.is_empty() { clean(&body, PROMPT) } else { format!("## {title}\n{}", clean(&body, PROMPT)) };
         let length = section.chars().count();
         if length > room {
-            out.problems.push(format!("prompt: all sections together have {PROMPT} characters at most; one is left out"));
+            out.problems
+                .push(format!("prompt: all sections together have {PROMPT} characters at most; one is left out"));
             continue;
         }
         room -= length;
@@ -171,7 +177,8 @@ fn hook(value: &Value) -> Result<HookDef, String> {
         return Err(format!("hooks: no event {written:?}{near}"));
     };
     let matcher = text(value, "matcher", 500);
-    let matcher = Matcher::new(&matcher).map_err(|why| format!("hooks: the matcher {matcher:?} cannot be read ({why})"))?;
+    let matcher =
+        Matcher::new(&matcher).map_err(|why| format!("hooks: the matcher {matcher:?} cannot be read ({why})"))?;
     Ok(HookDef { event, written, matcher, timeout: seconds(value.get("timeout"), (30.0, 300.0)) })
 }
 

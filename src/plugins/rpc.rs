@@ -89,7 +89,10 @@ mod tests {
             (r#"{"id":"7","result":null}"#, Incoming::Answer { id: 7, result: Ok(Value::Null) }),
             (r#"{"id":2,"error":{"code":-1,"message":"no"}}"#, Incoming::Answer { id: 2, result: Err(fail("no")) }),
             (r#"{"method":"log","params":[1]}"#, Incoming::Notice { method: "log".into(), params: json!([1]) }),
-            (r#"{"id":"x","method":"ask"}"#, Incoming::Request { id: json!("x"), method: "ask".into(), params: Value::Null }),
+            (
+                r#"{"id":"x","method":"ask"}"#,
+                Incoming::Request { id: json!("x"), method: "ask".into(), params: Value::Null },
+            ),
         ] {
             assert_eq!(read(line.as_bytes()), Ok(wanted), "{line}");
         }
@@ -103,6 +106,9 @@ mod tests {
         let text = request(3, "tool.call", &json!({"text": "a\nb"}));
         assert_eq!(text.matches('\n').count(), 1);
         let back = read(text.trim_end().as_bytes());
-        assert_eq!(back, Ok(Incoming::Request { id: json!(3), method: "tool.call".into(), params: json!({"text": "a\nb"}) }));
+        assert_eq!(
+            back,
+            Ok(Incoming::Request { id: json!(3), method: "tool.call".into(), params: json!({"text": "a\nb"}) })
+        );
     }
 }

@@ -59,9 +59,7 @@ fn plugin(view: PluginView) -> PluginRow {
         (May::Run, Some(Phase::Restarting(how)), _) => (PluginState::Starting, format!("{how}; it is started again")),
         (May::Run, Some(Phase::Failed(how)), _) => (PluginState::Failed, how.clone()),
         (May::Run, Some(Phase::Stopped), _) => (PluginState::Off, "stopped".into()),
-        (May::NotEnabled, _, _) => {
-            (PluginState::Off, format!("hermes plugins enable {} lets it run", view.found.name))
-        }
+        (May::NotEnabled, _, _) => (PluginState::Off, format!("hermes plugins enable {} lets it run", view.found.name)),
         (May::Disabled, _, _) => (PluginState::Off, "disabled in the configuration".into()),
         (May::Untrusted(why), _, _) => (PluginState::Untrusted, format!("{why}: /trust")),
         (May::Shadowed, _, _) => (PluginState::Off, "another plugin has this name".into()),

@@ -53,7 +53,11 @@ fn a_plugins_tool_is_called_and_a_hook_blocks_a_command() {
 
     // Without a person the hook does not run before somebody said yes to it.
     let done = home.run(&["-p", "go", "--output", "stream-json"]);
-    assert!(err(&done).contains("the hook PreToolUse: sh guard.sh does not run: nobody has said yes"), "{}", err(&done));
+    assert!(
+        err(&done).contains("the hook PreToolUse: sh guard.sh does not run: nobody has said yes"),
+        "{}",
+        err(&done)
+    );
     assert_eq!(tool_result(&mock, 1), "sunny, key is unset");
     assert!(home.project().join("made").exists());
     let system = mock.requests()[0]["messages"][0]["content"].as_str().unwrap().to_owned();
@@ -212,7 +216,9 @@ fn a_plugin_on_the_screen() {
     let home = Home::with(&mock, "plugins:\n  enabled: [weather, crash, flood, hang]\n");
     let plugins = home.hermes().join("plugins");
     weather(&plugins);
-    for (name, script) in [("crash", "echo boom >&2; exit 7\n"), ("flood", "yes '{\"method\":\"log\"}'\n"), ("hang", "sleep 1000\n")] {
+    for (name, script) in
+        [("crash", "echo boom >&2; exit 7\n"), ("flood", "yes '{\"method\":\"log\"}'\n"), ("hang", "sleep 1000\n")]
+    {
         write(&plugins.join(name).join("plugin.yaml"), &format!("name: {name}\n"));
         write(&plugins.join(name).join("run.sh"), script);
     }

@@ -10,7 +10,13 @@ use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
-pub fn draw(state: &TrustModal, now: i64, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
+pub fn draw(
+    state: &TrustModal,
+    now: i64,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
     let columns = 96.min(area.width.saturating_sub(10)).max(12);
     // Two answers, a blank row over them and one at the top.
     let window = usize::from(area.height.saturating_sub(9)).max(1);
@@ -38,7 +44,8 @@ pub fn draw(state: &TrustModal, now: i64, paint: &mut Paint<'_>, area: Rect, lay
         paint.line(row(place, index as u16 + 1), &line.line);
     }
     let top = place.height.saturating_sub(2);
-    let answers = [("Not now: nothing of it runs", "n", !state.agreed), ("Trust it as it is shown here", "y", state.agreed)];
+    let answers =
+        [("Not now: nothing of it runs", "n", !state.agreed), ("Trust it as it is shown here", "y", state.agreed)];
     for (index, (label, key, chosen)) in answers.into_iter().enumerate() {
         let line = row(place, top + index as u16);
         if chosen {
