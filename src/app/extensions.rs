@@ -122,7 +122,7 @@ pub fn answered(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Re
                 super::sidebar::report(model, &format!("/{name}"), &text);
             }
             if !prompt.trim().is_empty() {
-                turn::send(model, out, prompt);
+                turn::say(model, out, prompt);
             } else if text.trim().is_empty() {
                 model.notices.add(model.now, Level::Info, format!("/{name} is done"));
             }

@@ -187,6 +187,15 @@ pub fn next_queued(model: &mut Model, out: &mut Vec<Effect>) {
     submit(model, out, Sent { text, images: Vec::new() });
 }
 
+/// Sends a text that was not typed: what the composer holds stays.
+pub fn say(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    if is_running(model) || model.session.is_none() {
+        enqueue(model, out, text);
+    } else if has_model(model) {
+        submit(model, out, Sent { text, images: Vec::new() });
+    }
+}
+
 fn enqueue(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if history::add(model, &text) {
         out.push(Effect::Store(StoreJob::AddHistory(text.clone())));

@@ -105,7 +105,10 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     let house = setup::house(base, script, false);
     let store = house.deps.store.clone();
     let extensions = house.deps.extensions.clone();
-    extensions.start();
+    // The demo shows the program as it comes.
+    if !args.demo {
+        extensions.start();
+    }
     let resume = match print::resumed(args, &store, base).await {
         Ok(resume) => resume,
         Err(error) => {

@@ -200,7 +200,7 @@ fn read_project(paths: &Paths, file: &Path, values: &mut Map<String, Json>, load
     }
     // No `${NAME}` here: a project must not be able to move a secret into a place that leaves the machine.
     if let Some(mut layer) = read_file(file, None, &mut loaded.warnings) {
-        project::restrain(&mut layer, values, file);
+        project::restrain(&mut layer, values, file, &super::trust::servers(paths, dir));
         merge(values, layer.values);
         loaded.warnings.extend(layer.warnings);
         loaded.project = Some(file.to_path_buf());

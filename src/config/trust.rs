@@ -198,6 +198,23 @@ pub fn tree(project: &Project, key: &str) -> Option<Json> {
     (!kept.is_empty()).then_some(Json::Object(kept))
 }
 
+/// Names of the MCP servers of this folder's `hermes.yaml` that are trusted as they are. Looks at no plugin: it is asked
+/// whenever the configuration is read.
+pub fn servers(home: &Paths, dir: &Path) -> Vec<String> {
+    let dir = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_path_buf());
+    let kept = kept(home);
+    let Some(yes) = kept.projects.get(&*dir.to_string_lossy()) else { return Vec::new() };
+    let Some(root) = std::fs::read_to_string(dir.join(FILE)).ok().and_then(|text| yaml::parse(&text, FILE).ok()) else {
+        return Vec::new();
+    };
+    let servers = root.get("mcp_servers").map(yaml::Node::to_json).unwrap_or_default();
+    let trusted = servers.as_object().into_iter().flatten().filter(|(name, value)| {
+        let thing = thing_of("mcp_servers", &format!("mcp_servers.{name}"), name, value, &dir);
+        yes.get(&thing.id).is_some_and(|yes| yes.fingerprint == thing.fingerprint)
+    });
+    trusted.map(|(name, _)| name.clone()).collect()
+}
+
 /// The nearest folder from `cwd` up to the root of its repository that could run something; never our own home.
 fn root(home: &Paths, cwd: &Path) -> Option<PathBuf> {
     let top = cwd.ancestors().find(|dir| dir.join(".git").exists());
@@ -466,5 +483,16 @@ mod tests {
         accept(&place.home, &project, "now".into()).unwrap();
         let project = look(&place.home, &place.dir).unwrap();
         assert_eq!(tree(&project, "mcp_servers").unwrap()["git"]["command"], "uvx");
+        assert_eq!(servers(&place.home, &place.dir), ["git"]);
+        let sources = |cwd: &Path| super::super::Sources {
+            paths: place.home.clone(),
+            cwd: Some(cwd.to_path_buf()),
+            env: BTreeMap::new(),
+            overrides: Vec::new(),
+        };
+        let loaded = super::super::load(&sources(&place.dir));
+        assert_eq!(loaded.config.mcp_servers["git"].command, "uvx");
+        std::fs::write(place.dir.join(FILE), "mcp_servers:\n  git:\n    command: evil\n").unwrap();
+        assert!(super::super::load(&sources(&place.dir)).config.mcp_servers.is_empty());
     }
 }

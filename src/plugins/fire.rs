@@ -19,7 +19,7 @@ pub type Said = Answer;
 impl Extensions {
     /// Whether a moment has any hook. Before everything has been looked at the answer is yes.
     pub fn wants(&self, event: Event, subject: Option<&str>) -> bool {
-        let Some(host) = &self.host else { return false };
+        let Some(host) = self.host.as_ref().filter(|host| host.has_begun()) else { return false };
         !host.is_loaded()
             || host.hooks().iter().any(|hook| hook.wants(event, subject))
             || host
@@ -31,7 +31,7 @@ impl Extensions {
     /// Runs the hooks of a moment. Each command makes a row, a plugin's hook when it did something or failed.
     pub async fn fire(&self, mut moment: Moment, cancel: &CancellationToken) -> Said {
         let mut said = Said::default();
-        let Some(host) = &self.host else { return said };
+        let Some(host) = self.host.as_ref().filter(|host| host.has_begun()) else { return said };
         tokio::select! {
             () = host.looked() => {}
             () = cancel.cancelled() => return said,

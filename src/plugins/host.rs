@@ -14,6 +14,7 @@ use crate::tools::spec::Tool;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -87,7 +88,11 @@ pub(super) struct Host {
     pub(super) options: Options,
     state: Mutex<State>,
     revision: watch::Sender<u64>,
-    told: Mutex<Option<mpsc::Sender<Told>>>,
+    tell: mpsc::Sender<Told>,
+    /// Until somebody listens.
+    heard: Mutex<Option<mpsc::Receiver<Told>>>,
+    /// Somebody wants hooks and plugins to run: without that nothing is looked at and nothing waited for.
+    begun: AtomicBool,
     /// One load at a time.
     loading: tokio::sync::Mutex<()>,
 }
@@ -107,11 +112,14 @@ struct State {
 impl Extensions {
     /// A host that has not looked at anything yet.
     pub fn new(options: Options) -> Self {
+        let (tell, heard) = mpsc::channel(TOLD);
         let host = Host {
             options,
             state: Mutex::default(),
             revision: watch::Sender::new(0),
-            told: Mutex::default(),
+            tell,
+            heard: Mutex::new(Some(heard)),
+            begun: AtomicBool::new(false),
             loading: tokio::sync::Mutex::default(),
         };
         Self { host: Some(Arc::new(host)) }
@@ -120,6 +128,7 @@ impl Extensions {
     /// Looks at the disk and starts what may run, in the background. Must be called inside the runtime.
     pub fn start(&self) {
         if let Some(host) = self.host.clone() {
+            host.begun.store(true, Ordering::Release);
             tokio::spawn(async move { host.load(None).await });
         }
     }
@@ -127,22 +136,20 @@ impl Extensions {
     /// Looks again, with a configuration that was read anew: what may run now is started, what may not is stopped.
     pub async fn reload(&self, loaded: Option<Arc<Loaded>>) {
         if let Some(host) = &self.host {
+            host.begun.store(true, Ordering::Release);
             host.load(loaded).await;
         }
     }
 
-    /// What is told from now on, to the newest who asks.
+    /// What is told, to the first who asks; a closed channel to everybody else.
     pub fn listen(&self) -> mpsc::Receiver<Told> {
-        let (tell, heard) = mpsc::channel(TOLD);
-        if let Some(host) = &self.host {
-            *lock(&host.told) = Some(tell);
-        }
-        heard
+        let heard = self.host.as_ref().and_then(|host| lock(&host.heard).take());
+        heard.unwrap_or_else(|| mpsc::channel(1).1)
     }
 
     /// Waits until everything has been looked at and no plugin is still starting, at most this long.
     pub async fn settled(&self, limit: Duration) {
-        let Some(host) = &self.host else { return };
+        let Some(host) = self.host.as_ref().filter(|host| host.has_begun()) else { return };
         let mut revision = host.revision.subscribe();
         let ready = async {
             while !host.is_settled() {
@@ -185,10 +192,12 @@ impl Extensions {
 
 impl Host {
     pub(super) fn tell(&self, told: Told) {
-        if let Some(tell) = &*lock(&self.told) {
-            // Full only when nobody reads; rows are for people.
-            let _ = tell.try_send(told);
-        }
+        // Full only when nobody reads; rows are for people.
+        let _ = self.tell.try_send(told);
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
     }
 
     fn bump(&self) {

@@ -34,6 +34,10 @@ impl Runner {
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
+        self.port.says(&text);
+        if self.session.title.is_none() && origin == Origin::Person {
+            self.title_from(&text).await;
+        }
         self.ready_plugins().await;
         let words = match self.prompted(&text, origin).await {
             Prompted::Go(words) => words,
@@ -43,10 +47,6 @@ impl Runner {
             }
             Prompted::Stopped => return self.finish(TurnEnd::Stopped).await,
         };
-        self.port.says(&text);
-        if self.session.title.is_none() && origin == Origin::Person {
-            self.title_from(&text).await;
-        }
         self.prepare_prompt().await;
         self.create_once().await;
         let context = with_words(self.situation(git).await, &words);

@@ -78,6 +78,8 @@ impl Runner {
     /// A row of a hook, or news of a plugin.
     pub(super) async fn extension_told(&mut self, told: Told) {
         match told {
+            // Nothing is stored before the first prompt.
+            Told::Row(text) if !self.session.created => self.notice(Level::Info, text).await,
             Told::Row(text) => self.append(Body::Note { kind: NoteKind::Hook, text }).await,
             Told::Notice { serious, text } => {
                 self.notice(if serious { Level::Error } else { Level::Warning }, text).await;
@@ -102,6 +104,11 @@ impl Runner {
 
     /// A prompt is about to begin a turn.
     pub(super) async fn prompted(&mut self, text: &str, origin: Origin) -> Prompted {
+        let all = &self.deps.extensions;
+        if [Event::PromptSubmitted, Event::PreLlmCall].iter().any(|event| all.wants(*event, None)) {
+            // Their rows are items of the session.
+            self.create_once().await;
+        }
         let mut words = Vec::new();
         if let Some(greeting) = self.greeting.take() {
             let stop = greeting.abort_handle();
