@@ -155,7 +155,8 @@ impl Plugin {
         let _end = StopOnDrop(Arc::clone(&peer));
         let registered = match greet(&peer, &self.hello, HANDSHAKE).await {
             Ok(registered) => registered,
-            Err(Greeting::Gone(how)) => return Gone::Ended(how),
+            // Whether it ended or broke the rules: the peer knows.
+            Err(Greeting::Gone(_)) => return peer.gone().await,
             Err(Greeting::Wrong(how)) => return Gone::Flooded(how),
         };
         self.late.store(0, Ordering::Relaxed);

@@ -28,7 +28,7 @@ done
 "#;
 
 fn weather(dir: &Path) {
-    write(&dir.join("weather/plugin.yaml"), "name: weather\nversion: 1.0\ndescription: Weather\n");
+    write(&dir.join("weather/plugin.yaml"), "name: weather\nversion: 1.0.0\ndescription: Weather\n");
     write(&dir.join("weather/run.sh"), SH);
 }
 
@@ -223,11 +223,11 @@ fn a_plugin_on_the_screen() {
         write(&plugins.join(name).join("run.sh"), script);
     }
     let mut term = Term::start(&home, &[]);
-    term.wait("plugin flood is off");
+    term.wait("plugin flood is off: it wrote more than");
     term.send("/plugins\r");
-    term.wait("● weather 1.0  ready").wait("/forecast");
+    term.wait("● weather 1.0.0  ready").wait("/forecast");
     term.send("\x1b");
-    term.gone("● weather 1.0");
+    term.gone("● weather 1.0.0");
     term.send("/forecast\r");
     term.wait("Tuesday: sun");
     term.send("\x1b");
