@@ -193,6 +193,7 @@ mod tests {
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),
+            Effect::Load(LoadRequest::Extensions { seen: 0 }),
             Effect::Mouse(true),
             Effect::Title("app — Hermes".into()),
         ];
