@@ -77,7 +77,8 @@ pub struct Project {
 impl Project {
     /// Whether a person should look at it.
     pub fn needs_a_look(&self) -> bool {
-        (!self.listed && !(self.settings.is_empty() && self.things.is_empty()))
+        let holds_something = !self.settings.is_empty() || !self.things.is_empty();
+        (!self.listed && holds_something)
             || self.things.iter().any(|(thing, standing)| *standing != Standing::Trusted && thing.problem.is_empty())
     }
 
