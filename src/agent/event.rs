@@ -20,7 +20,10 @@ pub enum AgentCommand {
         images: Vec<crate::llm::message::Image>,
     },
     /// Delivered at the next step boundary of the running turn; starts one when idle.
-    Steer(String),
+    Steer {
+        text: String,
+        images: Vec<crate::llm::message::Image>,
+    },
     /// Stops the turn; `force` does not wait for outcomes.
     Stop {
         force: bool,
@@ -57,6 +60,8 @@ pub enum AgentEvent {
         items: Vec<Item>,
     },
     SessionChanged(SessionInfo),
+    /// The session that was asked for could not be had, a notice says why: this one stays open.
+    SessionKept,
     TurnStarted {
         turn: u32,
         at: i64,

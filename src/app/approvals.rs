@@ -116,7 +116,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
         }),
         Some(Entry::Question(question)) => {
             let text = question.choices.is_empty().then(String::new);
-            Modal::Question(QuestionModal { id: question.id, inert_until, selected: 0, text })
+            Modal::Question(QuestionModal { id: question.id, inert_until, selected: 0, text, cursor: 0 })
         }
         None => return,
     };

@@ -14,7 +14,7 @@ pub enum Effect {
     Load(LoadRequest),
     /// To the clipboard.
     Copy(String),
-    /// Opens the external editor with this text.
+    /// Opens the external editor on this text, as a process of the terminal pane.
     Edit(String),
     /// The terminal's window title.
     Title(String),
@@ -22,6 +22,8 @@ pub enum Effect {
     Notify(String),
     /// Sends `Msg::Woke` at this time (milliseconds since the epoch); the earliest wins.
     WakeAt(i64),
+    /// The shape of the terminal's cursor.
+    Caret(super::vi::Caret),
     /// Mouse capture on or off.
     Mouse(bool),
     /// Clears and repaints.

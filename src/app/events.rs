@@ -17,6 +17,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::UsageChanged(meter) => model.meter = meter,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
         AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
+        AgentEvent::SessionKept => sessions::kept(model, out),
         AgentEvent::TurnStarted { turn, at } => {
             turn::started(model, turn, at);
             sessions::window_title(model, out);
@@ -42,6 +43,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
 }
 
 fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
+    items::thought(model, model.transcript.streaming.reasoning);
     let TurnStatus::Running(running) = &mut model.turn else { return };
     match running.calls.iter_mut().find(|call| call.0 == index) {
         Some(call) => *call = (index, name, bytes),

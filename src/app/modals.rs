@@ -6,7 +6,7 @@ use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, encode, extensions, find, pickers, processes, rewind, scroll, sessions, usual,
+    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, sessions, usual, vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
@@ -20,6 +20,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if !interrupt && approvals::inert(model, out, key) {
         return;
     }
+    let Some(key) = vi::modal_key(model, out, key) else { return };
     let key = usual::in_modal(model, key);
     match model.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
@@ -64,7 +65,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_)) => {
             composer::paste(model, out, text)
         }
-        None if model.processes.pane.taken_over => processes::write(model, out, encode::paste(&text, false)),
+        None if model.processes.pane.taken_over => processes::paste(model, out, &text),
         None => composer::paste(model, out, text),
     }
 }
@@ -82,6 +83,10 @@ const PAGE: i32 = 10;
 
 /// What a key moves in a modal.
 pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
+    // a list with a filter takes letters as text, whatever they move elsewhere
+    if context == Context::Picker && edit::printable(key).is_some() {
+        return None;
+    }
     let plain = !key.ctrl && !key.alt;
     match key.code {
         Code::Up if plain => return Some(Move::Rows(-1)),
@@ -92,7 +97,10 @@ pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
         Code::Char('n') if key.ctrl => return Some(Move::Rows(1)),
         _ => {}
     }
-    let Bound::Action(action) = bound(model, &[context, Context::Modal], &[key]) else { return None };
+    // Letters are text where a list has a filter: there only the list's own keys may take them.
+    let is_text = context == Context::Picker && plain && matches!(key.code, Code::Char(_));
+    let contexts = if is_text { &[context][..] } else { &[context, Context::Modal] };
+    let Bound::Action(action) = bound(model, contexts, &[key]) else { return None };
     match action {
         Action::SelectPrevious | Action::ScrollUp => Some(Move::Rows(-1)),
         Action::SelectNext | Action::ScrollDown => Some(Move::Rows(1)),
@@ -138,7 +146,15 @@ fn text_key(model: &mut Model, key: Key) {
 fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(Modal::Confirm(confirm)) = model.modals.last_mut() else { return };
     match key.code {
-        Code::Left | Code::Right | Code::Up | Code::Down | Code::Tab | Code::BackTab => {
+        // What scrolls a longer text (arrows, j and k) chooses here.
+        Code::Left
+        | Code::Right
+        | Code::Up
+        | Code::Down
+        | Code::PageUp
+        | Code::PageDown
+        | Code::Tab
+        | Code::BackTab => {
             confirm.selected_yes = !confirm.selected_yes;
         }
         Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
@@ -182,6 +198,18 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             if edit::line(&mut input.text, &mut input.cursor, key) == edit::Edited::Changed {
                 input_changed(model);
             }
+        }
+    }
+}
+
+/// The text of the field on top was changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    match model.modals.last() {
+        Some(Modal::Picker(_)) => pickers::typed(model, out),
+        Some(Modal::Sessions(_)) => sessions::typed(model),
+        Some(Modal::Rewind(_)) => rewind::typed(model, out),
+        Some(Modal::Input(_)) => input_changed(model),
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_)) | None => {
         }
     }
 }

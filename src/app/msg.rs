@@ -29,8 +29,10 @@ pub enum Msg {
     Drawn(Box<Layout>),
     /// SIGTERM, SIGHUP or SIGINT from outside.
     Terminated,
-    /// The external editor returned this text.
-    Edited(Option<String>),
+    /// The external editor runs as this process.
+    EditorStarted(crate::exec::ProcessId),
+    /// The external editor ended with this text, or did not do its work.
+    Edited(Result<String, String>),
     /// What copying did: the channel used, or why not.
     Copied(Result<String, String>),
 }
@@ -69,8 +71,8 @@ pub enum LoadReply {
     Look { name: String, result: Result<crate::config::skin::Look, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
-    /// Paths that complete a word.
-    Paths { word: String, paths: Vec<String> },
+    /// Paths that complete a word, best first; a second answer may follow.
+    Paths { word: String, paths: Vec<FoundPath> },
     /// The prompts of the open session, newest first, or why they can't be had.
     RewindPoints(Result<Vec<crate::agent::event::RewindPoint>, String>),
     /// What going back to this prompt would mean.
@@ -92,6 +94,15 @@ pub enum LoadReply {
     Trusted(Result<(), String>),
     /// What a plugin's command came to: text for the person and a prompt for the model, either may be empty.
     PluginAnswered { name: String, result: Result<(String, String), String> },
+}
+
+/// A path that fits a word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundPath {
+    /// Relative to the folder of the session where it lies in it; folders end with a slash.
+    pub path: String,
+    /// The characters that match, in order.
+    pub marks: Vec<u32>,
 }
 
 /// One row of the model picker.

@@ -135,12 +135,18 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         (None, Code::Esc) => close(model),
         (None, Code::Enter) => confirm(modal),
         (None, _) => {
-            if edit::query(&mut modal.query, key) == Edited::Changed {
-                filter(modal);
-                ask(model, out);
+            if edit::line(&mut modal.query, &mut modal.cursor, key) == Edited::Changed {
+                typed(model, out);
             }
         }
     }
+}
+
+/// The query changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    filter(modal);
+    ask(model, out);
 }
 
 fn choice_key(model: &mut Model, out: &mut Vec<Effect>, movement: Option<Move>, key: Key) {
@@ -229,8 +235,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
     if modal.confirm.is_none() {
-        let mut cursor = modal.query.chars().count();
-        edit::insert(&mut modal.query, &mut cursor, text.trim_end());
+        edit::insert(&mut modal.query, &mut modal.cursor, text.trim_end());
         filter(modal);
         ask(model, out);
     }

@@ -4,11 +4,12 @@ use super::action::Action;
 use super::effect::{Effect, LoadRequest};
 use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
+use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, extensions, find, history, looks, models, palette, processes, rewind, scroll,
-    select, sessions, sidebar, slash, turn, usual,
+    approvals, borders, composer, docs, drafts, editor, extensions, find, history, looks, models, palette, processes,
+    queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -31,16 +32,16 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::HistorySearch => history::search(model),
         Action::DraftPrevious => drafts::previous(model, out),
         Action::PasteImage => out.push(Effect::Load(LoadRequest::Image { path: some(argument) })),
-        Action::ExternalEditor => out.push(Effect::Edit(composer::whole(&model.composer))),
+        Action::ExternalEditor => editor::open(model, out),
         Action::Undo => composer::undo(model, out),
         Action::Redo => composer::redo(model, out),
         Action::StopTurn => turn::escape(model, out),
         Action::Interrupt => turn::interrupt(model, out),
-        Action::QueuePrompt => turn::queue(model, out, argument),
-        Action::QueueStrip => turn::queue_strip(model),
-        Action::QueueEdit => turn::queue_edit(model, out),
-        Action::QueueSteer => turn::queue_steer(model, out),
-        Action::QueueDrop => turn::queue_drop(model),
+        Action::QueuePrompt => queue::command(model, out, argument),
+        Action::QueueStrip => queue::strip(model),
+        Action::QueueEdit => queue::edit(model, out),
+        Action::QueueSteer => queue::steer(model, out),
+        Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
         Action::Inbox => approvals::inbox(model),
         Action::ApprovalMode => approvals::next_mode(model, out),
@@ -83,14 +84,25 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Usage
         | Action::Config
         | Action::Doctor
-        | Action::Diff
-        | Action::Export => report(out, action, argument),
+        | Action::Permissions
+        | Action::Diff => report(out, action, argument),
+        Action::Export => export(model, out, argument),
+        Action::Busy => settings::busy(model, out, argument),
+        Action::Indicator => settings::indicator(model, out, argument),
+        Action::StatusBar => settings::status_bar(model, out, argument),
+        Action::Retry => turn::retry(model, out),
         Action::ToggleTerminal => processes::toggle(model),
         Action::NextTerminal => processes::next(model, 1),
         Action::PreviousTerminal => processes::next(model, -1),
-        Action::GrowPane => processes::grow(model, 5),
-        Action::ShrinkPane => processes::grow(model, -5),
-        Action::FocusComposer => focus::set(model, Pane::Composer),
+        Action::GrowPane => borders::grow(model, 1),
+        Action::ShrinkPane => borders::grow(model, -1),
+        Action::WidenSidebar => borders::widen(model, 1),
+        Action::NarrowSidebar => borders::widen(model, -1),
+        Action::FocusComposer => {
+            focus::set(model, Pane::Composer);
+            vi::insert(model);
+        }
+        Action::ViMode => vi::toggle(model, out, argument),
         Action::ToggleSidebar => sidebar::toggle(model),
         Action::FocusNext => focus::next(model),
         Action::FocusLeft => focus::go(model, Direction::Left),
@@ -114,7 +126,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::CopySelection => select::copy(model, out),
         Action::Copy => select::copy_answer(model, out, argument),
         Action::ReleaseMouse => super::mouse::release(model, out),
-        Action::TakeOver => processes::take_over(model),
+        Action::TakeOver => processes::take_over(model, out),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
         Action::ForgetProcess => processes::forget(model, out),
@@ -196,6 +208,14 @@ fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
     if let Some(name) = slash::report(action) {
         out.push(Effect::Load(LoadRequest::Report { name: name.into(), argument: argument.into() }));
     }
+}
+
+fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    if model.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. })) {
+        return report(out, Action::Export, argument);
+    }
+    let text = "nothing to export yet: this session has no prompt";
+    model.notices.add(model.now, Level::Info, text);
 }
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {

@@ -6,7 +6,7 @@ use super::modals::{self, Move};
 pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, turn};
+use super::{composer, drafts, first_run, items, models, queue, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessState;
@@ -52,12 +52,12 @@ pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
 /// A session is open.
 pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, page: Vec<Item>) {
     let switched = model.session.as_ref().is_some_and(|before| before.id != session.id);
-    if switched && !model.switching {
+    let ordered = std::mem::take(&mut model.switching);
+    if switched && !ordered {
         put_away(model, out);
     }
-    model.switching = false;
     if switched {
-        give_up_turn(model, out);
+        turn::give_back(model, out);
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
@@ -81,10 +81,11 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
             model.composer.images = images;
         }
         out.push(drafts::load(model));
+        queue::changed_session(model, out);
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Git));
-    turn::next_queued(model, out);
+    queue::send_next(model, out);
 }
 
 /// The draft of the session that is left is stored, and the composer is free for the next one.
@@ -97,12 +98,13 @@ fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
     model.composer.save_at = None;
 }
 
-/// Prompts that the session before did not take go on the ring.
-fn give_up_turn(model: &mut Model, out: &mut Vec<Effect>) {
-    for prompt in std::mem::take(&mut model.queue) {
-        drafts::push(model, super::paste::harmless(&prompt).into_owned());
+/// The session that was asked for could not be had: this one goes on, with its draft.
+pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
+    model.switching = false;
+    if model.composer.area.is_empty() {
+        out.push(drafts::load(model));
     }
-    turn::give_back(model, out);
+    queue::send_next(model, out);
 }
 
 /// Facts of the session changed.
@@ -136,8 +138,7 @@ pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::New));
-    put_away(model, out);
-    model.switching = true;
+    switching(model, out);
 }
 
 /// `/fork`: a new session with the conversation of this one.
@@ -156,13 +157,19 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
     }
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Resume(id.into())));
+    switching(model, out);
+}
+
+/// From now on what is written belongs to the session that opens.
+fn switching(model: &mut Model, out: &mut Vec<Effect>) {
     put_away(model, out);
     model.switching = true;
 }
 
 /// The browser, with a query.
 pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
-    let browser = SessionBrowser { query: query.to_owned(), loading: true, ..SessionBrowser::default() };
+    let cursor = query.chars().count();
+    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, ..SessionBrowser::default() };
     model.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
@@ -250,7 +257,6 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if let Some(movement) = modals::movement(model, Context::Picker, key) {
         return step(model, out, movement);
     }
-    let now = model.now;
     let Some(browser) = browser(model) else { return };
     match key.code {
         Code::Esc => {
@@ -264,21 +270,27 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Code::Delete => ask_delete(model),
         Code::Char('t') if key.ctrl => rename(model, out),
         _ => {
-            if edit::query(&mut browser.query, key) == Edited::Changed {
-                browser.ask_at = Some(now + DEBOUNCE);
+            if edit::line(&mut browser.query, &mut browser.cursor, key) == Edited::Changed {
+                typed(model);
             }
         }
     }
 }
 
-/// Pasted text joins the query.
-pub fn paste(model: &mut Model, text: &str) {
+/// The query was changed: it is asked once the keys rest.
+pub fn typed(model: &mut Model) {
     let now = model.now;
     if let Some(browser) = browser(model) {
-        let mut cursor = browser.query.chars().count();
-        edit::insert(&mut browser.query, &mut cursor, text.trim_end());
         browser.ask_at = Some(now + DEBOUNCE);
     }
+}
+
+/// Pasted text joins the query.
+pub fn paste(model: &mut Model, text: &str) {
+    if let Some(browser) = browser(model) {
+        edit::insert(&mut browser.query, &mut browser.cursor, text.trim_end());
+    }
+    typed(model);
 }
 
 /// Moves the selection.
@@ -415,16 +427,8 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
 /// Leaves; the draft, the queue and what is shown are stored first.
 pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     model.switching = false;
-    if !model.queue.is_empty() {
-        // queued prompts have no place of their own in the store: they go on in the draft
-        let mut prompts = std::mem::take(&mut model.queue);
-        let draft = composer::whole(&model.composer);
-        if !draft.is_empty() {
-            prompts.push(draft);
-        }
-        composer::set_text(model, &prompts.join("\n\n"));
-    }
     drafts::save(model, out);
+    queue::settle(model, out);
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Close));
     out.push(Effect::Quit(0));

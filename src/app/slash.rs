@@ -3,7 +3,7 @@
 use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
-use super::{composer, drafts, extensions, history, run, turn};
+use super::{composer, drafts, extensions, history, run, turn, uses};
 use crate::agent::event::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
@@ -23,13 +23,16 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         if history::add(model, text.trim()) {
             out.push(Effect::Store(crate::store::StoreJob::AddHistory(text.trim().to_owned())));
         }
+        uses::record(model, out, entry.name);
         run::run(model, out, entry.action, argument);
     } else if extensions::command(model, out, word, argument) {
         composer::clear(model);
         drafts::touch(model);
         drafts::save(model, out);
     } else if let Some(skill) = model.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word)) {
+        let name = format!("/{skill}");
         let prompt = format!("Use the skill \"{skill}\". {argument}");
+        uses::record(model, out, &name);
         turn::send(model, out, prompt.trim().to_owned());
     } else {
         let near = closest(model, word).map(|near| format!(": did you mean /{near}?")).unwrap_or_else(|| ":".into());
@@ -90,6 +93,7 @@ pub fn report(action: Action) -> Option<&'static str> {
         Action::Usage => Some("usage"),
         Action::Config => Some("config"),
         Action::Doctor => Some("doctor"),
+        Action::Permissions => Some("permissions"),
         Action::Diff => Some("diff"),
         Action::Export => Some("export"),
         _ => None,
@@ -133,6 +137,11 @@ mod tests {
     #[test]
     fn reports_are_asked_for_with_their_argument() {
         let mut model = ready();
+        let effects = script(&mut model, "/export notes.md<ret>");
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Load(_))), "{effects:?}");
+        let said = &model.notices.shown.last().expect("a notice").text;
+        assert!(said.contains("nothing to export yet"), "{said}");
+        crate::app::items::opened(&mut model, vec![crate::app::tests::user(1, "a prompt")]);
         let effects = script(&mut model, "/export notes.md<ret>");
         let wanted = LoadRequest::Report { name: "export".into(), argument: "notes.md".into() };
         assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");

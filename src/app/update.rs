@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, events, extensions, first_run, focus, history, items, keys, looks, models,
-    mouse, processes, rewind, scroll, sessions, sidebar, wake,
+    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, history, items, keys, looks,
+    marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -29,6 +29,7 @@ impl Model {
         now: i64,
     ) -> Model {
         let mouse_captured = config.display.mouse;
+        let vi = vi::Vi::new(config.composer.mode == "vi");
         Model {
             now,
             size,
@@ -37,15 +38,21 @@ impl Model {
             meter: Meter::default(),
             transcript: Transcript::default(),
             composer: composer::new(),
-            queue: Vec::new(),
+            queue: Default::default(),
             approvals: Default::default(),
             processes: processes::new(),
             sidebar: Default::default(),
             extensions: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
+            pane_selection: None,
+            copy_mode: None,
+            copying: None,
+            pressed: None,
+            click: None,
             notices: Default::default(),
             first_run: None,
+            first_choice: false,
             chord: None,
             config,
             look,
@@ -57,6 +64,7 @@ impl Model {
             keymap,
             cwd,
             home: String::new(),
+            sends_after_stop: false,
             queue_selected: 0,
             sent: None,
             choices: Vec::new(),
@@ -66,6 +74,9 @@ impl Model {
             switching: false,
             next_session: None,
             wake: None,
+            uses: Default::default(),
+            vi,
+            caret: vi::Caret::Usual,
             window_title: String::new(),
         }
     }
@@ -75,7 +86,9 @@ impl Model {
 pub fn start(model: &mut Model) -> Vec<Effect> {
     let mut out = vec![
         drafts::load(model),
+        queue::load(model),
         Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+        Effect::Store(StoreJob::LoadUses),
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
         Effect::Load(LoadRequest::Looks),
@@ -109,6 +122,10 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Resized(columns, rows) => {
             let hidden = approvals::hidden(model);
             model.size = (columns, rows);
+            // rows wrap elsewhere now
+            if model.pane_selection.is_some() {
+                super::select::clear(model);
+            }
             if hidden && !approvals::hidden(model) {
                 approvals::seen_again(model);
             }
@@ -121,7 +138,8 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
-        Msg::Edited(text) => composer::edited(model, out, text),
+        Msg::EditorStarted(id) => editor::started(model, id),
+        Msg::Edited(result) => editor::ended(model, out, result),
         Msg::Copied(result) => super::select::copied(model, result),
     }
 }
@@ -132,7 +150,9 @@ fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Preview { session, items } => sessions::previewed(model, &session, &items),
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
+        StoreReply::Queue { session, prompts } => queue::loaded(model, session, prompts),
         StoreReply::History(entries) => history::loaded(model, entries),
+        StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
         StoreReply::Opened { path: _, warning } => {
             if let Some(warning) = warning {
@@ -169,7 +189,10 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     first_run::settle(model);
     approvals::open_waiting(model);
     extensions::open_waiting(model);
+    marking::settle(model, out);
     processes::watch(model, out);
+    vi::settle(model, out);
+    queue::settle(model, out);
     wake::schedule(model, out);
 }
 
@@ -189,7 +212,9 @@ mod tests {
         let mut model = model();
         let expected = [
             Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
+            Effect::Store(StoreJob::LoadQueue { session: None, cwd: "/src/app".into() }),
             Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+            Effect::Store(StoreJob::LoadUses),
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),
@@ -331,7 +356,7 @@ mod tests {
             }
             // everything ends, every question is put aside, all wake-ups come
             let end = fact(4);
-            model.queue.clear();
+            model.queue = Default::default();
             update(&mut model, now, end);
             update(&mut model, now, fact(6));
             update(&mut model, now, fact(19));

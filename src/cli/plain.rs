@@ -137,7 +137,7 @@ impl Talk {
                 vec![AgentCommand::Answer(question.id, choice.cloned().unwrap_or_else(|| line.to_owned()))]
             }
             None if line.trim().is_empty() => Vec::new(),
-            None if self.running => vec![AgentCommand::Steer(line.to_owned())],
+            None if self.running => vec![AgentCommand::Steer { text: line.to_owned(), images: Vec::new() }],
             None => {
                 self.running = true;
                 vec![AgentCommand::Submit { text: line.to_owned(), images: Vec::new() }]
@@ -193,6 +193,7 @@ impl Talk {
             }
             AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)
+            | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::ReasoningDelta(_)

@@ -202,6 +202,7 @@ impl Report {
                 Ok(())
             }
             AgentEvent::SessionChanged(_)
+            | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::CallDelta { .. }

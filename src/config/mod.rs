@@ -43,6 +43,7 @@ pub struct Config {
     pub command_allowlist: Vec<String>,
     pub memory: MemoryConfig,
     pub compression: CompressionConfig,
+    pub composer: ComposerConfig,
     pub display: DisplayConfig,
     pub tool_output: ToolOutputConfig,
     pub checks: ChecksConfig,
@@ -226,6 +227,20 @@ impl Default for CompressionConfig {
     }
 }
 
+/// `composer:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComposerConfig {
+    /// `emacs` or `vi`, for every text field.
+    pub mode: String,
+}
+
+impl Default for ComposerConfig {
+    fn default() -> Self {
+        Self { mode: "emacs".into() }
+    }
+}
+
 /// `display:`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -236,6 +251,11 @@ pub struct DisplayConfig {
     pub show_reasoning: bool,
     pub bell_on_complete: bool,
     pub mouse: bool,
+    /// What Enter does while a turn runs: `queue`, `steer` or `interrupt`.
+    pub busy_input_mode: String,
+    /// What moves while the model works: `kaomoji` (the skin's faces), `emoji`, `unicode` or `ascii`.
+    pub tui_status_indicator: String,
+    pub status_bar: bool,
 }
 
 impl Default for DisplayConfig {
@@ -246,6 +266,9 @@ impl Default for DisplayConfig {
             show_reasoning: true,
             bell_on_complete: false,
             mouse: true,
+            busy_input_mode: "queue".into(),
+            tui_status_indicator: "kaomoji".into(),
+            status_bar: true,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
     Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
 };
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -121,6 +121,11 @@ impl Exec {
         });
     }
 
+    /// Whether secrets in notices are masked from now on; they are until this says otherwise.
+    pub fn mask_notices(&self, masks: bool) {
+        self.hub.masks.store(masks, Ordering::Relaxed);
+    }
+
     /// Nobody can type: a headless run.
     pub fn headless(&self) -> bool {
         self.hub.options.headless
@@ -224,8 +229,12 @@ impl Exec {
                 self.hub.screens.watch(target, size, &self.hub.outbox);
                 Ok(())
             }
-            ProcessCommand::Scroll(id, rows) => {
-                self.hub.screens.scroll(&id, rows);
+            ProcessCommand::Scroll(id, scroll) => {
+                self.hub.screens.scroll(&id, scroll);
+                Ok(())
+            }
+            ProcessCommand::Lines(id, lines) => {
+                self.hub.screens.lines(&id, lines);
                 Ok(())
             }
             ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),

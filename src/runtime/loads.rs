@@ -44,12 +44,6 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
-        LoadRequest::Paths { word } => {
-            let cwd = facts.cwd;
-            let wanted = word.clone();
-            let paths = tokio::task::spawn_blocking(move || complete(&cwd, &wanted)).await.unwrap_or_default();
-            LoadReply::Paths { word, paths }
-        }
         LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&facts).await),
         LoadRequest::RewindPreview { item } => {
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
@@ -66,8 +60,10 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::PluginCommand { name, argument } => {
             super::extensions::command(&context, &facts, name, &argument).await
         }
-        // Writes go through [`write`], the demo through the loop.
-        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Demo => return None,
+        // Writes go through [`write`], the demo through the loop, paths through their index.
+        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Paths { .. } | LoadRequest::Demo => {
+            return None;
+        }
     };
     Some(Msg::Loaded(reply))
 }
@@ -164,7 +160,15 @@ async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, S
         if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
     };
     let endpoint = endpoint::available(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
-    let endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    let mut endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    if endpoint.model.is_empty() {
+        // Its own list names one that can be tried.
+        let listed = catalog::list_models(&endpoint, &http::client(), &context.paths.cache(), true).await;
+        let listed = listed.map_err(|error| error.message)?;
+        let one = listed.iter().find(|model| model.tools == Some(true)).or(listed.first());
+        endpoint.model =
+            one.map(|model| model.id.clone()).ok_or_else(|| format!("{} lists no models", endpoint.name))?;
+    }
     ping(endpoint, &loaded.config).await
 }
 
@@ -239,28 +243,4 @@ async fn look(context: Context, skin: Option<String>, theme: Option<String>, sav
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| LoadReply::Look { name: String::new(), result: Err(error.to_string()) })
-}
-
-/// Paths that begin with this word, folders with a slash; at most fifty.
-fn complete(cwd: &std::path::Path, word: &str) -> Vec<String> {
-    let (folder, start) = word.rsplit_once('/').map_or(("", word), |(folder, start)| (folder, start));
-    let base = if word.starts_with('/') { PathBuf::from(format!("{folder}/")) } else { cwd.join(folder) };
-    let Ok(entries) = std::fs::read_dir(base) else { return Vec::new() };
-    let mut found: Vec<String> = entries
-        .filter_map(Result::ok)
-        .take(5000)
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let hidden = name.starts_with('.') && !start.starts_with('.');
-            if hidden || !name.to_lowercase().starts_with(&start.to_lowercase()) {
-                return None;
-            }
-            let slash = if entry.file_type().is_ok_and(|t| t.is_dir()) { "/" } else { "" };
-            let before = if word.contains('/') { format!("{folder}/") } else { String::new() };
-            Some(format!("{before}{name}{slash}"))
-        })
-        .collect();
-    found.sort();
-    found.truncate(50);
-    found
 }

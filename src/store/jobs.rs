@@ -2,7 +2,7 @@
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{StoreJob, StoreReply, drafts, items, search, sessions};
+use super::{StoreJob, StoreReply, drafts, items, search, sessions, uses};
 use crate::llm::message::ItemId;
 
 /// Items of a preview.
@@ -43,9 +43,22 @@ fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> 
             let text = drafts::load(db, session.as_ref(), &cwd)?;
             Some(StoreReply::Draft { session, text })
         }
+        StoreJob::SaveQueue { session, cwd, prompts } => {
+            drafts::save_queue(db, session.as_ref(), &cwd, &prompts)?;
+            None
+        }
+        StoreJob::LoadQueue { session, cwd } => {
+            let prompts = drafts::load_queue(db, session.as_ref(), &cwd)?;
+            Some(StoreReply::Queue { session, prompts })
+        }
         StoreJob::LoadHistory { limit } => Some(StoreReply::History(drafts::history(db, limit)?)),
         StoreJob::AddHistory(prompt) => {
             drafts::add_history(db, &prompt)?;
+            None
+        }
+        StoreJob::LoadUses => Some(StoreReply::Uses(uses::load(db)?)),
+        StoreJob::SaveUse { name, rank } => {
+            uses::save(db, &name, rank)?;
             None
         }
         StoreJob::DeleteSession(session) => {

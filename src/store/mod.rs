@@ -27,6 +27,7 @@ mod sessions;
 mod tests;
 mod title;
 mod transfer;
+mod uses;
 
 pub use blobs::{Blobs, LARGEST, hash};
 pub use drafts::HISTORY_KEPT;
@@ -40,8 +41,10 @@ pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::new_session_id;
 
-use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use crate::llm::message::{Image, Item, ItemId, SessionId, Usage};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Milliseconds since the epoch.
 fn now() -> i64 {
@@ -197,6 +200,14 @@ pub struct SessionRow {
     pub snippet: Option<String>,
 }
 
+/// A prompt that waits for its turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueuedPrompt {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
 /// Work for the store that the UI asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoreJob {
@@ -224,11 +235,27 @@ pub enum StoreJob {
         session: Option<SessionId>,
         cwd: String,
     },
+    /// Prompts that wait, in order; none removes them. The place is as that of the draft.
+    SaveQueue {
+        session: Option<SessionId>,
+        cwd: String,
+        prompts: Vec<Arc<QueuedPrompt>>,
+    },
+    LoadQueue {
+        session: Option<SessionId>,
+        cwd: String,
+    },
     /// Earlier prompts of all sessions, newest last.
     LoadHistory {
         limit: usize,
     },
     AddHistory(String),
+    /// How much each command is used, as the screen counts it.
+    LoadUses,
+    SaveUse {
+        name: String,
+        rank: i64,
+    },
     DeleteSession(SessionId),
 }
 
@@ -252,7 +279,13 @@ pub enum StoreReply {
         session: Option<SessionId>,
         text: String,
     },
+    Queue {
+        session: Option<SessionId>,
+        prompts: Vec<QueuedPrompt>,
+    },
     History(Vec<String>),
+    /// Commands and their numbers.
+    Uses(Vec<(String, i64)>),
     /// Something failed; the text names the file and the remedy.
     Failed(String),
     /// The store was opened; a warning when it stands under another name or was repaired.

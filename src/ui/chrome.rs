@@ -1,4 +1,4 @@
-//! The rows around the panes: title, strip, queue, notices, status, and the card for a screen that is too small.
+//! The rows around the panes: title, strip, queue, status, and the card for a screen that is too small.
 
 use super::layout::{Mode, SMALLEST};
 use super::live;
@@ -8,8 +8,9 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::Git;
-use crate::app::model::types::{Effort, Level, ProcessState, TodoStatus};
+use crate::app::model::types::{Effort, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
+use crate::app::vi;
 use crate::config::theme::Slot;
 use crate::policy::Mode as Approvals;
 use crate::text::format;
@@ -123,7 +124,7 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
     let window = usize::from(area.height);
     let chosen = model.queue_selected.min(model.queue.len().saturating_sub(1));
     let skip = if focused { (chosen + 1).saturating_sub(window) } else { 0 };
-    for (index, prompt) in model.queue.iter().skip(skip).take(window).enumerate() {
+    for (index, prompt) in model.queue.texts().skip(skip).take(window).enumerate() {
         let place = row(area, index as u16);
         let label = if index == 0 { format!("queued {} ", model.queue.len()) } else { String::new() };
         let x = place.x + 2;
@@ -135,7 +136,7 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
         }
         let mut end = place.right().saturating_sub(3);
         if index == 0 {
-            let keys = if focused { String::new() } else { hints::key_of(model, "queue-strip") };
+            let keys = if focused { String::new() } else { queue_hint(model, area.width) };
             end = paint.right(end, place.y, &keys, paint.role(Role::Dim)).saturating_sub(2);
         }
         let line: String = prompt.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
@@ -144,24 +145,18 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
     }
 }
 
-/// Short messages, newest last; glyph, word and colour say how grave.
-pub fn notices(model: &Model, paint: &mut Paint<'_>, area: Rect) {
-    let count = usize::from(area.height);
-    let skip = model.notices.shown.len().saturating_sub(count);
-    for (index, notice) in model.notices.shown.iter().skip(skip).enumerate() {
-        let place = inset(row(area, index as u16), 2, 2);
-        let (mark, role) = match notice.level {
-            Level::Info => ("· ", Role::Accent),
-            Level::Warning => ("⚠ warning  ", Role::Careful),
-            Level::Error => ("✗ error  ", Role::Bad),
-        };
-        let text: String = notice.text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-        let wanted = cells(width(mark) + width(&text) + 2).min(place.width);
-        let place = Rect { width: wanted, ..place };
-        paint.clear(place, Slot::Overlay);
-        let x = paint.put(place.x + 1, place.y, place.width, mark, paint.role(role));
-        paint.fit(x, place.y, place.right().saturating_sub(x + 1), &text, paint.role(Role::Text));
+/// From this width on the strip has room for more than the word that counts.
+const HINTS: u16 = 80;
+
+/// What the first row of the strip says of the keys: that nothing goes out by itself, where prompts came back.
+fn queue_hint(model: &Model, width: u16) -> String {
+    let strip = hints::key_of(model, "queue-strip");
+    if model.queue.held == 0 {
+        return strip;
     }
+    let send = hints::key_of(model, "send");
+    let what = if matches!(model.turn, TurnStatus::Running(_)) { "steers" } else { "sends" };
+    if width < HINTS { format!("held · {send} {what}") } else { format!("held, not sent · {send} {what} · {strip}") }
 }
 
 /// Mode, backend, times, what runs, and keys that work here.
@@ -178,6 +173,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
         Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
     };
     let mut x = paint.put(area.x + 1, area.y, end, word, paint.slot(badge)).saturating_sub(1);
+    if let Some((word, keys)) = vi::sign(model) {
+        x = paint.put(x + 2, area.y, end, word, paint.slot(Slot::StatusStrong));
+        if !keys.is_empty() {
+            x = paint.put(x + 1, area.y, end, &keys, paint.role(Role::Accent));
+        }
+    }
     let dim = paint.slot(Slot::StatusDim);
     let strong = paint.slot(Slot::StatusStrong);
     let mut part = |paint: &mut Paint<'_>, text: &str, style| {

@@ -192,7 +192,7 @@ fn the_card_asks_before_anything_of_a_folder_runs() {
     write(&home.project().join("note.sh"), &format!("echo 'it is Monday'; echo ran >> {}\n", mark.display()));
     let mut term = Term::start(&home, &[]);
     term.wait("May this run?").wait("sh note.sh").wait("it is Monday");
-    term.settled(600);
+    term.wait("y, then Enter, trusts");
     term.send("y");
     term.wait("▸ Trust it as it is shown here");
     assert!(!mark.exists());
@@ -235,7 +235,7 @@ fn a_plugin_on_the_screen() {
     term.send("how is it?\r");
     // Its tool is asked about: nobody allowed it.
     term.wait("Approve a tool of another program").wait("plugin weather");
-    term.settled(600);
+    term.gone("answers after a quiet moment");
     term.send("y");
     term.send("\r");
     term.wait("the weather is fine");

@@ -3,8 +3,9 @@
 use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
-use crate::agent::turn::{Action, Input};
-use crate::llm::message::{Body, Image, Item, ItemId, Origin, SessionId, ToolBody};
+use crate::agent::guard::Round;
+use crate::agent::turn::{Action, Input, Said};
+use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, ToolBody};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ const GUARD_QUESTION: QuestionId = QuestionId(0);
 
 impl Runner {
     /// Starts a turn.
-    pub(super) async fn submit(&mut self, text: String, images: Vec<Image>, origin: Origin) {
+    pub(super) async fn submit(&mut self, said: Said) {
         if self.turn.is_running() {
             self.notice(Level::Error, "a turn is running; the message was not sent").await;
             return;
@@ -34,12 +35,12 @@ impl Runner {
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
-        self.port.says(&text);
-        if self.session.title.is_none() && origin == Origin::Person {
-            self.title_from(&text).await;
+        self.port.says(&said.text);
+        if self.session.title.is_none() && said.origin == Origin::Person {
+            self.title_from(&said.text).await;
         }
         self.ready_plugins().await;
-        let words = match self.prompted(&text, origin).await {
+        let words = match self.prompted(&said.text, said.origin).await {
             Prompted::Go(words) => words,
             Prompted::Blocked(why) => {
                 let text = format!("the prompt was blocked by a hook: {why}");
@@ -50,7 +51,7 @@ impl Runner {
         self.prepare_prompt().await;
         self.create_once().await;
         let context = with_words(self.situation(git).await, &words);
-        self.feed(Input::Submitted { text, images, context, origin }).await;
+        self.feed(Input::Submitted { said, context }).await;
     }
 
     /// Gives a fact to the machine and carries out what it orders, and what follows from that.
@@ -77,7 +78,7 @@ impl Runner {
                 self.out.send(AgentEvent::Retrying { reason, attempt, of, until }).await;
             }
             Action::Trim => return Some(Input::Trimmed(self.trim().await)),
-            Action::AskGuard { name, times } => return self.ask_guard(name, times).await,
+            Action::AskGuard(round) => return self.ask_guard(round).await,
             Action::AbortCall => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;
@@ -103,13 +104,20 @@ impl Runner {
         let mut item =
             Item { id: ItemId(self.session.next_item), at: crate::agent::now(), turn: self.session.turn, body };
         self.create_once().await;
-        match self.deps.store.append(&self.session.id, vec![item.clone()]).await {
+        // What a full disk refused comes first, so that nothing is missing once there is room again.
+        let mut items = self.session.unsaved.clone();
+        items.push(item.clone());
+        match self.deps.store.append(&self.session.id, items).await {
             Ok(ids) => {
+                self.session.unsaved.clear();
                 if let Some(id) = ids.last() {
                     item.id = *id;
                 }
             }
-            Err(error) => self.not_saved(error.to_string()).await,
+            Err(error) => {
+                self.session.unsaved.push(item.clone());
+                self.not_saved(error.to_string()).await;
+            }
         }
         self.tell_trouble().await;
         self.session.next_item = item.id.0 + 1;
@@ -123,6 +131,19 @@ impl Runner {
         self.out.send(AgentEvent::ItemFinished(item)).await;
         let meter = self.session.meter();
         self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Tries once more to save what the disk refused; for when the session is left.
+    pub(super) async fn save_rest(&mut self) {
+        if self.session.unsaved.is_empty() {
+            return;
+        }
+        self.create_once().await;
+        let items = std::mem::take(&mut self.session.unsaved);
+        let count = items.len();
+        if let Err(error) = self.deps.store.append(&self.session.id, items).await {
+            tracing::error!("{count} items of session {} were not saved: {error}", self.session.id);
+        }
     }
 
     /// Tells once what keeps the session from being saved.
@@ -210,17 +231,21 @@ impl Runner {
         self.feed(input).await;
     }
 
-    async fn ask_guard(&mut self, name: String, times: u32) -> Option<Input> {
+    async fn ask_guard(&mut self, round: Round) -> Option<Input> {
+        let what = match round.names.as_slice() {
+            [name] => format!("made the same {name} call"),
+            names => format!("made the same {} calls ({})", names.len(), names.join(", ")),
+        };
+        let text = format!("The model {what} {} times and got the same result each time.", round.times);
         if !self.start.interactive {
-            self.notice(Level::Warning, format!("{name} was called {times} times with the same result; stopping"))
-                .await;
+            self.notice(Level::Warning, format!("{text} The turn is stopped.")).await;
             return Some(Input::GuardAnswered { go_on: false });
         }
         self.guard_question = Some(GUARD_QUESTION);
         let question = Question {
             id: GUARD_QUESTION,
             call_id: String::new(),
-            text: format!("The model made the same {name} call {times} times and got the same result each time."),
+            text,
             choices: vec![GO_ON.into(), "Stop the turn".into()],
             allow_freetext: false,
         };
@@ -248,13 +273,11 @@ impl Runner {
         let late = self.turn.take_steers();
         // After a stop nothing begins by itself; what the person said comes back as a notice.
         if stopped || self.leaving {
-            for (text, _) in late.iter().filter(|(_, origin)| *origin == Origin::Steer) {
-                self.notice(Level::Warning, format!("not delivered, the turn was stopped: {text}")).await;
+            for said in late.iter().filter(|said| said.origin == Origin::Steer) {
+                self.notice(Level::Warning, format!("not delivered, the turn was stopped: {}", said.text)).await;
             }
-        } else if let Some((_, origin)) = late.first() {
-            let origin = if *origin == Origin::Steer { Origin::Person } else { *origin };
-            let text = late.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("\n\n");
-            Box::pin(self.submit(text, Vec::new(), origin)).await;
+        } else if !late.is_empty() {
+            Box::pin(self.submit(together(&late))).await;
         }
     }
 
@@ -331,4 +354,15 @@ impl Runner {
 
     /// The longest wait for a repository's state before a turn starts.
     pub(super) const GIT_PATIENCE: Duration = Duration::from_millis(60);
+}
+
+/// Messages that came too late for their turn, as one that begins the next: the person's if one of them is.
+fn together(late: &[Said]) -> Said {
+    let joined = |part: fn(&Said) -> &str, between| late.iter().map(part).collect::<Vec<_>>().join(between);
+    let text = joined(|said| &said.text, "\n\n");
+    if late.iter().all(|said| said.origin == Origin::Program) {
+        Said::program(text, joined(|said| &said.gist, " · "))
+    } else {
+        Said::person(text, late.iter().flat_map(|said| said.images.clone()).collect())
+    }
 }

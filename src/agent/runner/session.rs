@@ -31,6 +31,8 @@ pub struct Session {
     pub next_item: i64,
     pub prompt: Arc<str>,
     pub tools: Arc<[ToolSchema]>,
+    /// Items that the store did not take; they go with the next that it takes.
+    pub unsaved: Vec<Item>,
     /// A row in the store exists.
     pub created: bool,
     /// The folder as the store has it.
@@ -72,6 +74,7 @@ impl Session {
             next_item: 1,
             prompt: "".into(),
             tools: Vec::new().into(),
+            unsaved: Vec::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -214,11 +217,17 @@ impl Runner {
         self.out.send(AgentEvent::UsageChanged(meter)).await;
     }
 
-    /// Asks a server on this machine for the window of the chosen model, in the background.
+    /// Asks for the window and the price of the chosen model, in the background: its server on this machine, or, where a
+    /// person sits at the screen, the provider's list once a day.
     pub(super) fn ask_window(&self) {
+        let refreshes = self.start.interactive;
         let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
         tokio::spawn(async move {
-            if let Some(provider) = models.asked(choice.as_deref()).await {
+            let mut known = models.asked(choice.as_deref()).await;
+            if known.is_none() && refreshes {
+                known = models.refreshed(choice.as_deref()).await;
+            }
+            if let Some(provider) = known {
                 // The session may be over.
                 let _ = answers.send((choice, provider)).await;
             }
@@ -248,6 +257,9 @@ impl Runner {
         };
         if let Err(error) = self.deps.store.create(new).await {
             self.not_saved(error.to_string()).await;
+            // Tried again with the next item: the row knows the folder.
+            self.session.created = false;
+            return;
         }
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;
@@ -312,6 +324,7 @@ impl Runner {
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
         self.gate.set_rules(super::rules(&loaded.config));
+        self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;
         self.turn.set_limits(self.limits());

@@ -8,6 +8,8 @@ pub struct RewindModal {
     /// Newest first.
     pub points: Vec<RewindPoint>,
     pub query: String,
+    /// Cursor in the query, in characters.
+    pub cursor: usize,
     /// Indices into `points` that the query leaves.
     pub matches: Vec<usize>,
     /// Index into `matches`.

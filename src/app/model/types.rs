@@ -7,3 +7,4 @@ pub use crate::agent::event::{
 pub use crate::exec::{Exit, ExitReason, ProcessId, ProcessInfo, ProcessState};
 pub use crate::llm::Effort;
 pub use crate::store::SessionRow;
+pub use crate::text::{Place, Snapshot};

@@ -35,7 +35,7 @@ pub fn draw(
         draw_confirm(state, confirm, paint, place, layout);
         return None;
     }
-    let caret = field(paint, row(place, 0), "⌕ ", &state.query, state.query.chars().count());
+    let caret = field(model, paint, row(place, 0), "⌕ ", &state.query, state.cursor);
     if state.loading || (state.preview.is_none() && state.problem.is_empty() && state.point().is_some()) {
         let line = row(place, 0);
         paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));

@@ -81,7 +81,14 @@ pub fn busy() -> Model {
     let t = &mut model.transcript;
     let user = |text: &str| CellKind::User { text: text.into(), images: 0, origin: Origin::Person };
     t.push(user("The resume test fails one run in ten. Find out why."), None, true);
-    t.push(CellKind::Reasoning { text: "I should run it in a loop. Then read the actor.".into() }, None, true);
+    t.push(
+        CellKind::Reasoning {
+            text: "I should run it in a loop. Then read the actor.".into(),
+            time: crate::app::model::transcript::Thinking::For(4_200),
+        },
+        None,
+        true,
+    );
     t.push(CellKind::Assistant { text: "I'll run it in a loop first, then read the store actor.".into() }, None, true);
     let failed = tool(
         "terminal",
@@ -168,7 +175,7 @@ pub fn busy() -> Model {
         process("proc_1", "npm run dev", ProcessState::Running, Some(5173)),
         process("proc_2", "npm init", ProcessState::NeedsInput, None),
     ];
-    model.queue = vec!["then also update the changelog".into()];
+    model.queue.prompts = waiting(&["then also update the changelog"]);
     model
 }
 
@@ -186,6 +193,8 @@ pub fn with_terminal() -> Model {
             ..Snapshot::default()
         })),
         taken_over: true,
+        height: 330,
+        large: 650,
         ..processes::TerminalPane::default()
     };
     model.focus = Pane::Terminal;
@@ -253,6 +262,37 @@ pub fn first_run() -> Model {
     model
 }
 
+fn waiting(texts: &[&str]) -> Vec<Arc<crate::store::QueuedPrompt>> {
+    texts.iter().map(|text| Arc::new(crate::store::QueuedPrompt { text: (*text).into(), images: vec![] })).collect()
+}
+
+/// Prompts that came back with their session.
+pub fn held() -> Model {
+    let mut model = model();
+    model.transcript.push(CellKind::Assistant { text: "Where were we?".into() }, None, true);
+    model.queue.prompts = waiting(&["then also update the changelog", "and the docs"]);
+    model.queue.held = 2;
+    model
+}
+
+/// What the program told the model: folded, and opened.
+pub fn told() -> Model {
+    let mut model = model();
+    let t = &mut model.transcript;
+    t.push(CellKind::Assistant { text: "The server is up; I'll watch it while".into() }, None, true);
+    let told = |gist: &str, text: &str| CellKind::Told { gist: gist.into(), text: text.into() };
+    t.push(told("connection lost, continued", "Your last message was cut off in transit."), None, true);
+    t.push(CellKind::Assistant { text: "the tests run.".into() }, None, true);
+    t.push(tool("read_file", "📖", "src/main.rs", "8 lines", ToolState::Done(Outcome::Ok), Some(3)), None, true);
+    let ended = "[Background process proc_1 exited (exit code 1).\nCommand: npm run dev\nOutput:\nport 5173 is taken]";
+    t.push(told("npm run dev ended with exit 1, the model was told", ended), None, true);
+    let id = t.push(told("npm run dev printed “error”, the model was told", ended), None, true);
+    if let Some(cell) = t.cell(id) {
+        cell.toggle();
+    }
+    model
+}
+
 /// Everything that is hard to measure.
 pub fn wide_text() -> Model {
     let mut model = model();
@@ -275,7 +315,7 @@ pub fn wide_text() -> Model {
     t.push(tool("search_files", "🔎", &text, &text, ToolState::Done(Outcome::Ok), Some(1)), None, true);
     t.push(CellKind::Note { kind: NoteKind::Error, text: "x".repeat(500) }, None, true);
     t.push(CellKind::TurnEnd { text: "3 steps · 41.2 s · $0.08".into() }, None, true);
-    t.push(CellKind::Reasoning { text: text.clone() }, None, false);
+    t.push(CellKind::Reasoning { text: text.clone(), time: Default::default() }, None, false);
     model.composer.area = tui_textarea::TextArea::new(vec![text, "👩‍👩‍👧 second".into(), String::new()]);
     model
 }
@@ -283,6 +323,7 @@ pub fn wide_text() -> Model {
 /// One modal of each kind over the busy state.
 pub fn modals() -> Vec<(&'static str, Model)> {
     let items = ["Resume a session", "Pick a model", "Next skin", "日本語"].iter().map(|label| PickItem {
+        boost: 0,
         label: (*label).into(),
         detail: "what it does".into(),
         hint: "Ctrl-R".into(),
@@ -308,6 +349,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 kind: PickerKind::Palette,
                 title: "Commands".into(),
                 query: String::new(),
+                cursor: 0,
                 items: items.collect(),
                 matches: vec![0, 1, 2, 3],
                 selected: 1,
@@ -319,6 +361,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
             "sessions",
             Modal::Sessions(Box::new(SessionBrowser {
                 query: "race".into(),
+                cursor: 4,
                 rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
                 selected: 0,
                 preview: vec![
@@ -384,7 +427,8 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         allow_freetext: true,
     };
     asked.approvals.entries = vec![Entry::Question(question)];
-    asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None })];
+    asked.modals =
+        vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
     out.push(("question", asked));
     let mut always = approval();
     if let Some(Modal::Approval(state)) = always.modals.last_mut() {
@@ -395,7 +439,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
     }
     out.push(("always", always));
     let mut queued = busy();
-    queued.queue = vec!["first".into(), "second".into(), "third".into()];
+    queued.queue.prompts = waiting(&["first", "second", "third"]);
     queued.queue_selected = 1;
     queued.focus = Pane::Queue;
     out.push(("queue", queued));
@@ -415,6 +459,8 @@ pub fn all() -> Vec<(&'static str, Model)> {
         ("approval", approval()),
         ("first-run", first_run()),
         ("wide", wide_text()),
+        ("told", told()),
+        ("held", held()),
     ];
     out.extend(modals());
     out
