@@ -4,6 +4,7 @@
 //! oldest tool results shrink to one line each, in one sweep, so that the prefix changes rarely.
 
 use crate::llm::message::{AssistantBody, Body, Item, ItemId, Message, Origin, Outcome, ToolBody, ToolCall};
+use crate::tools::tool_call::NAME as TOOL_CALL;
 use std::collections::HashMap;
 
 /// Characters a token stands for when nothing better is known (as Python Hermes has it).
@@ -67,7 +68,7 @@ impl Context {
                     out.push(Message::Assistant {
                         text: body.text.clone(),
                         reasoning: body.reasoning.clone(),
-                        calls: body.calls.clone(),
+                        calls: body.calls.iter().map(wrapped).collect(),
                         opaque: body.opaque.clone(),
                     });
                     // Results follow in call order, whatever order they finished in; every call has one.
@@ -133,7 +134,7 @@ impl Context {
             }
             None => (r#"{"error":"interrupted: no result was recorded"}"#.to_owned(), true),
         };
-        Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content, failed }
+        Message::Tool { call_id: call.id.clone(), name: wrapped(call).name, content, failed }
     }
 
     /// Tokens of the items, estimated.
@@ -209,6 +210,16 @@ fn framed(text: &str, context: &str, origin: Origin) -> String {
     if context.is_empty() { text } else { format!("{text}\n\n<situation>\n{context}\n</situation>") }
 }
 
+/// A call as the model wrote it.
+fn wrapped(call: &ToolCall) -> ToolCall {
+    let mut call = call.clone();
+    if !call.via.is_empty() {
+        call.name = TOOL_CALL.to_owned();
+        call.args = std::mem::take(&mut call.via);
+    }
+    call
+}
+
 /// A result with its middle left out.
 fn head_and_tail(content: &str, cap: usize) -> String {
     let head = content.floor_char_boundary(cap * 2 / 5);
@@ -234,7 +245,13 @@ mod tests {
     use crate::llm::message::Image;
 
     fn result(id: i64, content: String) -> [Item; 2] {
-        let call = ToolCall { id: format!("c{id}"), name: "read_file".into(), args: "{}".into(), repaired: false };
+        let call = ToolCall {
+            id: format!("c{id}"),
+            name: "read_file".into(),
+            args: "{}".into(),
+            repaired: false,
+            via: String::new(),
+        };
         let asked = Body::Assistant(AssistantBody { calls: vec![call], ..AssistantBody::default() });
         let body = ToolBody { call_id: format!("c{id}"), name: "read_file".into(), content, ..ToolBody::default() };
         [
@@ -262,7 +279,13 @@ mod tests {
 
     #[test]
     fn every_call_has_one_result_in_call_order() {
-        let call = |id: &str| ToolCall { id: id.into(), name: "x".into(), args: "{}".into(), repaired: false };
+        let call = |id: &str| ToolCall {
+            id: id.into(),
+            name: "x".into(),
+            args: "{}".into(),
+            repaired: false,
+            via: String::new(),
+        };
         let asked =
             Body::Assistant(AssistantBody { calls: vec![call("a"), call("b"), call("c")], ..AssistantBody::default() });
         let tool = |id: &str| Body::Tool(ToolBody { call_id: id.into(), content: id.into(), ..ToolBody::default() });

@@ -161,7 +161,8 @@ actions! {
     SkinPicker "skin-picker" Model "Choose a skin" => "skin" [], "[name]";
     SkinNext "skin-next" Model "Next skin";
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
-    Tools "tools" Model "Tools of this session" => "tools" ["toolsets"], "";
+    Tools "tools" Model "Tools: what is there, what is not and why" => "tools" [], "";
+    Toolsets "toolsets" Model "Choose the toolsets of this session, or show them" => "toolsets" [], "[a,b|default]";
     Skills "skills" Model "Skills" => "skills" [], "";
     Plugins "plugins" Model "Plugins: state, tools, problems" => "plugins" ["plugin"], "";
     Hooks "hooks" Model "Hooks: commands that run at events" => "hooks" [], "";

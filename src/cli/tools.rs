@@ -6,8 +6,11 @@ use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::Mode;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::Gate;
+use crate::tools::listing::{Listing, access, listing};
+use crate::tools::offer::Offer;
 use crate::tools::registry::Snapshot;
-use crate::tools::spec::{Access, ToolCtx, ToolSpec};
+use crate::tools::spec::{ToolCtx, ToolSpec};
+use crate::tools::wording;
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -62,7 +65,8 @@ pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
     let house = setup::house(&base, None, true);
     setup::begin(&house.deps.extensions).await;
     house.deps.extensions.settled(setup::PLUGINS).await;
-    let code = run(args, &house.deps.dispatch, |yolo| door(&base, &house, yolo), out).await;
+    let offer = Offer::of_config(&base.loaded.config, None, BTreeMap::new());
+    let code = run(args, &house.deps.dispatch, &offer, |yolo| door(&base, &house, yolo), out).await;
     house.deps.extensions.shutdown().await;
     house.deps.exec.shutdown(true).await;
     house.deps.store.close().await;
@@ -99,6 +103,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
 async fn run(
     args: ToolsArgs,
     dispatch: &Dispatch,
+    offer: &Offer,
     door: impl FnOnce(bool) -> (Gate, ToolCtx),
     out: &mut dyn Write,
 ) -> Result<i32> {
@@ -106,7 +111,8 @@ async fn run(
         Command::List { json } => {
             let registry = dispatch.registry().snapshot();
             let missing = registry.unavailable().await;
-            list(&registry, &missing, json, out)?;
+            let listing = listing(&registry, offer, &missing);
+            list(&listing, &registry, json, out)?;
             Ok(0)
         }
         Command::Schema { name, json } => {
@@ -115,7 +121,7 @@ async fn run(
         }
         Command::Run { name, args, yolo } => {
             let (gate, ctx) = door(yolo);
-            let call = ToolCall { id: "cli".into(), name, args, repaired: false };
+            let call = ToolCall { id: "cli".into(), name, args, repaired: false, via: String::new() };
             // Nobody watches: starts and progress are dropped with their receiver.
             let body = gate.call(&call, ctx, mpsc::channel(1).0).await;
             writeln!(out, "{}", body.content)?;
@@ -128,59 +134,51 @@ async fn run(
     }
 }
 
-fn list(registry: &Snapshot, missing: &BTreeMap<String, String>, json: bool, out: &mut dyn Write) -> Result<()> {
-    let reason = |spec: &ToolSpec| missing.get(spec.name.as_ref());
-    if json {
-        let rows = registry.specs().map(|spec| {
-            json!({
-                "name": spec.name,
-                "toolset": spec.toolset,
-                "emoji": spec.emoji,
-                "access": access(spec.access),
-                "available": reason(spec).is_none(),
-                "reason": reason(spec),
-                "requires_env": spec.requires_env,
-                "description": spec.description,
-            })
-        });
-        let rows: Vec<Value> = rows.collect();
-        writeln!(out, "{}", json!({"version": VERSION, "tools": rows, "warnings": registry.warnings()}))?;
+fn list(listing: &Listing, snapshot: &Snapshot, json: bool, out: &mut dyn Write) -> Result<()> {
+    if !json {
+        write!(out, "{}", listing.text())?;
         return Ok(());
     }
-    let width = |pick: fn(&ToolSpec) -> usize| registry.specs().map(pick).max().unwrap_or(0);
-    let (name, toolset) = (width(|spec| spec.name.len()), width(|spec| spec.toolset.len()));
-    for spec in registry.specs() {
-        let about = match reason(spec) {
-            Some(reason) => format!("unavailable: {reason}"),
-            None => spec.description.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned(),
-        };
-        writeln!(
-            out,
-            "{} {:name$}  {:toolset$}  {:7}  {about}",
-            spec.emoji,
-            spec.name,
-            spec.toolset,
-            access(spec.access)
-        )?;
-    }
-    for warning in registry.warnings() {
-        writeln!(out, "warning: {warning}")?;
-    }
+    let rows = listing.rows.iter().map(|row| {
+        let spec = snapshot.get(&row.name).map(|tool| tool.spec());
+        json!({
+            "name": row.name,
+            "toolset": row.toolset,
+            "emoji": row.emoji,
+            "access": access(row.access),
+            "available": row.reason.is_none(),
+            "reason": row.reason,
+            "enabled": row.enabled,
+            "pinned": row.pinned,
+            "tokens": row.tokens,
+            "source": row.source,
+            "requires_env": spec.map(|spec| &spec.requires_env),
+            "description": spec.map(described),
+        })
+    });
+    let sets = listing.sets.iter().map(|set| {
+        json!({
+            "name": set.name,
+            "tools": set.tools,
+            "available": set.reason.is_none(),
+            "unavailable": set.unavailable,
+            "reason": set.reason,
+            "tokens": set.tokens,
+        })
+    });
+    let (rows, sets): (Vec<Value>, Vec<Value>) = (rows.collect(), sets.collect());
+    writeln!(out, "{}", json!({"version": VERSION, "tools": rows, "toolsets": sets, "warnings": listing.warnings}))?;
     Ok(())
 }
 
-fn access(access: Access) -> &'static str {
-    match access {
-        Access::Agent => "agent",
-        Access::Read => "read",
-        Access::Write => "write",
-        Access::Execute => "execute",
-    }
+/// The description as the model has it when every tool is there.
+fn described(spec: &ToolSpec) -> String {
+    wording::fit(&spec.description, |_| true)
 }
 
 fn schema(registry: &Snapshot, name: Option<&str>, json: bool, out: &mut dyn Write) -> Result<()> {
     let shape =
-        |spec: &ToolSpec| json!({"name": spec.name, "description": spec.description, "parameters": *spec.schema});
+        |spec: &ToolSpec| json!({"name": spec.name, "description": described(spec), "parameters": *spec.schema});
     let rows: Vec<Value> = match name {
         Some(name) => {
             let tool = registry.get(name);

@@ -7,14 +7,14 @@ use crate::exec::ProcessState;
 use crate::llm::message::{Item, ItemId, SessionId};
 use crate::policy::Mode;
 use crate::store::Store;
-use crate::tools::toolset;
+use crate::tools::offer::Offer;
 
 /// The text for a command.
 pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
     let (title, text) = match name {
         "doctor" => ("Doctor".into(), doctor(context).await),
         "config" => ("Configuration".into(), config(context)),
-        "tools" => ("Tools".into(), tools(context).await),
+        "tools" => ("Tools".into(), super::loads::tools(context, facts).await.text()),
         "context" => ("Context".into(), context_report(context, facts).await),
         "usage" => ("Usage".into(), usage(facts).await),
         "memory" => ("Memory".into(), memory(context)),
@@ -72,19 +72,6 @@ fn hide_keys(text: &str) -> String {
     out
 }
 
-async fn tools(context: &Context) -> String {
-    let registry = context.registry.snapshot();
-    let unavailable = registry.unavailable().await;
-    let mut out = String::new();
-    for tool in registry.specs() {
-        let state = unavailable
-            .get(tool.name.as_ref())
-            .map_or_else(|| "ready".to_owned(), |reason| format!("not available: {reason}"));
-        out.push_str(&format!("{} {:14} {:10} {state}\n", tool.emoji, tool.name, tool.toolset));
-    }
-    out
-}
-
 /// What the store knows of the open session; `None` when nothing is kept yet.
 async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item>)> {
     let id = &facts.session.as_ref()?.id;
@@ -96,10 +83,9 @@ async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item
 
 async fn context_report(context: &Context, facts: &Facts) -> String {
     let (from, prompt, items) = session_items(facts).await.unwrap_or((ItemId(1), None, Vec::new()));
-    let config = &context.loaded.config;
-    let registry = context.registry.snapshot();
-    let chosen = toolset::select(config.toolsets.as_deref(), &config.agent.disabled_toolsets, &registry);
-    let schemas = registry.schemas(&chosen.tools);
+    let toolsets = facts.session.as_ref().and_then(|session| session.toolsets.as_deref());
+    let offer = Offer::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
+    let schemas = offer.offered(&context.registry.snapshot()).schemas;
     let bytes = schemas.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
     let frame = figures::Frame { prompt, tools: (schemas.len(), bytes), from };
     figures::context(&items, &frame, &facts.meter)

@@ -9,16 +9,16 @@ mod finish;
 use super::bound::{self, Redact};
 use super::coerce::coerce;
 use super::hook::{Before, Called, Hooks};
+use super::offer::{Among, Offer};
 use super::registry::Registry;
 use super::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
-use super::{file::edit, line, repair};
+use super::{file::edit, line, tool_call};
 use crate::llm::message::Outcome;
 use crate::policy::redact::RedactKind;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +38,8 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 pub struct Dispatch {
     registry: Arc<Registry>,
     redact: Redact,
-    /// Tools of the session; `None`: all.
-    allowed: Option<Arc<BTreeSet<String>>>,
+    /// What the session may use; `None`: all.
+    offer: Option<Arc<Offer>>,
     hooks: Option<Arc<dyn Hooks>>,
     stop_grace: Duration,
 }
@@ -65,13 +65,22 @@ pub struct Planned {
 impl Dispatch {
     /// `redact` masks secrets in results.
     pub fn new(registry: Arc<Registry>, redact: Redact) -> Self {
-        Self { registry, redact, allowed: None, hooks: None, stop_grace: STOP_GRACE }
+        Self { registry, redact, offer: None, hooks: None, stop_grace: STOP_GRACE }
     }
 
-    /// Knows only these tools from now on: any other name is unknown to it.
-    pub fn only(mut self, tools: BTreeSet<String>) -> Self {
-        self.allowed = Some(Arc::new(tools));
+    /// Knows only what this offer has from now on: any other name is unknown to it.
+    pub fn offering(mut self, offer: Arc<Offer>) -> Self {
+        self.offer = Some(offer);
         self
+    }
+
+    /// The tools that it knows now.
+    pub fn among(&self) -> Among {
+        let snapshot = self.registry.snapshot();
+        match &self.offer {
+            Some(offer) => offer.among(snapshot),
+            None => Among::all(snapshot),
+        }
     }
 
     /// Shows every call to these hooks.
@@ -87,25 +96,24 @@ impl Dispatch {
 
     /// Makes a call of what the model wrote. Changes nothing.
     pub async fn plan(&self, name: &str, args_json: &str, ctx: &ToolCtx) -> Planned {
-        let snapshot = self.registry.snapshot();
-        let allowed = self.allowed.as_deref();
-        let names = snapshot.names().filter(move |name| allowed.is_none_or(|tools| tools.contains(*name)));
-        let unknown = || self.error(repair::unknown(name, names.clone()), RedactKind::Code, ctx);
-        let Some((known, tool)) =
-            repair::repair(name, names.clone()).and_then(|known| Some((known, snapshot.get(known)?)))
-        else {
-            let call = Err(Box::new(failure(unknown())));
+        // Whatever looks at the call sees the tool that runs.
+        let inner = tool_call::unwrap(name, args_json);
+        let (name, args_json) = inner.as_ref().map_or((name, args_json), |(name, args)| (name, args));
+        let among = self.among();
+        let Some(tool) = among.meant(name) else {
+            let unknown = self.error(among.unknown(name), RedactKind::Code, ctx);
             return Planned {
                 name: name.to_owned(),
                 spec: None,
                 repaired: false,
-                call,
+                call: Err(Box::new(failure(unknown))),
                 ask: None,
                 args: None,
                 target: String::new(),
             };
         };
         let spec = tool.spec().clone();
+        let known = &*spec.name;
         let mut planned = Planned {
             name: known.to_owned(),
             repaired: known != name,
@@ -120,7 +128,7 @@ impl Dispatch {
                 let why = format!("invalid JSON arguments: {why}");
                 Err(Box::new(self.around(known, &why, kind_of(known, None), ctx)))
             }
-            Ok(args) => self.prepare(&**tool, args, &mut planned, ctx).await,
+            Ok(args) => self.prepare(&**tool, args, &among, &mut planned, ctx).await,
         };
         if let Ok(call) = &planned.call {
             planned.target = call.target();
@@ -134,6 +142,7 @@ impl Dispatch {
         &self,
         tool: &dyn Tool,
         mut args: Value,
+        among: &Among,
         planned: &mut Planned,
         ctx: &ToolCtx,
     ) -> Result<Box<dyn Call>, Box<ToolOutput>> {
@@ -162,7 +171,7 @@ impl Dispatch {
             planned.target = line::target(&spec.name, &args);
             planned.args = Some(args.clone());
         }
-        match AssertUnwindSafe(tool.plan(args, ctx)).catch_unwind().await {
+        match AssertUnwindSafe(tool.plan_among(args, among, ctx)).catch_unwind().await {
             Ok(Ok(call)) => Ok(call),
             Ok(Err(error)) => {
                 let output = self.failed(&spec.name, error, kind, ctx);

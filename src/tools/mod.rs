@@ -2,6 +2,7 @@
 //! is run (`dispatch`: plan, decide, ask, run). One file a tool.
 
 pub mod bound;
+pub mod catalog;
 mod check;
 pub mod clarify;
 pub mod coerce;
@@ -12,6 +13,8 @@ pub mod gate;
 mod gutter;
 pub mod hook;
 pub mod line;
+pub mod listing;
+pub mod offer;
 pub mod parallel;
 pub mod patch;
 pub mod paths;
@@ -27,7 +30,11 @@ pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod todo;
+pub mod tool_call;
+pub mod tool_describe;
+pub mod tool_search;
 pub mod toolset;
+pub mod wording;
 pub mod world;
 pub mod write_file;
 

@@ -5,8 +5,9 @@
 pub use super::check::Check;
 use super::check::run_check;
 use super::spec::{CheckId, Tool, ToolSpec};
-use super::{clarify, patch, process, read_file, search_files, terminal, todo, write_file};
-use crate::llm::ToolSchema;
+use super::{
+    clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,9 @@ fn builtin() -> Vec<(&'static str, Build)> {
         ("search_files", || Ok(Arc::new(search_files::SearchFiles))),
         ("terminal", || Ok(terminal::terminal())),
         ("todo", || Ok(Arc::new(todo::TodoTool))),
+        ("tool_call", || Ok(Arc::new(tool_call::ToolCall))),
+        ("tool_describe", || Ok(Arc::new(tool_describe::ToolDescribe))),
+        ("tool_search", || Ok(Arc::new(tool_search::ToolSearch))),
         ("write_file", || Ok(Arc::new(write_file::WriteFile))),
     ]
 }
@@ -118,6 +122,13 @@ impl Registry {
     pub fn add_check(&self, id: CheckId, check: Check) {
         self.change(|parts| {
             parts.checks.insert(id, check);
+        });
+    }
+
+    /// Tells that this source may publish later: sessions that begin before it does can find its tools then.
+    pub fn expect(&self, source: &str) {
+        self.change(|parts| {
+            parts.source(source);
         });
     }
 
@@ -251,18 +262,6 @@ impl Snapshot {
         self.tools.values().map(|tool| tool.spec())
     }
 
-    /// The tools among `names` as the model sees them, sorted by name.
-    pub fn schemas(&self, names: &BTreeSet<String>) -> Vec<ToolSchema> {
-        let wanted = self.specs().filter(|spec| names.contains(spec.name.as_ref()));
-        wanted
-            .map(|spec| ToolSchema {
-                name: spec.name.to_string(),
-                description: spec.description.to_string(),
-                parameters: Arc::clone(&spec.schema),
-            })
-            .collect()
-    }
-
     /// The tools that cannot be used now, with the reason. Each check runs once, all at the same time.
     pub async fn unavailable(&self) -> BTreeMap<String, String> {
         let needed: BTreeSet<&CheckId> = self.specs().filter_map(|spec| spec.check.as_ref()).collect();
@@ -292,16 +291,12 @@ mod tests {
     fn builtin_tools_are_sorted_and_described() {
         let registry = Registry::builtin().snapshot();
         assert!(registry.warnings().is_empty());
-        let all: BTreeSet<String> = registry.names().map(str::to_owned).collect();
-        let schemas = registry.schemas(&all);
-        assert!(schemas.is_sorted_by_key(|schema| schema.name.clone()));
-        for schema in schemas {
-            assert!(
-                schema.description.len() > 20 && schema.description.split_whitespace().count() <= 180,
-                "{}",
-                schema.name
-            );
-            assert_eq!(schema.parameters["type"], "object", "{}", schema.name);
+        assert!(registry.names().is_sorted());
+        for spec in registry.specs() {
+            let words = spec.description.split_whitespace().count();
+            assert!(spec.description.len() > 20 && words <= 180, "{}", spec.name);
+            assert_eq!(spec.schema["type"], "object", "{}", spec.name);
+            assert!(spec.pinned, "{}", spec.name);
         }
     }
 
@@ -309,10 +304,9 @@ mod tests {
     #[test]
     fn the_file_tools_are_light() {
         let registry = Registry::builtin().snapshot();
-        let ours = ["clarify", "patch", "read_file", "search_files", "todo", "write_file"].map(str::to_owned);
-        let weight =
-            |schema: &ToolSchema| schema.name.len() + schema.description.len() + schema.parameters.to_string().len();
-        let bytes: usize = registry.schemas(&ours.into()).iter().map(weight).sum();
+        let ours = ["clarify", "patch", "read_file", "search_files", "todo", "write_file"];
+        let weight = |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.schema.to_string().len();
+        let bytes: usize = registry.specs().filter(|spec| ours.contains(&&*spec.name)).map(weight).sum();
         assert!(bytes < 4_700, "{bytes} bytes");
     }
 
@@ -402,5 +396,35 @@ mod tests {
         let after = registry.snapshot();
         assert!(after.names().eq(before.names()) && after.warnings().is_empty() && after.sources().is_empty());
         assert!(before.get("mcp__gh__find").is_none(), "a snapshot never changes");
+    }
+
+    /// 300 tools of 20 sources, three of them dead: nothing is checked until somebody asks for a listing.
+    #[tokio::test]
+    async fn nothing_is_checked_before_it_is_asked_for() {
+        let registry = Registry::builtin();
+        let runs = Arc::new(AtomicUsize::new(0));
+        for server in 0..20 {
+            let (source, id) = (format!("mcp-s{server}"), CheckId(format!("server {server}").into()));
+            registry.expect(&source);
+            let counted = Arc::clone(&runs);
+            registry.add_check(
+                id.clone(),
+                Arc::new(move || {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    if server < 3 { Err("dead".into()) } else { Ok(()) }
+                }),
+            );
+            let tool = |n| {
+                let tool = Fake::remote(&format!("mcp__s{server}__t{n}"), &source).checked(format!("server {server}"));
+                Arc::new(tool) as Arc<dyn Tool>
+            };
+            registry.publish(&source, (0..15).map(tool).collect());
+        }
+        let offer = crate::tools::offer::Offer::default();
+        let now = registry.snapshot();
+        assert!(offer.offered(&now).searched.values().sum::<usize>() == 300 && now.warnings().is_empty());
+        assert_eq!(runs.load(Ordering::SeqCst), 0);
+        assert_eq!(now.unavailable().await.len(), 45);
+        assert_eq!(runs.load(Ordering::SeqCst), 20, "once for all tools that share it");
     }
 }

@@ -209,7 +209,13 @@ impl Fake {
         Self { spec, step }
     }
 
-    pub fn checked(mut self, check: &'static str) -> Self {
+    /// A tool of a server.
+    pub fn remote(name: &str, toolset: &str) -> Self {
+        let spec = ToolSpec::dynamic(name, toolset, "does one thing far away", json!({"type": "object"}));
+        Self { spec, step: Step::Ok }
+    }
+
+    pub fn checked(mut self, check: impl Into<Cow<'static, str>>) -> Self {
         self.spec.check = Some(CheckId(check.into()));
         self
     }

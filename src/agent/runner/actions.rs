@@ -5,7 +5,7 @@ use super::{ModelCall, Runner};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::guard::Round;
 use crate::agent::turn::{Action, Input, Said};
-use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, ToolBody};
+use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -216,7 +216,10 @@ impl Runner {
         self.call = None;
         self.answered_request(&result);
         let input = match result {
-            Ok(reply) => Input::Replied(reply),
+            Ok(mut reply) => {
+                reply.calls.iter_mut().for_each(unwrapped);
+                Input::Replied(reply)
+            }
             Err(error) => {
                 tracing::warn!(kind = ?error.kind, status = ?error.status, "model call failed: {}", error.message);
                 Input::CallFailed {
@@ -364,5 +367,13 @@ fn together(late: &[Said]) -> Said {
         Said::program(text, joined(|said| &said.gist, " · "))
     } else {
         Said::person(text, late.iter().flat_map(|said| said.images.clone()).collect())
+    }
+}
+
+/// A call through `tool_call` becomes the call of the tool that runs; what the model wrote is kept for its next requests.
+fn unwrapped(call: &mut ToolCall) {
+    if let Some((name, args)) = crate::tools::tool_call::unwrap(&call.name, &call.args) {
+        call.via = std::mem::replace(&mut call.args, args);
+        call.name = name;
     }
 }

@@ -10,8 +10,9 @@ use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
+use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
@@ -33,6 +34,14 @@ pub struct Session {
     pub tools: Arc<[ToolSchema]>,
     /// Items that the store did not take; they go with the next that it takes.
     pub unsaved: Vec<Item>,
+    /// What it may use, now and later.
+    pub offer: Arc<Offer>,
+    /// Names of toolsets; `None`: the configuration's.
+    pub toolsets: Option<Vec<String>>,
+    /// The person chose other toolsets: the next turn begins with them.
+    pub tools_are_old: bool,
+    /// Tools that can be searched for, by toolset, as the model knows them.
+    pub searched: BTreeMap<String, usize>,
     /// A row in the store exists.
     pub created: bool,
     /// The folder as the store has it.
@@ -54,6 +63,8 @@ const LARGE: u64 = 512_000;
 const ANSWER: u64 = 8_000;
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
 pub const PAGE: usize = 120;
+/// Toolsets whose coming and going is told at once.
+const MOST_CHANGES: usize = 12;
 /// Characters of a title made from the first prompt.
 const TITLE: usize = 60;
 
@@ -75,6 +86,10 @@ impl Session {
             prompt: "".into(),
             tools: Vec::new().into(),
             unsaved: Vec::new(),
+            offer: Arc::default(),
+            toolsets: start.toolsets.clone(),
+            tools_are_old: false,
+            searched: BTreeMap::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -143,6 +158,7 @@ impl Session {
             mode: self.mode,
             cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
             window: self.window,
+            toolsets: self.toolsets.clone(),
         }
     }
 
@@ -348,6 +364,7 @@ impl Runner {
         let git = git.await.ok().flatten();
         let processes = self.deps.exec.running();
         let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        let tools = self.tools_changed();
         situation::describe(&Situation {
             cwd: &cwd.display().to_string(),
             git: git.map(|(branch, dirty)| match dirty {
@@ -357,21 +374,72 @@ impl Runner {
             }),
             processes: &processes,
             plan: &plan,
+            tools: tools.as_deref(),
         })
+    }
+
+    /// Chooses the tools of the session. Their schemas never change afterwards; tools that come later can be searched for.
+    async fn offer_tools(&mut self) {
+        let registry = self.deps.dispatch.registry().snapshot();
+        let missing = registry.unavailable().await;
+        let toolsets = self.session.toolsets.as_deref();
+        let offer = Arc::new(Offer::of_config(&self.deps.loaded.config, toolsets, missing));
+        let offered = offer.offered(&registry);
+        for warning in offered.warnings {
+            self.notice(Level::Warning, warning).await;
+        }
+        self.session.tools = offered.schemas.into();
+        self.session.searched = offered.searched;
+        self.gate.only(self.deps.dispatch.as_ref().clone().offering(Arc::clone(&offer)));
+        self.session.offer = offer;
+    }
+
+    /// Takes other toolsets from the next turn on; none: those of the configuration.
+    pub(super) async fn set_toolsets(&mut self, names: Vec<String>) {
+        self.session.toolsets = (!names.is_empty()).then_some(names);
+        let registry = self.deps.dispatch.registry().snapshot();
+        let toolsets = self.session.toolsets.as_deref();
+        let offer = Offer::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
+        let selection = offer.selected(&registry);
+        for warning in selection.warnings {
+            self.notice(Level::Warning, warning).await;
+        }
+        self.keep("toolsets", serde_json::json!(self.session.toolsets)).await;
+        self.session.tools_are_old = !self.session.tools.is_empty();
+        let count = offer.among(registry).names().count();
+        let later =
+            if self.session.tools_are_old { " from the next turn; the prompt cache starts anew then" } else { "" };
+        self.notice(Level::Info, format!("{count} tools{later}")).await;
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+    }
+
+    /// What came and went among the tools that can be searched for, in words; nothing when all is as it was.
+    fn tools_changed(&mut self) -> Option<String> {
+        let now = self.session.offer.searched(&self.deps.dispatch.registry().snapshot());
+        let before = std::mem::replace(&mut self.session.searched, now.clone());
+        let mut told: Vec<String> = Vec::new();
+        for (toolset, count) in &now {
+            match before.get(toolset) {
+                None => told.push(format!("{toolset} came ({count})")),
+                Some(earlier) if earlier != count => told.push(format!("{toolset} changed ({count})")),
+                Some(_) => {}
+            }
+        }
+        told.extend(
+            before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} went away")),
+        );
+        let more = told.len().saturating_sub(MOST_CHANGES);
+        told.truncate(MOST_CHANGES);
+        if more > 0 {
+            told.push(format!("{more} more"));
+        }
+        (!told.is_empty()).then(|| format!("{}; look with tool_search", told.join(", ")))
     }
 
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
     pub(super) async fn prepare_prompt(&mut self) {
-        if self.session.tools.is_empty() {
-            let enabled = self.start.toolsets.clone().or_else(|| self.deps.loaded.config.toolsets.clone());
-            let disabled = self.deps.loaded.config.agent.disabled_toolsets.clone();
-            let registry = self.deps.dispatch.registry().snapshot();
-            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, &registry);
-            for warning in resolved.warnings {
-                self.notice(Level::Warning, warning).await;
-            }
-            self.session.tools = registry.schemas(&resolved.tools).into();
-            self.gate.only(self.deps.dispatch.as_ref().clone().only(resolved.tools));
+        if self.session.tools.is_empty() || std::mem::take(&mut self.session.tools_are_old) {
+            self.offer_tools().await;
         }
         if self.session.prompt.is_empty() {
             let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tools::testing::{Bench, Fake, Step};
+use crate::tools::toolset::Choice;
 
 fn bench(steps: &[(&'static str, Step)]) -> Bench {
     let registry = Registry::builtin();
@@ -24,7 +25,11 @@ async fn names_and_arguments_are_repaired() {
 #[tokio::test]
 async fn a_tool_that_the_session_does_not_have_is_unknown() {
     let mut bench = bench(&[]);
-    bench.dispatch = bench.dispatch.only(["todo".to_owned()].into());
+    bench.dispatch = bench.dispatch.offering(Arc::new(Offer::new(
+        Choice { enabled: Some(vec!["todo".into()]), ..Choice::default() },
+        Default::default(),
+        Default::default(),
+    )));
     assert!(bench.plan_text("read_file", "{}").await.call.err().unwrap().content.contains("there is no tool"));
     assert!(bench.plan_text("todo", "{}").await.call.is_ok());
 }
@@ -238,4 +243,26 @@ async fn pictures_are_bounded() {
     let output = bench.call("draws", json!({})).await;
     assert_eq!(output.images.len(), 4);
     assert!(output.content.contains("4 of 8 images left out"), "{}", output.content);
+}
+
+#[tokio::test]
+async fn tools_that_are_searched_for_run_as_themselves() {
+    let bench = bench(&[]);
+    let registry = bench.dispatch.registry();
+    registry.publish("mcp-gh", vec![Arc::new(Fake::remote("mcp__gh__find", "mcp-gh"))]);
+    let found = bench.call("tool_search", json!({"query": "gh find"})).await.content;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["tools"][0]["name"], "mcp__gh__find");
+    let told = bench.call("tool_describe", json!({"name": "mcp__gh__find"})).await.content;
+    assert!(told.contains(r#""parameters":{"type":"object"}"#), "{told}");
+    let planned = bench.plan("tool_call", json!({"name": "mcp__gh__Find", "arguments": {}})).await;
+    let spec = planned.spec.unwrap();
+    assert_eq!((planned.name.as_str(), &*spec.toolset, planned.call.is_ok()), ("mcp__gh__find", "mcp-gh", true));
+    for (args, words) in [
+        (json!({"name": "mcp__gh__nope_at_all_here"}), "there is no tool"),
+        (json!({"arguments": {}}), "`name` must be"),
+    ] {
+        let output = bench.call("tool_call", args).await;
+        assert!(output.content.contains(words), "{}", output.content);
+    }
 }
