@@ -20,6 +20,7 @@ fn allowed(room: &str) -> Option<Vec<&'static str>> {
         "llm" => &["llm", "config"],
         "knowledge" => &["knowledge", "config"],
         "tools" => &["tools", "exec", "store", "llm", "knowledge", "config", "agent::event"],
+        "mcp" => &["mcp", "exec", "store", "llm", "knowledge", "config", "tools::spec", "agent::event"],
         "agent" => &["agent", "llm", "tools", "exec", "store", "knowledge", "config"],
         "app" => &["app", "agent::event", "exec", "store", "llm", "config"],
         "ui" => &["ui", "app", "config", "agent::event", "exec", "llm"],

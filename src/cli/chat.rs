@@ -101,6 +101,10 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
 async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Ended> {
     let script = args.demo.then(scripted::demo);
     let house = setup::house(base, script, false);
+    if !args.demo {
+        house.start();
+    }
+    let mcp = house.mcp.clone();
     let store = house.deps.store.clone();
     let resume = match print::resumed(args, &store, base).await {
         Ok(resume) => resume,
@@ -138,7 +142,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     };
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
-    exec.shutdown(true).await;
+    tokio::join!(exec.shutdown(true), mcp.shutdown());
     Ok(ended)
 }
 

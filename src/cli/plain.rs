@@ -34,6 +34,8 @@ fn lines() -> mpsc::Receiver<String> {
 
 async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let house = setup::house(&base, None, false);
+    house.start();
+    let mcp = house.mcp.clone();
     let (store, exec) = (house.deps.store.clone(), house.deps.exec.clone());
     let start = Start {
         cwd: base.cwd.clone(),
@@ -99,7 +101,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     }
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    exec.shutdown(true).await;
+    tokio::join!(exec.shutdown(true), mcp.shutdown());
     store.close().await;
     Ok(0)
 }

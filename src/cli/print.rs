@@ -46,6 +46,8 @@ fn read_stdin() -> anyhow::Result<String> {
 async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i32> {
     let wanted = read_schema(&args)?;
     let house = setup::house(&base, None, true);
+    house.start();
+    let mcp = house.mcp.clone();
     let store = house.deps.store.clone();
     let exec = house.deps.exec.clone();
     if let Some(warning) = store.opened().await.warning {
@@ -63,6 +65,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         max_turns: args.max_turns,
         instructions: wanted.as_ref().map(instructions).unwrap_or_default(),
     };
+    house.settled().await;
     let mut agent = runner::spawn(house.deps, start, house.notices);
     let mut processes = house.processes;
     let mut report = Report::new(args.output);
@@ -102,7 +105,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     };
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    exec.shutdown(true).await;
+    tokio::join!(exec.shutdown(true), mcp.shutdown());
     store.close().await;
     report.finish(end)
 }

@@ -8,12 +8,14 @@ use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
 use crate::llm::Provider;
+use crate::mcp::{self, Mcp};
 use crate::policy::World;
 use crate::policy::redact::{RedactKind, redact};
 use crate::store::Store;
 use crate::tools::bound::Redact;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::registry::Registry;
+use crate::tools::spec::Tool;
 use crate::tools::world::LocalWorld;
 use anyhow::Context as _;
 use std::borrow::Cow;
@@ -35,6 +37,8 @@ pub struct House {
     pub notices: mpsc::Receiver<Notice>,
     pub processes: mpsc::Receiver<ProcessEvent>,
     pub registry: Arc<Registry>,
+    /// The configured servers; none is started before [`House::start`].
+    pub mcp: Mcp,
 }
 
 /// The folders of this home.
@@ -117,6 +121,13 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     if let Some(script) = script {
         models = models.scripted(script);
     }
+    let mcp = Mcp::new(mcp::Needs {
+        publish: Arc::new(Published(Arc::clone(&registry))),
+        models: Some(Arc::new(Answering(models.clone()))),
+        tokens: base.paths.mcp_tokens(),
+        env: base.loaded.env.clone(),
+        root: base.cwd.clone(),
+    });
     let deps = Deps {
         loaded: Arc::clone(&base.loaded),
         sources: Arc::clone(&base.sources),
@@ -127,8 +138,57 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact)),
         world,
     };
-    House { deps, notices, processes, registry }
+    House { deps, notices, processes, registry, mcp }
 }
+
+impl House {
+    /// Starts what the configuration names to run beside the program: MCP servers. Returns at once.
+    pub fn start(&self) {
+        self.mcp.apply(&self.deps.loaded.config.mcp_servers);
+    }
+
+    /// Starts the server that a tool of this name would come from, and waits for it.
+    pub async fn start_for(&self, tool: &str) {
+        let mut servers = self.deps.loaded.config.mcp_servers.clone();
+        servers.retain(|name, _| tool.starts_with(&mcp::prefix(name)));
+        let patience = servers.values().map(|server| server.connect_timeout).fold(0.0, f64::max);
+        self.mcp.apply(&servers);
+        self.mcp.settled(std::time::Duration::from_secs_f64(patience.clamp(0.0, 3600.0))).await;
+    }
+
+    /// Waits for servers that are connecting, as long as the configuration says.
+    pub async fn settled(&self) {
+        let seconds = self.deps.loaded.config.mcp_discovery_timeout.0;
+        self.mcp.settled(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 120.0))).await;
+    }
+}
+
+/// The registry as servers see it.
+struct Published(Arc<Registry>);
+
+impl mcp::Publish for Published {
+    fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>) {
+        self.0.publish(source, tools);
+    }
+
+    fn report(&self, source: &str, problems: Vec<String>) {
+        self.0.report(source, problems);
+    }
+
+    fn withdraw(&self, source: &str) {
+        self.0.withdraw(source);
+    }
+}
+
+/// The models as servers see them.
+struct Answering(Models);
+
+impl mcp::Models for Answering {
+    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
+        self.0.provider(choice, 0).map_err(|error| error.to_string())
+    }
+}
+
 
 /// The environment variables that hold keys of the configured providers.
 fn key_names(config: &Config) -> Vec<String> {

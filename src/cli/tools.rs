@@ -60,8 +60,15 @@ enum Command {
 pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let house = setup::house(&base, None, true);
+    match &args.command {
+        Command::Run { name, .. } => house.start_for(name).await,
+        Command::List { .. } | Command::Schema { .. } => {
+            house.start();
+            house.settled().await;
+        }
+    }
     let code = run(args, &house.deps.dispatch, |yolo| door(&base, &house, yolo), out).await;
-    house.deps.exec.shutdown(true).await;
+    tokio::join!(house.deps.exec.shutdown(true), house.mcp.shutdown());
     house.deps.store.close().await;
     code
 }

@@ -95,6 +95,11 @@ impl Paths {
         self.cache().join("spill")
     }
 
+    /// Logins of MCP servers, each readable by its owner only.
+    pub fn mcp_tokens(&self) -> PathBuf {
+        self.home.join("mcp-tokens")
+    }
+
     /// Log files.
     pub fn logs(&self) -> PathBuf {
         self.home.join("logs")

@@ -138,6 +138,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.auth", Choice(AUTHS), Never, "`oauth`: log in with `hermes mcp login NAME`"),
     key("mcp_servers.*.oauth.client_id", Text, Never, "client that was registered by hand; empty: by the program"),
     key("mcp_servers.*.oauth.client_secret", Secret, Never, "its secret"),
+    key("mcp_servers.*.oauth.client_metadata_url", Text, Never, "address that describes this client to the server"),
     key("mcp_servers.*.oauth.scope", Text, Never, "scopes to ask for; empty: what the server wants"),
     key("mcp_servers.*.oauth.redirect_port", Integer(0, 65_535), Never, "port that the browser comes back to; 0: any"),
     key("mcp_servers.*.oauth.client_name", Text, Never, "name that the server shows"),
