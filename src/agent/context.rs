@@ -3,7 +3,8 @@
 //! Items only grow at the end, so each request extends the one before byte for byte. When the window runs out the
 //! oldest tool results shrink to one line each, in one sweep, so that the prefix changes rarely.
 
-use crate::llm::message::{Body, Item, ItemId, Message, Origin, Outcome, ToolCall};
+use crate::llm::message::{AssistantBody, Body, Item, ItemId, Message, Origin, Outcome, ToolBody, ToolCall};
+use crate::tools::tool_call::NAME as TOOL_CALL;
 use std::collections::HashMap;
 
 /// Characters a token stands for when nothing better is known (as Python Hermes has it).
@@ -16,6 +17,9 @@ const KEEP_RESULTS: usize = 6;
 const PRUNE_FROM: usize = 200;
 /// After a sweep the context fills at most this share of the limit, so that the next sweep is far away.
 const TARGET: f64 = 0.6;
+
+/// Results by the item of their call and the call's id, with their own item.
+type Results<'a> = HashMap<(ItemId, &'a str), (ItemId, &'a ToolBody)>;
 
 /// The conversation as sent, with what was left out.
 #[derive(Clone, Debug, Default)]
@@ -59,13 +63,14 @@ impl Context {
                     out.push(Message::Assistant {
                         text: body.text.clone(),
                         reasoning: body.reasoning.clone(),
-                        calls: body.calls.clone(),
+                        calls: body.calls.iter().map(wrapped).collect(),
                         opaque: body.opaque.clone(),
                     });
                     // Results follow in call order, whatever order they finished in; every call has one.
                     for call in &body.calls {
                         out.push(self.result(item.id, call, &results));
                     }
+                    out.extend(self.pictures(item.id, body, &results));
                 }
                 // Taken with their calls above; one without a call is an orphan that providers refuse.
                 Body::Tool(_) | Body::Note { .. } => {}
@@ -74,8 +79,23 @@ impl Context {
         out
     }
 
+    /// The pictures of a step's results, in a message of their own: not every server takes them inside a result.
+    fn pictures(&self, step: ItemId, body: &AssistantBody, results: &Results<'_>) -> Option<Message> {
+        let mut images = Vec::new();
+        let mut names: Vec<&str> = Vec::new();
+        for call in &body.calls {
+            let Some((id, result)) = results.get(&(step, call.id.as_str())) else { continue };
+            if !result.images.is_empty() && self.pruned_to.is_none_or(|to| *id > to) {
+                images.extend(result.images.iter().cloned());
+                names.push(&result.name);
+            }
+        }
+        let text = format!("[images that belong to the result of {}]", names.join(", "));
+        (!images.is_empty()).then_some(Message::User { text, images })
+    }
+
     /// Results by the item of their call and the call's id.
-    fn results(&self) -> HashMap<(ItemId, &str), (ItemId, &str, Outcome)> {
+    fn results(&self) -> Results<'_> {
         let mut owner: HashMap<&str, ItemId> = HashMap::new();
         let mut found = HashMap::new();
         for item in &self.items {
@@ -87,11 +107,7 @@ impl Context {
                 }
                 Body::Tool(tool) => {
                     if let Some(step) = owner.get(tool.call_id.as_str()) {
-                        found.entry((*step, tool.call_id.as_str())).or_insert((
-                            item.id,
-                            tool.content.as_str(),
-                            tool.outcome,
-                        ));
+                        found.entry((*step, tool.call_id.as_str())).or_insert((item.id, tool));
                     }
                 }
                 Body::User { .. } | Body::Note { .. } => {}
@@ -100,25 +116,20 @@ impl Context {
         found
     }
 
-    fn result(
-        &self,
-        step: ItemId,
-        call: &ToolCall,
-        results: &HashMap<(ItemId, &str), (ItemId, &str, Outcome)>,
-    ) -> Message {
+    fn result(&self, step: ItemId, call: &ToolCall, results: &Results<'_>) -> Message {
         let (content, failed) = match results.get(&(step, call.id.as_str())) {
-            Some((id, content, outcome)) => {
+            Some((id, ToolBody { content, outcome, .. })) => {
                 let pruned = self.pruned_to.is_some_and(|to| *id <= to) && content.len() > PRUNE_FROM;
                 let text = match self.cap {
                     _ if pruned => one_line(call, content, *outcome),
                     Some(cap) if content.len() > cap => head_and_tail(content, cap),
-                    Some(_) | None => (*content).to_owned(),
+                    Some(_) | None => content.clone(),
                 };
                 (text, *outcome != Outcome::Ok)
             }
             None => (r#"{"error":"interrupted: no result was recorded"}"#.to_owned(), true),
         };
-        Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content, failed }
+        Message::Tool { call_id: call.id.clone(), name: wrapped(call).name, content, failed }
     }
 
     /// Tokens of the items, estimated.
@@ -138,6 +149,9 @@ impl Context {
             }
             Body::Assistant(body) => {
                 body.text.len() + body.calls.iter().map(|c| c.name.len() + c.args.len()).sum::<usize>()
+            }
+            Body::Tool(body) if !body.images.is_empty() && self.pruned_to.is_none_or(|to| item.id > to) => {
+                body.content.len() + body.images.len() * IMAGE_TOKENS * CHARS_PER_TOKEN
             }
             Body::Tool(body) if self.pruned_to.is_some_and(|to| item.id <= to) => body.content.len().min(PRUNE_FROM),
             Body::Tool(body) => body.content.len().min(self.cap.unwrap_or(usize::MAX)),
@@ -191,6 +205,16 @@ fn framed(text: &str, context: &str, origin: Origin) -> String {
     if context.is_empty() { text } else { format!("{text}\n\n<situation>\n{context}\n</situation>") }
 }
 
+/// A call as the model wrote it.
+fn wrapped(call: &ToolCall) -> ToolCall {
+    let mut call = call.clone();
+    if !call.via.is_empty() {
+        call.name = TOOL_CALL.to_owned();
+        call.args = std::mem::take(&mut call.via);
+    }
+    call
+}
+
 /// A result with its middle left out.
 fn head_and_tail(content: &str, cap: usize) -> String {
     let head = content.floor_char_boundary(cap * 2 / 5);
@@ -213,10 +237,16 @@ fn one_line(call: &ToolCall, content: &str, outcome: Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{AssistantBody, ToolBody};
+    use crate::llm::message::Image;
 
     fn result(id: i64, content: String) -> [Item; 2] {
-        let call = ToolCall { id: format!("c{id}"), name: "read_file".into(), args: "{}".into(), repaired: false };
+        let call = ToolCall {
+            id: format!("c{id}"),
+            name: "read_file".into(),
+            args: "{}".into(),
+            repaired: false,
+            via: String::new(),
+        };
         let asked = Body::Assistant(AssistantBody { calls: vec![call], ..AssistantBody::default() });
         let body = ToolBody { call_id: format!("c{id}"), name: "read_file".into(), content, ..ToolBody::default() };
         [
@@ -244,7 +274,13 @@ mod tests {
 
     #[test]
     fn every_call_has_one_result_in_call_order() {
-        let call = |id: &str| ToolCall { id: id.into(), name: "x".into(), args: "{}".into(), repaired: false };
+        let call = |id: &str| ToolCall {
+            id: id.into(),
+            name: "x".into(),
+            args: "{}".into(),
+            repaired: false,
+            via: String::new(),
+        };
         let asked =
             Body::Assistant(AssistantBody { calls: vec![call("a"), call("b"), call("c")], ..AssistantBody::default() });
         let tool = |id: &str| Body::Tool(ToolBody { call_id: id.into(), content: id.into(), ..ToolBody::default() });
@@ -257,5 +293,23 @@ mod tests {
             .filter_map(|m| if let Message::Tool { call_id, .. } = m { Some(call_id.as_str()) } else { None })
             .collect();
         assert_eq!(ids, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn pictures_follow_the_results_of_their_step() {
+        let [asked, mut answer] = result(1, "a picture".into());
+        if let Body::Tool(tool) = &mut answer.body {
+            tool.images = vec![Image { media_type: "image/png".into(), data: "AA==".into() }];
+        }
+        let mut items = vec![asked, answer];
+        items.extend((2..10).flat_map(|n| result(n, "x".repeat(20_000))));
+        let mut context = Context::new(items);
+        let shown = |context: &Context| {
+            context.messages().iter().filter(|m| matches!(m, Message::User { images, .. } if images.len() == 1)).count()
+        };
+        assert!(matches!(&context.messages()[2], Message::User { text, .. } if text.contains("read_file")));
+        assert_eq!(shown(&context), 1);
+        assert!(context.prune(2_000));
+        assert_eq!(shown(&context), 0, "an old picture goes with its result");
     }
 }

@@ -72,6 +72,10 @@ impl Port {
 }
 
 impl AgentPort for Port {
+    fn is_agent(&self) -> bool {
+        !self.wishes.is_closed()
+    }
+
     fn plan(&self) -> Vec<Todo> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

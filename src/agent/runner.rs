@@ -70,7 +70,8 @@ enum Happened {
     Delta(Delta),
     Replied(Result<Reply, ProviderError>),
     Call(CallEvent),
-    ToolDone(Box<ToolBody>),
+    /// The step that it belongs to, and the result.
+    ToolDone(u64, Box<ToolBody>),
     Wish(Wish),
     WaitOver,
     SaveStream,
@@ -108,7 +109,9 @@ pub struct Runner {
     wait: Option<Instant>,
     tools: Option<CancellationToken>,
     call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
-    done: (mpsc::Sender<Box<ToolBody>>, mpsc::Receiver<Box<ToolBody>>),
+    done: (mpsc::Sender<(u64, Box<ToolBody>)>, mpsc::Receiver<(u64, Box<ToolBody>)>),
+    /// Counts steps with calls; results of earlier ones are late.
+    batch: u64,
     approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
@@ -203,6 +206,7 @@ impl Runner {
             tools: None,
             call_events: mpsc::channel(64),
             done: mpsc::channel(64),
+            batch: 0,
             approvals: HashMap::new(),
             questions: HashMap::new(),
             guard_question: None,
@@ -234,7 +238,7 @@ impl Runner {
                 Happened::Delta(delta) => self.delta(delta).await,
                 Happened::Replied(result) => self.replied(result).await,
                 Happened::Call(event) => self.call_event(event).await,
-                Happened::ToolDone(body) => self.tool_done(*body).await,
+                Happened::ToolDone(batch, body) => self.tool_done(batch, *body).await,
                 Happened::Wish(wish) => self.wish(wish).await,
                 Happened::WaitOver => {
                     self.wait = None;
@@ -262,7 +266,7 @@ impl Runner {
             Some(wish) = self.wishes.recv() => Happened::Wish(wish),
             // Starts come before ends, so that a call is never finished before it began.
             Some(event) = self.call_events.1.recv() => Happened::Call(event),
-            Some(body) = self.done.1.recv() => Happened::ToolDone(body),
+            Some((batch, body)) = self.done.1.recv() => Happened::ToolDone(batch, body),
             happened = model(&mut self.call) => happened,
             () = until(wait) => Happened::WaitOver,
             () = until(save_at) => Happened::SaveStream,

@@ -14,6 +14,8 @@ pub struct Situation<'a> {
     pub git: Option<String>,
     pub processes: &'a [ProcessInfo],
     pub plan: &'a [Todo],
+    /// What came and went among the tools that can be searched for.
+    pub tools: Option<&'a str>,
 }
 
 /// Rows of a list that are told.
@@ -24,6 +26,9 @@ pub fn describe(situation: &Situation<'_>) -> String {
     let mut out = format!("cwd: {}", situation.cwd);
     if let Some(git) = &situation.git {
         let _ = write!(out, "\ngit: {git}");
+    }
+    if let Some(tools) = situation.tools {
+        let _ = write!(out, "\ntools: {tools}");
     }
     let running: Vec<&ProcessInfo> =
         situation.processes.iter().filter(|p| p.background && !matches!(p.state, ProcessState::Exited(_))).collect();

@@ -93,6 +93,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         progress: mpsc::channel(1).0,
         cancel: CancellationToken::new(),
         spill: base.paths.spill().join("cli"),
+        room: Default::default(),
     };
     (gate, ctx)
 }
@@ -117,7 +118,7 @@ async fn run(
         }
         Command::Run { name, args, yolo } => {
             let (gate, ctx) = door(yolo);
-            let call = ToolCall { id: "cli".into(), name, args, repaired: false };
+            let call = ToolCall { id: "cli".into(), name, args, repaired: false, via: String::new() };
             // Nobody watches: starts and progress are dropped with their receiver.
             let body = gate.call(&call, ctx, mpsc::channel(1).0).await;
             writeln!(out, "{}", body.content)?;

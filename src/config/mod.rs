@@ -36,6 +36,9 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     pub fallback_providers: Vec<FallbackConfig>,
     pub toolsets: Option<Vec<String>>,
+    /// Names to the tools and toolsets that they hold.
+    pub custom_toolsets: BTreeMap<String, Vec<String>>,
+    pub tools: ToolsConfig,
     pub agent: AgentConfig,
     pub terminal: TerminalConfig,
     pub approvals: ApprovalsConfig,
@@ -256,6 +259,31 @@ pub struct ToolOutputConfig {
 impl Default for ToolOutputConfig {
     fn default() -> Self {
         Self { max_bytes: 50_000, max_lines: 2000, max_line_length: 2000 }
+    }
+}
+
+/// `tools:`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolsConfig {
+    /// Tools and toolsets whose schemas stand in every request, though they could be searched for.
+    pub pinned: Vec<String>,
+    pub tool_search: ToolSearchConfig,
+}
+
+/// `tools.tool_search:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolSearchConfig {
+    /// `auto`, `on` or `off`.
+    pub enabled: String,
+    pub search_default_limit: usize,
+    pub max_search_limit: usize,
+}
+
+impl Default for ToolSearchConfig {
+    fn default() -> Self {
+        Self { enabled: "auto".into(), search_default_limit: 5, max_search_limit: 20 }
     }
 }
 

@@ -59,6 +59,8 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 
 /// Values of `mcp_servers.*.auth`.
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
+/// Values of `tools.tool_search.enabled`.
+pub const SEARCH: &[&str] = &["auto", "on", "off"];
 
 const fn key(path: &'static str, kind: Kind, project: Project, doc: &'static str) -> KeySpec {
     KeySpec { path, kind, project, doc }
@@ -89,6 +91,21 @@ pub const KEYS: &[KeySpec] = &[
     key("fallback_providers.*.key_env", Text, Never, "environment variable that holds its key"),
     key("fallback_providers.*.api_mode", Choice(API_MODES), Never, "its wire dialect"),
     key("toolsets", TextList, Never, "toolsets the model gets; unset: all"),
+    key("custom_toolsets.*", TextList, Never, "a toolset of your own: tools and toolsets"),
+    key(
+        "tools.pinned",
+        TextList,
+        Never,
+        "tools and toolsets that the model sees in full, though it could search for them",
+    ),
+    key(
+        "tools.tool_search.enabled",
+        Choice(SEARCH),
+        Never,
+        "`auto`: tools of servers and plugins are searched for; `off`: all stand in every request",
+    ),
+    key("tools.tool_search.search_default_limit", Integer(1, 100), Never, "tools that a search finds"),
+    key("tools.tool_search.max_search_limit", Integer(1, 100), Never, "most tools that a search may find"),
     key("agent.max_turns", Integer(1, 100_000), May, "steps of a turn before it pauses"),
     key("agent.api_max_retries", Integer(0, 100), May, "tries after a failed model call"),
     key("agent.reasoning_effort", Choice(EFFORTS), May, "how hard reasoning models think"),

@@ -157,6 +157,7 @@ impl Gather {
             name: call.name,
             args: call.args,
             repaired: false,
+            via: String::new(),
         });
         Reply {
             text: self.text,
@@ -183,14 +184,20 @@ impl Gather {
             }
             let args = if call.args.trim().is_empty() { "{}".to_owned() } else { call.args };
             let id = if call.id.is_empty() { invented_id(finishing, index, &call.name, &args) } else { call.id };
-            calls.push(ToolCall { id, name: call.name, args, repaired: false });
+            calls.push(ToolCall { id, name: call.name, args, repaired: false, via: String::new() });
         }
         let may_be_text = calls.is_empty() && finishing.text_calls && stop != StopReason::Length;
         if let Some(found) = may_be_text.then(|| text_calls::find(&self.text, finishing.tools)).flatten() {
             self.text.truncate(found.head);
             for (index, (name, args)) in found.calls.into_iter().enumerate() {
                 let args = args.to_string();
-                calls.push(ToolCall { id: invented_id(finishing, index, &name, &args), name, args, repaired: true });
+                calls.push(ToolCall {
+                    id: invented_id(finishing, index, &name, &args),
+                    name,
+                    args,
+                    repaired: true,
+                    via: String::new(),
+                });
             }
         }
         match stop {

@@ -175,6 +175,9 @@ pub struct ToolCall {
     /// Recovered from text or from a damaged name; shown with a mark.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repaired: bool,
+    /// The arguments of the `tool_call` that it came through, exactly as they arrived; empty for most calls.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub via: String,
 }
 
 /// An image in a user message, or in a tool's result.

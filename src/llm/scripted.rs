@@ -181,6 +181,7 @@ impl Scripted {
                 name: call.name.clone(),
                 args,
                 repaired: false,
+                via: String::new(),
             });
             for delta in [started, Delta::CallProgress { index, bytes }] {
                 let _closed = sink.send(delta).await;

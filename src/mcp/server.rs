@@ -364,15 +364,10 @@ impl Driver {
                     face.took_ms = Some(self.began.elapsed().as_millis().try_into().unwrap_or(u64::MAX));
                 }
                 *self.server.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                // Whoever waits for the state finds the tools.
+                self.publish(catalog);
+                self.server.link.send_replace(Some(link));
                 self.fact(Fact::Opened).await;
-                if self.server.state() == State::Ready {
-                    self.publish(catalog);
-                    self.server.link.send_replace(Some(link));
-                } else {
-                    link.close().await;
-                    self.closed = None;
-                }
-                self.server.house.tell();
             }
             Err(error) => {
                 let (login, lasting) =

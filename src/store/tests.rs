@@ -46,6 +46,7 @@ fn assistant(text: &str, calls: &[(&str, &str)]) -> Body {
         name: (*name).to_owned(),
         args: "{\"command\":\"zebra --stripes\"}".to_owned(),
         repaired: false,
+        via: String::new(),
     });
     Body::Assistant(AssistantBody { text: text.to_owned(), calls: calls.collect(), ..AssistantBody::default() })
 }

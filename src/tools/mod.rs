@@ -2,6 +2,7 @@
 //! is run (`dispatch`: plan, decide, ask, run). One file a tool.
 
 pub mod bound;
+pub mod catalog;
 mod check;
 pub mod clarify;
 pub mod coerce;
@@ -11,6 +12,7 @@ pub mod gate;
 mod gutter;
 pub mod hook;
 pub mod line;
+pub mod offer;
 pub mod parallel;
 pub mod patch;
 pub mod paths;
@@ -18,6 +20,7 @@ pub mod process;
 pub mod read_file;
 pub mod registry;
 pub mod repair;
+pub mod room;
 pub mod search_files;
 pub mod similarity;
 pub mod spec;
@@ -25,7 +28,11 @@ pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod todo;
+pub mod tool_call;
+pub mod tool_describe;
+pub mod tool_search;
 pub mod toolset;
+pub mod wording;
 pub mod world;
 pub mod write_file;
 

@@ -45,6 +45,15 @@ pub fn segments_in<N: AsRef<str>, A: AsRef<str>>(
     plan.finish()
 }
 
+/// For each call the earlier one of the same step that it repeats: same name, same arguments in any order.
+pub fn repeats<N: AsRef<str>, A: AsRef<str>>(calls: &[(N, A)]) -> Vec<Option<usize>> {
+    let parsed: Vec<(&str, Result<Value, &str>)> = calls
+        .iter()
+        .map(|(name, args)| (name.as_ref(), serde_json::from_str(args.as_ref()).map_err(|_| args.as_ref().trim())))
+        .collect();
+    (0..parsed.len()).map(|index| parsed[..index].iter().position(|earlier| *earlier == parsed[index])).collect()
+}
+
 fn resolved(cwd: &Path, path: &str) -> PathBuf {
     let joined = match path.strip_prefix("~/") {
         Some(rest) => std::env::home_dir().unwrap_or_default().join(rest),
@@ -150,6 +159,20 @@ mod tests {
             let parallel = segments_in(dir.path(), &calls, lookup)[0].parallel;
             assert_eq!(parallel, together, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn identical_calls_are_found() {
+        let calls = [
+            ("read_file", r#"{"path":"a","limit":1}"#),
+            ("read_file", r#"{"path":"a"}"#),
+            ("read_file", r#"{ "limit": 1, "path": "a" }"#),
+            ("terminal", r#"{"path":"a"}"#),
+            ("terminal", "broken "),
+            ("terminal", "broken"),
+            ("read_file", r#"{"path":"a","limit":1}"#),
+        ];
+        assert_eq!(repeats(&calls), [None, None, Some(0), None, None, Some(4), Some(0)]);
     }
 
     #[test]

@@ -5,8 +5,9 @@
 pub use super::check::Check;
 use super::check::run_check;
 use super::spec::{CheckId, Tool, ToolSpec};
-use super::{clarify, patch, process, read_file, search_files, terminal, todo, write_file};
-use crate::llm::ToolSchema;
+use super::{
+    clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,9 @@ fn builtin() -> Vec<(&'static str, Build)> {
         ("search_files", || Ok(Arc::new(search_files::SearchFiles))),
         ("terminal", || Ok(terminal::terminal())),
         ("todo", || Ok(Arc::new(todo::TodoTool))),
+        ("tool_call", || Ok(Arc::new(tool_call::ToolCall))),
+        ("tool_describe", || Ok(Arc::new(tool_describe::ToolDescribe))),
+        ("tool_search", || Ok(Arc::new(tool_search::ToolSearch))),
         ("write_file", || Ok(Arc::new(write_file::WriteFile))),
     ]
 }
@@ -118,6 +122,13 @@ impl Registry {
     pub fn add_check(&self, id: CheckId, check: Check) {
         self.change(|parts| {
             parts.checks.insert(id, check);
+        });
+    }
+
+    /// Tells that this source may publish later: sessions that begin before it does can find its tools then.
+    pub fn expect(&self, source: &str) {
+        self.change(|parts| {
+            parts.source(source);
         });
     }
 
@@ -251,18 +262,6 @@ impl Snapshot {
         self.tools.values().map(|tool| tool.spec())
     }
 
-    /// The tools among `names` as the model sees them, sorted by name.
-    pub fn schemas(&self, names: &BTreeSet<String>) -> Vec<ToolSchema> {
-        let wanted = self.specs().filter(|spec| names.contains(spec.name.as_ref()));
-        wanted
-            .map(|spec| ToolSchema {
-                name: spec.name.to_string(),
-                description: spec.description.to_string(),
-                parameters: Arc::clone(&spec.schema),
-            })
-            .collect()
-    }
-
     /// The tools that cannot be used now, with the reason. Each check runs once, all at the same time.
     pub async fn unavailable(&self) -> BTreeMap<String, String> {
         let needed: BTreeSet<&CheckId> = self.specs().filter_map(|spec| spec.check.as_ref()).collect();
@@ -292,16 +291,12 @@ mod tests {
     fn builtin_tools_are_sorted_and_described() {
         let registry = Registry::builtin().snapshot();
         assert!(registry.warnings().is_empty());
-        let all: BTreeSet<String> = registry.names().map(str::to_owned).collect();
-        let schemas = registry.schemas(&all);
-        assert!(schemas.is_sorted_by_key(|schema| schema.name.clone()));
-        for schema in schemas {
-            assert!(
-                schema.description.len() > 20 && schema.description.split_whitespace().count() <= 180,
-                "{}",
-                schema.name
-            );
-            assert_eq!(schema.parameters["type"], "object", "{}", schema.name);
+        assert!(registry.names().is_sorted());
+        for spec in registry.specs() {
+            let words = spec.description.split_whitespace().count();
+            assert!(spec.description.len() > 20 && words <= 180, "{}", spec.name);
+            assert_eq!(spec.schema["type"], "object", "{}", spec.name);
+            assert!(spec.pinned, "{}", spec.name);
         }
     }
 
@@ -309,10 +304,9 @@ mod tests {
     #[test]
     fn the_file_tools_are_light() {
         let registry = Registry::builtin().snapshot();
-        let ours = ["clarify", "patch", "read_file", "search_files", "todo", "write_file"].map(str::to_owned);
-        let weight =
-            |schema: &ToolSchema| schema.name.len() + schema.description.len() + schema.parameters.to_string().len();
-        let bytes: usize = registry.schemas(&ours.into()).iter().map(weight).sum();
+        let ours = ["clarify", "patch", "read_file", "search_files", "todo", "write_file"];
+        let weight = |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.schema.to_string().len();
+        let bytes: usize = registry.specs().filter(|spec| ours.contains(&&*spec.name)).map(weight).sum();
         assert!(bytes < 4_700, "{bytes} bytes");
     }
 
@@ -380,7 +374,8 @@ mod tests {
         let registry = Registry::builtin();
         let before = registry.snapshot();
         let mut told = registry.subscribe();
-        registry.publish("mcp-gh", vec![fake("mcp__gh__find", "mcp-gh"), fake("todo", "mcp-gh"), fake("a b", "mcp-gh")]);
+        registry
+            .publish("mcp-gh", vec![fake("mcp__gh__find", "mcp-gh"), fake("todo", "mcp-gh"), fake("a b", "mcp-gh")]);
         registry.publish("shout", vec![fake("shout", "shout")]);
         registry.report("shout", vec!["tool whisper has no schema".into()]);
         let now = registry.snapshot();

@@ -1,5 +1,6 @@
 //! What a tool is: data for the model and the screen, and a two-step call that plans before it acts.
 
+use super::offer::Among;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::llm::message::{FileDiff, Image, Outcome, ToolView};
@@ -109,6 +110,16 @@ pub trait Tool: Send + Sync {
 
     /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read.
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>>;
+
+    /// As [`Tool::plan`], for the tools that work on the list of tools itself.
+    fn plan_among<'a>(
+        &'a self,
+        args: Value,
+        _among: &'a Among,
+        ctx: &'a ToolCtx,
+    ) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+        self.plan(args, ctx)
+    }
 }
 
 /// A planned call.
@@ -190,6 +201,8 @@ pub struct ToolCtx {
     pub cancel: CancellationToken,
     /// Folder for spill files of this session.
     pub spill: PathBuf,
+    /// What the results of this step may take together.
+    pub room: super::room::Room,
 }
 
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.

@@ -99,6 +99,7 @@ impl Bench {
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),
             spill: self.dir.path().join("spill"),
+            room: Default::default(),
         }
     }
 
@@ -154,9 +155,14 @@ pub struct Person {
     pub plan: Mutex<Vec<Todo>>,
     pub answer: Mutex<Option<String>>,
     pub asked: Mutex<Vec<Question>>,
+    /// There is no agent at all.
+    pub nobody: bool,
 }
 
 impl AgentPort for Person {
+    fn is_agent(&self) -> bool {
+        !self.nobody
+    }
     fn plan(&self) -> Vec<Todo> {
         self.plan.lock().unwrap().clone()
     }
@@ -180,6 +186,11 @@ pub enum Step {
     PanicPlan(&'static str),
     PanicTarget(&'static str),
     PanicRun(&'static str),
+    /// Forever, or until it is stopped.
+    Wait {
+        heeds_stop: bool,
+    },
+    Draw(Vec<crate::llm::message::Image>),
 }
 
 /// A tool that does one thing.
@@ -195,6 +206,12 @@ impl Fake {
         let spec =
             super::built_in(name, toolset, "⚡", "does one thing", schema, Access::Agent, verbs, Parallel::Never);
         Self { spec, step }
+    }
+
+    /// A tool of a server.
+    pub fn remote(name: &str, toolset: &str) -> Self {
+        let spec = ToolSpec::dynamic(name, toolset, "does one thing far away", json!({"type": "object"}));
+        Self { spec, step: Step::Ok }
     }
 
     pub fn checked(mut self, check: &'static str) -> Self {
@@ -239,12 +256,18 @@ impl Call for FakeCall {
         }
     }
 
-    fn run(self: Box<Self>, _: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             match self.step {
                 Step::Text(content) => Ok(ToolOutput { content, ..ToolOutput::default() }),
                 Step::Fail(error) | Step::FailPlan(error) => Err(error),
                 Step::PanicRun(words) => panic!("{words}"),
+                Step::Wait { heeds_stop: true } => {
+                    ctx.cancel.cancelled().await;
+                    Err(ToolError::Interrupted)
+                }
+                Step::Wait { heeds_stop: false } => std::future::pending().await,
+                Step::Draw(images) => Ok(ToolOutput { images, ..ToolOutput::default() }),
                 Step::Ok | Step::PanicPlan(_) | Step::PanicTarget(_) => Ok(ToolOutput::json(&json!({"ok": true}))),
             }
         })

@@ -4,7 +4,7 @@
 
 use super::registry::Snapshot;
 use super::similarity;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A bundle: its own tools and the bundles it includes.
 struct Bundle {
@@ -196,8 +196,52 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     BUNDLES.iter().map(|bundle| bundle.name)
 }
 
+/// Whether this program could have a tool of that name; it need not be here.
+pub fn is_tool(name: &str) -> bool {
+    super::offer::SEARCH.contains(&name) || BUNDLES.iter().any(|bundle| bundle.tools.contains(&name))
+}
+
+/// Bundles of the configuration: a name to the tools and bundles that it holds.
+pub type Custom = BTreeMap<String, Vec<String>>;
+
+/// What the lists of a session say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// Only these; then `disabled` is not applied.
+    pub enabled: Option<Vec<String>>,
+    pub disabled: Vec<String>,
+    pub custom: Custom,
+}
+
 /// The tools of a bundle, includes followed; `None` when there is none of that name. `all` and `*` are every tool.
-pub fn resolve(name: &str, registry: &Snapshot) -> Option<BTreeSet<String>> {
+pub fn resolve(name: &str, custom: &Custom, registry: &Snapshot) -> Option<BTreeSet<String>> {
+    if custom.contains_key(name) {
+        let mut tools = BTreeSet::new();
+        own(name, custom, registry, &mut BTreeSet::new(), &mut tools);
+        return Some(tools);
+    }
+    given(name, registry)
+}
+
+/// A bundle of the configuration: each entry is another one, a bundle of the program or a source, or a tool.
+fn own(name: &str, custom: &Custom, registry: &Snapshot, met: &mut BTreeSet<String>, tools: &mut BTreeSet<String>) {
+    if !met.insert(name.to_owned()) {
+        return;
+    }
+    for entry in custom.get(name).into_iter().flatten() {
+        let entry = entry.trim();
+        if entry != name && custom.contains_key(entry) {
+            own(entry, custom, registry, met, tools);
+        } else {
+            let found = given(entry, registry);
+            // A name that is both a bundle and a tool (`todo`, `terminal`) means the bundle.
+            tools.extend(found.unwrap_or_else(|| BTreeSet::from([entry.to_owned()])));
+        }
+    }
+}
+
+/// A bundle of the program, or of a source.
+fn given(name: &str, registry: &Snapshot) -> Option<BTreeSet<String>> {
     if matches!(name, "all" | "*") {
         let named = BUNDLES.iter().flat_map(|bundle| bundle.tools).map(|tool| (*tool).to_owned());
         return Some(named.chain(registry.names().map(str::to_owned)).collect());
@@ -206,9 +250,9 @@ pub fn resolve(name: &str, registry: &Snapshot) -> Option<BTreeSet<String>> {
     let known = collect(BUNDLES, name, &mut BTreeSet::new(), &mut tools);
     // Tools that registered themselves under this name; an MCP server also goes by its bare name.
     let server = format!("mcp-{name}");
-    let own = registry.specs().filter(|spec| spec.toolset == name || spec.toolset == server.as_str());
+    let published = registry.specs().filter(|spec| spec.toolset == name || spec.toolset == server.as_str());
     let before = tools.len();
-    tools.extend(own.map(|spec| spec.name.to_string()));
+    tools.extend(published.map(|spec| spec.name.to_string()));
     (known || tools.len() > before).then_some(tools)
 }
 
@@ -225,12 +269,12 @@ fn collect(bundles: &[Bundle], name: &str, met: &mut BTreeSet<String>, tools: &m
 }
 
 /// What disabling a bundle takes away: of a platform's only what it has beyond the core.
-fn subtracted(name: &str, registry: &Snapshot) -> Option<BTreeSet<String>> {
-    let tools = resolve(name, registry)?;
+fn subtracted(name: &str, custom: &Custom, registry: &Snapshot) -> Option<BTreeSet<String>> {
+    let tools = resolve(name, custom, registry)?;
     if !name.starts_with("hermes-") {
         return Some(tools);
     }
-    let core = resolve(CORE, registry).unwrap_or_default();
+    let core = given(CORE, registry).unwrap_or_default();
     Some(tools.difference(&core).cloned().collect())
 }
 
@@ -243,32 +287,50 @@ pub struct Selection {
     pub warnings: Vec<String>,
 }
 
-/// Chooses by bundle names: those of `enabled` only (then `disabled` is not applied), else all but `disabled`.
-pub fn select(enabled: Option<&[String]>, disabled: &[String], registry: &Snapshot) -> Selection {
+/// Chooses by bundle names: those of the enabled list only (then the disabled one is not applied), else all but the
+/// disabled ones. A source that has not published yet may be named.
+pub fn select(choice: &Choice, registry: &Snapshot) -> Selection {
     let mut selection = Selection::default();
     let all: BTreeSet<String> = registry.names().map(str::to_owned).collect();
-    let mut named = |names: &[String], find: fn(&str, &Snapshot) -> Option<BTreeSet<String>>| {
+    let awaited = |name: &str| {
+        registry.sources().iter().any(|source| **source == *name || source.strip_prefix("mcp-") == Some(name))
+    };
+    let mut named = |names: &[String], find: fn(&str, &Custom, &Snapshot) -> Option<BTreeSet<String>>| {
         let mut tools = BTreeSet::new();
-        for name in names {
-            match find(name.trim(), registry) {
+        for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+            match find(name, &choice.custom, registry) {
                 Some(found) => tools.extend(found),
-                None => selection.warnings.push(unknown(name, registry)),
+                None if awaited(name) => {}
+                None => selection.warnings.push(unknown(name, &choice.custom, registry)),
             }
         }
         tools
     };
-    selection.tools = match enabled {
+    selection.tools = match &choice.enabled {
         Some(names) => named(names, resolve).intersection(&all).cloned().collect(),
         None => {
-            let gone = named(disabled, subtracted);
+            let gone = named(&choice.disabled, subtracted);
             all.difference(&gone).cloned().collect()
         }
     };
+    let entries =
+        choice.custom.iter().flat_map(|(name, entries)| entries.iter().map(move |entry| (name, entry.trim())));
+    for (name, entry) in entries {
+        let known = choice.custom.contains_key(entry)
+            || given(entry, registry).is_some()
+            || registry.get(entry).is_some()
+            || BUNDLES.iter().any(|bundle| bundle.tools.contains(&entry))
+            || awaited(entry);
+        if !known {
+            selection.warnings.push(format!("custom_toolsets.{name}: {}", unknown(entry, &choice.custom, registry)));
+        }
+    }
     selection
 }
 
-fn unknown(name: &str, registry: &Snapshot) -> String {
+fn unknown(name: &str, custom: &Custom, registry: &Snapshot) -> String {
     let mut known: Vec<&str> = names().collect();
+    known.extend(custom.keys().map(String::as_str));
     known.extend(registry.specs().map(|spec| spec.toolset.as_ref()));
     match similarity::nearest(name, known, 0.6, 1).first() {
         Some(near) => format!("there is no toolset `{name}`; did you mean `{near}`?"),
@@ -297,10 +359,10 @@ mod tests {
         for (name, want) in
             rows(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/toolset-resolve.jsonl")))
         {
-            assert_eq!(resolve(&name, &registry).unwrap_or_default(), want, "{name}");
+            assert_eq!(resolve(&name, &Custom::new(), &registry).unwrap_or_default(), want, "{name}");
         }
-        assert_eq!(resolve("nope", &registry), None);
-        assert_eq!(resolve("hermes-api-server", &registry).unwrap().len(), 35);
+        assert_eq!(resolve("nope", &Custom::new(), &registry), None);
+        assert_eq!(resolve("hermes-api-server", &Custom::new(), &registry).unwrap().len(), 35);
     }
 
     #[test]
@@ -308,7 +370,7 @@ mod tests {
         for (name, want) in
             rows(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/toolset-bundle-noncore.jsonl")))
         {
-            assert_eq!(subtracted(&name, &Snapshot::default()).unwrap(), want, "{name}");
+            assert_eq!(subtracted(&name, &Custom::new(), &Snapshot::default()).unwrap(), want, "{name}");
         }
     }
 
@@ -330,10 +392,14 @@ mod tests {
     fn lists_select() {
         let registry = Registry::builtin();
         registry.publish("mcp-gh", vec![Arc::new(Fake::new("mcp__gh__find", "mcp-gh", Step::Ok))]);
+        registry.expect("mcp-late");
         let registry = registry.snapshot();
         let pick = |enabled: Option<&[&str]>, disabled: &[&str]| {
             let own = |names: &[&str]| names.iter().map(|n| n.to_string()).collect::<Vec<_>>();
-            select(enabled.map(own).as_deref(), &own(disabled), &registry)
+            let custom =
+                [("mine", vec!["todo", "gh", "also"]), ("also", vec!["read_file", "mine", "also", "web_serch"])];
+            let custom = custom.into_iter().map(|(name, entries)| (name.to_owned(), own(&entries))).collect();
+            select(&Choice { enabled: enabled.map(own), disabled: own(disabled), custom }, &registry)
         };
         let names = |selection: Selection| selection.tools.into_iter().collect::<Vec<_>>().join(" ");
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");
@@ -342,6 +408,11 @@ mod tests {
         assert_eq!(names(pick(None, &["hermes-cli", "all"])), "");
         assert_eq!(pick(Some(&["all"]), &[]).tools, pick(None, &[]).tools);
         assert_eq!(names(pick(Some(&["file_tools"]), &[])), "patch read_file search_files write_file");
+        assert_eq!(names(pick(Some(&["mine"]), &[])), "mcp__gh__find read_file todo");
+        assert_eq!(names(pick(None, &["mine", "file"])), "clarify process terminal");
+        let warnings = pick(Some(&["late", "mcp-late", " "]), &[]).warnings;
+        assert_eq!(warnings.len(), 1, "a source that is expected may be named: {warnings:?}");
+        assert!(warnings[0].contains("custom_toolsets.also") && warnings[0].contains("web_serch"), "{warnings:?}");
         let typo = pick(Some(&["flie"]), &[]);
         assert!(typo.tools.is_empty() && typo.warnings[0].contains("`file`"), "{typo:?}");
     }

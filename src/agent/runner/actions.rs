@@ -3,7 +3,7 @@
 use super::{ModelCall, Runner};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::turn::{Action, Input};
-use crate::llm::message::{Body, Image, Item, ItemId, Origin, SessionId, ToolBody};
+use crate::llm::message::{Body, Image, Item, ItemId, Origin, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -180,7 +180,10 @@ impl Runner {
         }
         self.call = None;
         let input = match result {
-            Ok(reply) => Input::Replied(reply),
+            Ok(mut reply) => {
+                reply.calls.iter_mut().for_each(unwrapped);
+                Input::Replied(reply)
+            }
             Err(error) => {
                 tracing::warn!(kind = ?error.kind, status = ?error.status, "model call failed: {}", error.message);
                 Input::CallFailed {
@@ -240,6 +243,7 @@ impl Runner {
         if !force {
             return;
         }
+        self.batch += 1;
         for call in self.turn.open_calls() {
             let body = ToolBody {
                 call_id: call.id,
@@ -306,4 +310,12 @@ impl Runner {
 
     /// The longest wait for a repository's state before a turn starts.
     pub(super) const GIT_PATIENCE: Duration = Duration::from_millis(60);
+}
+
+/// A call through `tool_call` becomes the call of the tool that runs; what the model wrote is kept for its next requests.
+fn unwrapped(call: &mut ToolCall) {
+    if let Some((name, args)) = crate::tools::tool_call::unwrap(&call.name, &call.args) {
+        call.via = std::mem::replace(&mut call.args, args);
+        call.name = name;
+    }
 }

@@ -4,9 +4,10 @@ use super::{Runner, SAVE_EVERY};
 use crate::agent::event::AgentEvent;
 use crate::agent::turn::Input;
 use crate::llm::Delta;
-use crate::llm::message::{Outcome, ToolBody, ToolCall};
+use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::tools::gate::{CallEvent, Gate};
-use crate::tools::parallel::segments_in;
+use crate::tools::parallel::{repeats, segments_in};
+use crate::tools::room::Room;
 use crate::tools::spec::{Progress, ToolCtx};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -63,8 +64,15 @@ impl Runner {
         self.out.send(event).await;
     }
 
-    /// A call has its result.
-    pub(super) async fn tool_done(&mut self, body: ToolBody) {
+    /// A call has its result. One that was given up with its step may end late, and its id may be in use again: dropped.
+    pub(super) async fn tool_done(&mut self, batch: u64, mut body: ToolBody) {
+        if batch != self.batch {
+            return;
+        }
+        if !body.images.is_empty() && self.session.sees() == Some(false) {
+            let gone = std::mem::take(&mut body.images).len();
+            body.content.push_str(&format!("\n[{gone} image(s) left out: this model sees none]"));
+        }
         // Starts that were sent before the end are told first.
         while let Ok(event) = self.call_events.1.try_recv() {
             self.call_event(event).await;
@@ -76,27 +84,36 @@ impl Runner {
     pub(super) fn run_tools(&mut self, calls: Vec<ToolCall>) {
         let cancel = CancellationToken::new();
         self.tools = Some(cancel.clone());
+        self.batch += 1;
         let registry = self.deps.dispatch.registry().snapshot();
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
+        let repeats = repeats(&named);
         let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let plan = segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel));
+        let room = Room::of_step(self.session.info().window);
         let batch = Batch {
             gate: Arc::clone(&self.gate),
             events: self.call_events.0.clone(),
             done: self.done.0.clone(),
-            contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel)).collect(),
+            contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel, &room)).collect(),
             calls,
+            number: self.batch,
         };
         tokio::spawn(async move {
             for segment in plan {
-                for some in segment.indices.chunks(if segment.parallel { MOST_AT_ONCE } else { 1 }) {
+                let once: Vec<usize> =
+                    segment.indices.into_iter().filter(|index| !matches!(repeats.get(*index), Some(Some(_)))).collect();
+                for some in once.chunks(if segment.parallel { MOST_AT_ONCE } else { 1 }) {
                     futures::future::join_all(some.iter().map(|index| batch.one(*index))).await;
                 }
+            }
+            for (index, _) in repeats.iter().enumerate().filter(|(_, earlier)| earlier.is_some()) {
+                batch.answer(batch.repeated(index)).await;
             }
         });
     }
 
-    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken) -> ToolCtx {
+    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: &Room) -> ToolCtx {
         // The gate puts its own channel in; this one only fills the field.
         let (progress, _) = mpsc::channel(1);
         ToolCtx {
@@ -111,6 +128,7 @@ impl Runner {
             progress,
             cancel: cancel.child_token(),
             spill: self.deps.paths.spill().join(&self.session.id.0),
+            room: room.clone(),
         }
     }
 }
@@ -119,7 +137,9 @@ impl Runner {
 struct Batch {
     gate: Arc<Gate>,
     events: mpsc::Sender<CallEvent>,
-    done: mpsc::Sender<Box<ToolBody>>,
+    done: mpsc::Sender<(u64, Box<ToolBody>)>,
+    /// Counts steps with calls.
+    number: u64,
     calls: Vec<ToolCall>,
     contexts: Vec<ToolCtx>,
 }
@@ -138,7 +158,26 @@ impl Batch {
         } else {
             self.gate.call(call, ctx.clone(), self.events.clone()).await
         };
+        self.answer(body).await;
+    }
+
+    async fn answer(&self, body: ToolBody) {
         // The runner is gone only at the end of the program.
-        let _ = self.done.send(Box::new(body)).await;
+        let _ = self.done.send((self.number, Box::new(body))).await;
+    }
+
+    /// The answer to a call that stood in the step before.
+    fn repeated(&self, index: usize) -> ToolBody {
+        let call = self.calls.get(index).cloned().unwrap_or_default();
+        ToolBody {
+            content: format!(
+                r#"{{"note":"the same {} call stands earlier in this step; it ran once, see its result"}}"#,
+                call.name.escape_debug()
+            ),
+            call_id: call.id,
+            name: call.name,
+            view: ToolView { summary: "ran once".into(), ..ToolView::default() },
+            ..ToolBody::default()
+        }
     }
 }

@@ -10,8 +10,10 @@ use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
+use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
-use std::collections::HashMap;
+use crate::tools::toolset::Choice;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
@@ -31,6 +33,10 @@ pub struct Session {
     pub next_item: i64,
     pub prompt: Arc<str>,
     pub tools: Arc<[ToolSchema]>,
+    /// What it may use, now and later.
+    pub offer: Arc<Offer>,
+    /// Tools that can be searched for, by toolset, as the model knows them.
+    pub searched: BTreeMap<String, usize>,
     /// A row in the store exists.
     pub created: bool,
     /// The folder as the store has it.
@@ -52,6 +58,8 @@ const LARGE: u64 = 512_000;
 const ANSWER: u64 = 8_000;
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
 pub const PAGE: usize = 120;
+/// Toolsets whose coming and going is told at once.
+const MOST_CHANGES: usize = 12;
 /// Characters of a title made from the first prompt.
 const TITLE: usize = 60;
 
@@ -72,6 +80,8 @@ impl Session {
             next_item: 1,
             prompt: "".into(),
             tools: Vec::new().into(),
+            offer: Arc::default(),
+            searched: BTreeMap::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -116,6 +126,11 @@ impl Session {
     /// Forgets connections, after the configuration changed.
     pub fn disconnect(&mut self) {
         self.providers.clear();
+    }
+
+    /// Whether the model takes pictures, when known.
+    pub fn sees(&self) -> Option<bool> {
+        self.providers.get(&(self.choice.clone(), 0)).and_then(|provider| provider.model().vision)
     }
 
     fn model_name(&self) -> String {
@@ -313,6 +328,7 @@ impl Runner {
         let git = git.await.ok().flatten();
         let processes = self.deps.exec.running();
         let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        let tools = self.tools_changed();
         situation::describe(&Situation {
             cwd: &cwd.display().to_string(),
             git: git.map(|(branch, dirty)| match dirty {
@@ -322,21 +338,57 @@ impl Runner {
             }),
             processes: &processes,
             plan: &plan,
+            tools: tools.as_deref(),
         })
+    }
+
+    /// Chooses the tools of the session. Their schemas never change afterwards; tools that come later can be searched for.
+    async fn offer_tools(&mut self) {
+        let config = &self.deps.loaded.config;
+        let choice = Choice {
+            enabled: self.start.toolsets.clone().or_else(|| config.toolsets.clone()),
+            disabled: config.agent.disabled_toolsets.clone(),
+            custom: config.custom_toolsets.clone(),
+        };
+        let registry = self.deps.dispatch.registry().snapshot();
+        let offer = Arc::new(Offer::new(choice, config.tools.clone(), registry.unavailable().await));
+        let offered = offer.offered(&registry);
+        for warning in offered.warnings {
+            self.notice(Level::Warning, warning).await;
+        }
+        self.session.tools = offered.schemas.into();
+        self.session.searched = offered.searched;
+        self.gate.only(self.deps.dispatch.as_ref().clone().offering(Arc::clone(&offer)));
+        self.session.offer = offer;
+    }
+
+    /// What came and went among the tools that can be searched for, in words; nothing when all is as it was.
+    fn tools_changed(&mut self) -> Option<String> {
+        let now = self.session.offer.searched(&self.deps.dispatch.registry().snapshot());
+        let before = std::mem::replace(&mut self.session.searched, now.clone());
+        let mut told: Vec<String> = Vec::new();
+        for (toolset, count) in &now {
+            match before.get(toolset) {
+                None => told.push(format!("{toolset} came ({count})")),
+                Some(earlier) if earlier != count => told.push(format!("{toolset} changed ({count})")),
+                Some(_) => {}
+            }
+        }
+        told.extend(
+            before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} went away")),
+        );
+        let more = told.len().saturating_sub(MOST_CHANGES);
+        told.truncate(MOST_CHANGES);
+        if more > 0 {
+            told.push(format!("{more} more"));
+        }
+        (!told.is_empty()).then(|| format!("{}; look with tool_search", told.join(", ")))
     }
 
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
     pub(super) async fn prepare_prompt(&mut self) {
         if self.session.tools.is_empty() {
-            let enabled = self.start.toolsets.clone().or_else(|| self.deps.loaded.config.toolsets.clone());
-            let disabled = self.deps.loaded.config.agent.disabled_toolsets.clone();
-            let registry = self.deps.dispatch.registry().snapshot();
-            let resolved = crate::tools::toolset::select(enabled.as_deref(), &disabled, &registry);
-            for warning in resolved.warnings {
-                self.notice(Level::Warning, warning).await;
-            }
-            self.session.tools = registry.schemas(&resolved.tools).into();
-            self.gate.only(self.deps.dispatch.as_ref().clone().only(resolved.tools));
+            self.offer_tools().await;
         }
         if self.session.prompt.is_empty() {
             let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();

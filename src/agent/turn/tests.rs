@@ -19,7 +19,7 @@ fn text(text: &str) -> Reply {
 }
 
 fn call(id: &str, args: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: "read_file".into(), args: args.into(), repaired: false }
+    ToolCall { id: id.into(), name: "read_file".into(), args: args.into(), repaired: false, via: String::new() }
 }
 
 fn calls(ids: &[&str]) -> Reply {

@@ -16,6 +16,7 @@ fn answer(text: &str, reasoning: &str, calls: &[&str]) -> Body {
         name: "terminal".into(),
         args: r#"{"command":"ls  -l"}"#.into(),
         repaired: false,
+        via: String::new(),
     };
     Body::Assistant(AssistantBody {
         text: text.into(),

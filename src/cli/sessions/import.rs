@@ -220,7 +220,7 @@ fn calls(value: &Value, number: usize) -> Vec<ToolCall> {
             other => other.to_string(),
         };
         let id = call["id"].as_str().map_or_else(|| format!("call_{}_{index}", number + 1), str::to_owned);
-        Some(ToolCall { id, name, args, repaired: false })
+        Some(ToolCall { id, name, args, repaired: false, via: String::new() })
     });
     calls.collect()
 }

@@ -17,8 +17,13 @@ fn sent(model: &str, request: &Request, info: &ModelInfo) -> Value {
 }
 
 fn conversation() -> Vec<Message> {
-    let call =
-        |id: &str, args: &str| ToolCall { id: id.into(), name: "read_file".into(), args: args.into(), repaired: false };
+    let call = |id: &str, args: &str| ToolCall {
+        id: id.into(),
+        name: "read_file".into(),
+        args: args.into(),
+        repaired: false,
+        via: String::new(),
+    };
     let thought = |at: [usize; 2], text: &str| json!({"for": "anthropic_messages:anthropic", "at": at, "block": {"type": "thinking", "thinking": text, "signature": "s"}});
     let result = |id: &str, failed: bool| Message::Tool {
         call_id: id.into(),

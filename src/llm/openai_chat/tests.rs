@@ -13,7 +13,13 @@ fn json_body(endpoint: &Endpoint, request: &Request) -> Value {
 }
 
 fn call(id: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: "read_file".into(), args: "{\"path\": \"a\"}".into(), repaired: false }
+    ToolCall {
+        id: id.into(),
+        name: "read_file".into(),
+        args: "{\"path\": \"a\"}".into(),
+        repaired: false,
+        via: String::new(),
+    }
 }
 
 fn assistant(text: &str, calls: Vec<ToolCall>, opaque: Vec<Value>) -> Message {
@@ -87,6 +93,7 @@ fn cache_marks_stand_on_the_system_message_and_the_last_three() {
                         name: call["function"]["name"].as_str().unwrap().into(),
                         args: call["function"]["arguments"].as_str().unwrap().into(),
                         repaired: false,
+                        via: String::new(),
                     };
                     assistant(&text(message), calls.map(call).collect(), Vec::new())
                 }

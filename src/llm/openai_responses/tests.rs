@@ -17,7 +17,7 @@ fn sent(request: &Request, reasoning: Option<bool>) -> Vec<u8> {
 }
 
 fn call(id: &str) -> ToolCall {
-    ToolCall { id: id.into(), name: "read_file".into(), args: "{}".into(), repaired: false }
+    ToolCall { id: id.into(), name: "read_file".into(), args: "{}".into(), repaired: false, via: String::new() }
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn desk() -> Desk {
         progress: sender,
         cancel: CancellationToken::new(),
         spill: root.join("spill"),
+        room: Default::default(),
     };
     Desk { folder, ctx, progress }
 }

@@ -1,0 +1,101 @@
+//! What leaves a call: masked, bounded, with pictures that a model can take.
+
+use crate::llm::message::{Image, Outcome};
+use crate::policy::Intent;
+use crate::policy::redact::RedactKind;
+use crate::tools::bound;
+use crate::tools::room::Room;
+use crate::tools::spec::ToolOutput;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Characters of what a person can unfold below a tool line.
+const VIEW_CHARS: usize = 40_000;
+/// Characters of an error on its tool line.
+const SUMMARY_CHARS: usize = 120;
+/// Pictures of one result.
+const IMAGES: usize = 4;
+/// Base64 characters of one picture (Anthropic takes 5 MB).
+const IMAGE_BYTES: usize = 5_000_000;
+/// Formats that every model with eyes takes.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Where and how much of a result may be kept.
+pub(super) struct Limits<'a> {
+    /// Characters, as the tool has it.
+    pub cap: usize,
+    pub room: &'a Room,
+    pub folder: &'a Path,
+    pub call_id: &'a str,
+}
+
+/// What the result of a call is, to mask it.
+pub(super) fn kind_of(tool: &str, intent: Option<&Intent>) -> RedactKind {
+    match (tool, intent) {
+        (_, Some(Intent::Command { line, .. })) => RedactKind::of_command(line),
+        ("read_file" | "search_files", _) => RedactKind::FileRead,
+        _ => RedactKind::Code,
+    }
+}
+
+/// Masks and bounds all that leaves a call. Diffs are of the person's own files: they stay as they are.
+pub(super) fn finish(mut output: ToolOutput, limits: &Limits<'_>, mask: impl Fn(&str) -> Cow<'_, str>) -> ToolOutput {
+    let cap = limits.room.cap(limits.cap);
+    output.content = bound::bound(output.content, cap, limits.folder, limits.call_id, &mask);
+    limits.room.spend(output.content.len());
+    pictures(&mut output);
+    mask_view(&mut output, &mask);
+    let view = &mut output.view;
+    if view.output.len() > VIEW_CHARS {
+        let head = VIEW_CHARS * 2 / 5;
+        view.output = bound::cut(&view.output, head, VIEW_CHARS - head, "\n…\n");
+    }
+    output
+}
+
+/// Leaves out what no model takes, and says so.
+fn pictures(output: &mut ToolOutput) {
+    if output.images.is_empty() {
+        return;
+    }
+    let before = output.images.len();
+    let fits = |image: &Image| IMAGE_TYPES.contains(&image.media_type.as_str()) && image.data.len() <= IMAGE_BYTES;
+    output.images.retain(fits);
+    output.images.truncate(IMAGES);
+    let gone = before - output.images.len();
+    if gone > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            output.content,
+            "\n[{gone} of {before} images left out: at most {IMAGES}, PNG, JPEG, GIF or WebP, up to 3.7 MB each]"
+        );
+    }
+}
+
+pub(super) fn mask_all(output: &mut ToolOutput, mask: impl Fn(&str) -> Cow<'_, str>) {
+    if let Cow::Owned(masked) = mask(&output.content) {
+        output.content = masked;
+    }
+    mask_view(output, &mask);
+}
+
+fn mask_view(output: &mut ToolOutput, mask: &impl Fn(&str) -> Cow<'_, str>) {
+    let view = &mut output.view;
+    for text in [&mut view.output, &mut view.summary, &mut view.approval] {
+        if let Cow::Owned(masked) = mask(text) {
+            *text = masked;
+        }
+    }
+}
+
+/// The output for a result that is an `{"error"}`, as a call gets that could not be planned or was denied.
+pub fn failure(content: String) -> ToolOutput {
+    let error = serde_json::from_str::<Value>(&content).ok();
+    let text = error.as_ref().and_then(|error| error.get("error")?.as_str()).unwrap_or(&content).to_owned();
+    let mut output = ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() };
+    output.view.summary = text.lines().next().unwrap_or_default().chars().take(SUMMARY_CHARS).collect();
+    output.view.output = text;
+    output
+}
