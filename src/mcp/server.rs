@@ -345,7 +345,11 @@ impl Driver {
             house.started();
             let host = Arc::clone(&server.host) as Arc<dyn super::link::Host>;
             let link = Link::open(&server.settings, &house.tokens, host, &server.stderr).await?;
-            let catalog = lists(&link).await?;
+            let patience = server.settings.connect_timeout;
+            let catalog = match tokio::time::timeout(patience, lists(&link)).await {
+                Ok(listed) => listed?,
+                Err(_) => return Err(LinkError::TimedOut(patience)),
+            };
             Ok((link, catalog))
         }));
     }
