@@ -6,6 +6,7 @@ pub mod config;
 pub mod debug;
 pub mod doctor;
 pub mod keys;
+pub mod mcp;
 pub mod models;
 pub mod plain;
 pub mod print;
@@ -100,6 +101,8 @@ enum Command {
     Tools(tools::ToolsArgs),
     /// Past sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
+    /// MCP servers: list, test, add, remove, log in
+    Mcp(mcp::McpArgs),
     /// The gate: judge commands
     Approvals(approvals::ApprovalsArgs),
     /// The configuration file
@@ -170,6 +173,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
             })
         }
+        Command::Mcp(args) => setup::block_on(mcp::run(args, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
         Command::Models(args) => setup::block_on(models::run(args, &mut out)),

@@ -430,7 +430,7 @@ impl Driver {
 }
 
 /// Everything that a server offers.
-async fn lists(link: &Link) -> Result<Catalog, LinkError> {
+pub(super) async fn lists(link: &Link) -> Result<Catalog, LinkError> {
     let mut catalog = Catalog { has_resources: link.about.resources, has_prompts: link.about.prompts, ..Catalog::default() };
     if link.about.tools {
         pages(link, |cursor| Ask::Tools { cursor }, |page| catalog.add_tools(page)).await?;

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Bytes of one message of a server: pictures travel in them.
 const MESSAGE: usize = 16 * 1024 * 1024;
 
+/// How long a program that is gone may take to be gone.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// The errors of a program that is or was behind a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Stderr(Arc<Mutex<Option<Arc<Piped>>>>);
@@ -53,9 +56,10 @@ pub(super) async fn open(
             let running = tokio::select! {
                 shaken = tokio::time::timeout(patience, shake) => match shaken {
                     Ok(Ok(running)) => Ok(running),
-                    Ok(Err(error)) => Err(match child.ended() {
-                        Some(how) => LinkError::Refused(format!("the program ended at once: {how}")),
-                        None => refused(settings, &error),
+                    // Its output closes a moment before it is gone.
+                    Ok(Err(error)) => Err(match tokio::time::timeout(LAST_WORDS, child.wait()).await {
+                        Ok(how) => LinkError::Refused(format!("the program ended at once: {how}")),
+                        Err(_) => refused(settings, &error),
                     }),
                     Err(_) => Err(LinkError::TimedOut(patience)),
                 },
@@ -66,7 +70,7 @@ pub(super) async fn open(
                 Err(error) => {
                     child.kill();
                     // Its last words explain it.
-                    let _ = tokio::time::timeout(Duration::from_millis(300), child.wait()).await;
+                    let _ = tokio::time::timeout(LAST_WORDS, child.wait()).await;
                     Err(error)
                 }
             }
