@@ -155,6 +155,7 @@ actions! {
     SkinNext "skin-next" Model "Next skin";
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
     Tools "tools" Model "Tools of this session" => "tools" ["toolsets"], "";
+    Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|reload]";
     Skills "skills" Model "Skills" => "skills" [], "";
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";

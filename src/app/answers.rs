@@ -142,7 +142,7 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
             }
             Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
                 ApprovalStage::Choosing
-            },
+            }
         },
     };
     if modal.selected == ApprovalChoice::Deny {

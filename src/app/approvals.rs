@@ -197,7 +197,9 @@ fn command(intent: &Intent) -> String {
         }
         Intent::Command { line, .. } => line.clone(),
         Intent::Input { process, text } => format!("type {text:?} into {process}"),
-        Intent::Remote { tool, args, .. } => format!("{tool} {}", args.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Intent::Remote { tool, args, .. } => {
+            format!("{tool} {}", args.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
         Intent::Talk => "talk".into(),
     }
 }

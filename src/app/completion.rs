@@ -75,6 +75,8 @@ fn commands(model: &Model, typed: &str) -> Vec<CompletionItem> {
         .collect();
     let skills = model.sidebar.knowledge.skills.iter().filter(|name| name.to_lowercase().starts_with(&typed));
     items.extend(skills.map(|name| CompletionItem { text: format!("/{name}"), detail: "skill".into() }));
+    let prompts = super::servers::prompts(model).filter(|(name, _)| name.to_lowercase().starts_with(&typed));
+    items.extend(prompts.map(|(name, about)| CompletionItem { text: format!("/{name}"), detail: about.to_owned() }));
     // what is typed in full comes first, so that Enter runs it
     items.sort_by_key(|item| item.text[1..] != typed);
     items.truncate(LIMIT);

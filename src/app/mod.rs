@@ -33,6 +33,7 @@ pub mod processes;
 pub mod run;
 pub mod scroll;
 pub mod select;
+mod servers;
 pub mod sessions;
 pub mod sidebar;
 pub mod slash;

@@ -7,6 +7,7 @@ pub mod layout;
 pub mod modal;
 pub mod notices;
 pub mod processes;
+pub mod servers;
 pub mod sidebar;
 pub mod transcript;
 pub mod types;
@@ -36,6 +37,8 @@ pub struct Model {
     pub approvals: approvals::Inbox,
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
+    /// MCP servers, by name.
+    pub servers: Vec<servers::ServerRow>,
     /// Topmost last.
     pub modals: Vec<modal::Modal>,
     pub focus: Pane,

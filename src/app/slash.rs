@@ -3,7 +3,7 @@
 use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
-use super::{composer, drafts, history, run, turn};
+use super::{composer, drafts, history, run, servers, turn};
 use crate::agent::event::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
@@ -27,6 +27,8 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     } else if let Some(skill) = model.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word)) {
         let prompt = format!("Use the skill \"{skill}\". {argument}");
         turn::send(model, out, prompt.trim().to_owned());
+    } else if servers::ask_prompt(model, out, word, argument) {
+        model.notices.add(model.now, Level::Info, format!("asking for the prompt {word}"));
     } else {
         let near = closest(model, word).map(|near| format!(": did you mean /{near}?")).unwrap_or_else(|| ":".into());
         model.notices.add(

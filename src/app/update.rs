@@ -40,6 +40,7 @@ impl Model {
             queue: Vec::new(),
             approvals: Default::default(),
             processes: processes::new(),
+            servers: Vec::new(),
             sidebar: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
@@ -117,6 +118,7 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Process(event) => processes::event(model, out, event),
         Msg::Store(reply) => store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
+        Msg::Servers(rows) => super::servers::changed(model, rows),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::Edited(text) => composer::edited(model, out, text),
@@ -152,6 +154,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Git(git) => model.sidebar.git = git,
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
         LoadReply::Image(image) => composer::image(model, image),
+        LoadReply::Prompt(result) => super::servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
     }
 }

@@ -132,6 +132,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         cwd: base.cwd.clone(),
         canvas,
         registry: Arc::clone(&house.registry),
+        mcp: house.mcp.clone(),
     };
     let exec = house.deps.exec.clone();
     let workers = Workers {

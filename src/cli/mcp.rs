@@ -73,7 +73,8 @@ pub async fn run(args: McpArgs, out: &mut dyn Write) -> Result<i32> {
     };
     match args.command {
         Command::List { json } => {
-            let rows: Vec<Value> = servers.iter().map(|(name, config)| row(name, config, &settings(name), &tokens)).collect();
+            let rows: Vec<Value> =
+                servers.iter().map(|(name, config)| row(name, config, &settings(name), &tokens)).collect();
             if json {
                 writeln!(out, "{}", json!({"version": VERSION, "servers": rows}))?;
             } else if rows.is_empty() {
@@ -138,7 +139,9 @@ pub async fn run(args: McpArgs, out: &mut dyn Write) -> Result<i32> {
         }
         Command::Login { name } => {
             let settings = settings(&name)?;
-            mcp::login(&settings, &tokens, &|address| Box::pin(to_browser(address))).await.map_err(|why| anyhow!(why))?;
+            mcp::login(&settings, &tokens, &|address| Box::pin(to_browser(address)))
+                .await
+                .map_err(|why| anyhow!(why))?;
             writeln!(out, "logged in to {name}")?;
             if !servers.get(&name).is_some_and(|server| server.auth.starts_with("oauth")) {
                 edit::put(&file, &[(format!("mcp_servers.{name}.auth"), "oauth".into())])?;
@@ -190,13 +193,7 @@ impl mcp::Publish for Nowhere {
 
 /// What servers need of a command without a screen.
 pub(super) fn needs(base: &setup::Base, tokens: std::path::PathBuf) -> Needs {
-    Needs {
-        publish: Arc::new(Nowhere),
-        models: None,
-        tokens,
-        env: base.loaded.env.clone(),
-        root: base.cwd.clone(),
-    }
+    Needs { publish: Arc::new(Nowhere), models: None, tokens, env: base.loaded.env.clone(), root: base.cwd.clone() }
 }
 
 async fn test(
@@ -275,12 +272,16 @@ fn show(status: &Status, out: &mut dyn Write) -> Result<()> {
 async fn to_browser(address: String) -> Option<String> {
     let asked = std::io::stdin().is_terminal();
     let mut err = std::io::stderr();
-    let paste = if asked { "\nIf the browser is on another machine, paste the address that it ends at here.\n" } else { "\n" };
+    let paste =
+        if asked { "\nIf the browser is on another machine, paste the address that it ends at here.\n" } else { "\n" };
     // Standard error is gone only when the terminal is.
     let _ = writeln!(err, "Log in here:\n\n  {address}\n{paste}");
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut open = tokio::process::Command::new(opener);
-    open.arg(&address).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    open.arg(&address)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
     // Without a browser the person follows the address by hand.
     let _ = open.spawn();
     if !asked {
@@ -300,7 +301,8 @@ async fn to_browser(address: String) -> Option<String> {
 pub async fn conformance(url: String, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
-    let context: Value = serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default()).unwrap_or_default();
+    let context: Value =
+        serde_json::from_str(&std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default()).unwrap_or_default();
     let word = |key: &str| context[key].as_str().unwrap_or_default().to_owned();
     let mut config = McpServerConfig { url, elicitation: "accept-defaults".into(), ..McpServerConfig::default() };
     if scenario.starts_with("auth/") {
@@ -320,7 +322,8 @@ pub async fn conformance(url: String, out: &mut dyn Write) -> Result<i32> {
         })
     };
     let mut told = Vec::new();
-    let done = mcp::probe(&settings, needs(&base, scratch.path().to_owned()), &visit, &mut |line| told.push(line)).await;
+    let done =
+        mcp::probe(&settings, needs(&base, scratch.path().to_owned()), &visit, &mut |line| told.push(line)).await;
     for line in told {
         writeln!(out, "{line}")?;
     }

@@ -189,7 +189,6 @@ impl mcp::Models for Answering {
     }
 }
 
-
 /// The environment variables that hold keys of the configured providers.
 fn key_names(config: &Config) -> Vec<String> {
     let providers = config.providers.values().map(|provider| &provider.key_env);

@@ -94,7 +94,8 @@ pub fn remove(path: &Path, key: &str) -> Result<(), ConfigError> {
     let indent = |text: &str| text.len() - text.trim_start().len();
     let lines: Vec<&str> = old.lines().collect();
     let first = line.checked_sub(1).filter(|first| *first < lines.len()).ok_or_else(missing)?;
-    let below = lines[first + 1..].iter().take_while(|text| text.trim().is_empty() || indent(text) > indent(lines[first]));
+    let below =
+        lines[first + 1..].iter().take_while(|text| text.trim().is_empty() || indent(text) > indent(lines[first]));
     let mut count = below.count();
     // A blank line belongs to what follows.
     while count > 0 && lines[first + count].trim().is_empty() {
@@ -286,6 +287,7 @@ fn finish(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn edited(old: &str, edit: impl Fn(&Path) -> Result<(), ConfigError>) -> Result<String, ConfigError> {
         let dir = tempfile::tempdir().unwrap();

@@ -150,7 +150,12 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.timeout", Number(0.1, 86_400.0), Never, "seconds of a call without a sign of life"),
     key("mcp_servers.*.connect_timeout", Number(0.1, 3_600.0), Never, "seconds until it must have answered first"),
     key("mcp_servers.*.keepalive_interval", Number(5.0, 86_400.0), Never, "seconds between two pings"),
-    key("mcp_servers.*.idle_timeout_seconds", Number(0.0, 1e7), Never, "seconds without a call until it sleeps; 0: never"),
+    key(
+        "mcp_servers.*.idle_timeout_seconds",
+        Number(0.0, 1e7),
+        Never,
+        "seconds without a call until it sleeps; 0: never",
+    ),
     key("mcp_servers.*.max_lifetime_seconds", Number(0.0, 1e7), Never, "seconds until it is started anew; 0: never"),
     key("mcp_servers.*.auth", Choice(AUTHS), Never, "`oauth`: log in with `hermes mcp login NAME`"),
     key("mcp_servers.*.oauth.client_id", Text, Never, "client that was registered by hand; empty: by the program"),

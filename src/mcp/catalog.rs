@@ -106,7 +106,10 @@ fn tool(entry: &Value) -> Result<(RemoteTool, Option<String>), String> {
     let mut description = words::text(said, DESCRIPTION);
     let found = words::orders(&description);
     if !found.is_empty() {
-        problem = Some(format!("the description of {name} looks like orders to the model ({}) and is left out", found.join(", ")));
+        problem = Some(format!(
+            "the description of {name} looks like orders to the model ({}) and is left out",
+            found.join(", ")
+        ));
         description = "(its description was left out: it looked like orders to you)".into();
     }
     let mut schema = match entry.get("inputSchema") {
@@ -120,7 +123,10 @@ fn tool(entry: &Value) -> Result<(RemoteTool, Option<String>), String> {
     }
     let found = words::orders(&text);
     if !found.is_empty() {
-        problem = Some(format!("the schema of {name} holds what looks like orders ({}); its words are left out", found.join(", ")));
+        problem = Some(format!(
+            "the schema of {name} holds what looks like orders ({}); its words are left out",
+            found.join(", ")
+        ));
         without_words(&mut schema, 0);
     }
     if let Some(fields) = schema.as_object_mut() {
@@ -140,7 +146,9 @@ fn without_words(schema: &mut Value, depth: usize) {
     }
     match schema {
         Value::Object(fields) => {
-            fields.retain(|key, value| !(matches!(key.as_str(), "description" | "title" | "$comment" | "examples") && !value.is_object()));
+            fields.retain(|key, value| {
+                !(matches!(key.as_str(), "description" | "title" | "$comment" | "examples") && !value.is_object())
+            });
             fields.values_mut().for_each(|value| without_words(value, depth + 1));
         }
         Value::Array(values) => values.iter_mut().for_each(|value| without_words(value, depth + 1)),

@@ -25,10 +25,8 @@ pub struct Answer {
 
 /// Reads the result of `tools/call`.
 pub fn call(result: &Value) -> Answer {
-    let mut answer = Answer {
-        failed: result.get("isError").and_then(Value::as_bool).unwrap_or(false),
-        ..Answer::default()
-    };
+    let mut answer =
+        Answer { failed: result.get("isError").and_then(Value::as_bool).unwrap_or(false), ..Answer::default() };
     let blocks = result.get("content").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut parts: Vec<String> = Vec::new();
     for block in blocks {
@@ -41,7 +39,11 @@ pub fn call(result: &Value) -> Answer {
             parts.push(words::text(&structured.to_string(), TEXT));
         }
     }
-    if parts.is_empty() && blocks.is_empty() && result.get("content").is_none() && result.get("structuredContent").is_none() {
+    if parts.is_empty()
+        && blocks.is_empty()
+        && result.get("content").is_none()
+        && result.get("structuredContent").is_none()
+    {
         parts.push(words::text(&result.to_string(), TEXT));
     }
     answer.text = parts.join("\n\n");
@@ -143,7 +145,13 @@ mod tests {
         assert_eq!(answer.images, [Image { media_type: "image/png".into(), data: "aGVsbG8=".into() }]);
         assert_eq!(answer.files, [("audio/wav".to_owned(), b"hello".to_vec())]);
         let text = &answer.text;
-        for part in ["one\n\n[a picture, image/png", "cannot be read", "[file:///a]\ninside", "[resource b: file:///b]", "new thing"] {
+        for part in [
+            "one\n\n[a picture, image/png",
+            "cannot be read",
+            "[file:///a]\ninside",
+            "[resource b: file:///b]",
+            "new thing",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
@@ -160,7 +168,9 @@ mod tests {
 
     #[test]
     fn resources_and_prompts() {
-        let answer = resource(&json!({"contents": [{"uri": "u", "text": "t"}, {"uri": "v", "mimeType": "x/y", "blob": "aGk="}]}));
+        let answer = resource(
+            &json!({"contents": [{"uri": "u", "text": "t"}, {"uri": "v", "mimeType": "x/y", "blob": "aGk="}]}),
+        );
         assert_eq!((answer.text.as_str(), answer.files.len()), ("[u]\nt\n\n[v]", 1));
         let messages = json!({"messages": [
             {"role": "user", "content": {"type": "text", "text": "hi"}},

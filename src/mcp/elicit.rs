@@ -37,8 +37,16 @@ pub struct Field {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    Text { least: usize, most: usize, format: String },
-    Number { whole: bool, least: f64, most: f64 },
+    Text {
+        least: usize,
+        most: usize,
+        format: String,
+    },
+    Number {
+        whole: bool,
+        least: f64,
+        most: f64,
+    },
     Bool,
     /// Values with what a person reads.
     One(Vec<(String, String)>),
@@ -115,7 +123,13 @@ impl Field {
         let title = words::line(if word("title").is_empty() { key } else { word("title") }, 80);
         let about = words::line(word("description"), 300);
         let label = if about.is_empty() { title } else { format!("{title}: {about}") };
-        Self { key: key.to_owned(), label, kind, default: schema.get("default").filter(|v| !v.is_null()).cloned(), required }
+        Self {
+            key: key.to_owned(),
+            label,
+            kind,
+            default: schema.get("default").filter(|v| !v.is_null()).cloned(),
+            required,
+        }
     }
 
     /// The question for this field. `problem` says what was wrong with the answer before.
@@ -135,7 +149,9 @@ impl Field {
             Kind::One(all) => text.push_str(&format!("\none of: {}", listed(all))),
             Kind::Many(all) => text.push_str(&format!("\nany of these, by commas: {}", listed(all))),
             Kind::Number { whole, least, most } => {
-                let bound = |value: &f64, word: &str| if value.is_finite() { format!(", {word} {value}") } else { String::new() };
+                let bound = |value: &f64, word: &str| {
+                    if value.is_finite() { format!(", {word} {value}") } else { String::new() }
+                };
                 let kind = if *whole { "a whole number" } else { "a number" };
                 text.push_str(&format!("\n{kind}{}{}", bound(least, "at least"), bound(most, "at most")));
             }
@@ -151,7 +167,12 @@ impl Field {
             text.push_str(&format!("\n\n{problem}"));
         }
         let mut seen = Vec::new();
-        choices.retain(|choice| !seen.contains(choice) && { seen.push(choice.clone()); true });
+        choices.retain(|choice| {
+            !seen.contains(choice) && {
+                seen.push(choice.clone());
+                true
+            }
+        });
         Asked { text, choices, freely }
     }
 
@@ -190,7 +211,9 @@ impl Field {
             let found = all.iter().find(|(value, shown)| {
                 value == word || shown.eq_ignore_ascii_case(word) || value.eq_ignore_ascii_case(word)
             });
-            found.map(|(value, _)| Value::from(value.clone())).ok_or_else(|| format!("`{word}` is none of: {}", listed(all)))
+            found
+                .map(|(value, _)| Value::from(value.clone()))
+                .ok_or_else(|| format!("`{word}` is none of: {}", listed(all)))
         };
         let value = match &self.kind {
             Kind::Bool => match answer.to_lowercase().as_str() {
@@ -324,7 +347,10 @@ mod tests {
         let needed = json!({"requestedSchema": {"properties": {"a": {"type": "string"}}, "required": ["a"]}});
         assert_eq!(Request::read(&needed).unwrap().defaults(), None);
         let visit = Request::read(&json!({"mode": "url", "message": "m", "url": "https://x/y"})).unwrap();
-        assert_eq!((visit.defaults(), visit), (None, Request::Visit { message: "m".into(), url: "https://x/y".into() }));
+        assert_eq!(
+            (visit.defaults(), visit),
+            (None, Request::Visit { message: "m".into(), url: "https://x/y".into() })
+        );
         assert!(Request::read(&json!({"url": "javascript:alert(1)"})).is_err());
         let long: Map<String, Value> = (0..20).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
         assert!(Request::read(&json!({"requestedSchema": {"properties": long}})).is_err());

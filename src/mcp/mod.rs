@@ -32,8 +32,8 @@ use crate::config::McpServerConfig;
 use crate::tools::spec::ToolSpec;
 use house::House;
 use link::Ask;
-use server::Server;
 use serde_json::{Map, Value};
+use server::Server;
 use state::Fact;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -143,7 +143,8 @@ impl Mcp {
                 changes.borrow_and_update();
                 let waiting = |server: &Arc<Server>| {
                     let state = server.state();
-                    state == State::Connecting || (state == State::Off && server.settings.config.enabled && !server.was_switched_off())
+                    state == State::Connecting
+                        || (state == State::Off && server.settings.config.enabled && !server.was_switched_off())
                 };
                 if !self.running().iter().any(waiting) || changes.changed().await.is_err() {
                     break;

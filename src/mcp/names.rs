@@ -62,11 +62,10 @@ mod tests {
 
     #[test]
     fn names_are_plain() {
-        assert_eq!(all("my-git.hub", &["create issue", "日本", "ok_1"]), [
-            "mcp__my_git_hub__create_issue",
-            "mcp__my_git_hub____",
-            "mcp__my_git_hub__ok_1",
-        ]);
+        assert_eq!(
+            all("my-git.hub", &["create issue", "日本", "ok_1"]),
+            ["mcp__my_git_hub__create_issue", "mcp__my_git_hub____", "mcp__my_git_hub__ok_1",]
+        );
         assert_eq!(toolset("my-git"), "mcp-my-git");
     }
 

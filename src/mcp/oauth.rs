@@ -54,7 +54,9 @@ fn with_secret(manager: &mut AuthorizationManager, settings: &Settings, store: &
     let configured = Some(settings.config.oauth.client_secret.clone()).filter(|secret| !secret.is_empty());
     let Some(secret) = configured.or(file.client_secret) else { return Ok(()) };
     // Nothing comes back to this address: it only fills the field.
-    manager.configure_client(OAuthClientConfig::new(file.client_id, "http://127.0.0.1/callback").with_client_secret(secret))
+    manager.configure_client(
+        OAuthClientConfig::new(file.client_id, "http://127.0.0.1/callback").with_client_secret(secret),
+    )
 }
 
 /// How the person gets to the address where they log in.
@@ -105,11 +107,7 @@ pub async fn login(settings: &Settings, tokens: &Path, visit: &Visit) -> Result<
     } else {
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let registered = manager.register_client(name, &redirect, &asked).await.map_err(|error| {
-            format!(
-                "{}; register one by hand and set mcp_servers.{}.oauth.client_id",
-                fail(error),
-                settings.name
-            )
+            format!("{}; register one by hand and set mcp_servers.{}.oauth.client_id", fail(error), settings.name)
         })?;
         request = request.with_preregistered_client(&registered.client_id);
         secret = registered.client_secret;

@@ -20,7 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// What failed.
-pub async fn probe(settings: &Settings, needs: Needs, visit: &Visit, tell: &mut dyn FnMut(String)) -> Result<(), String> {
+pub async fn probe(
+    settings: &Settings,
+    needs: Needs,
+    visit: &Visit,
+    tell: &mut dyn FnMut(String),
+) -> Result<(), String> {
     let house = Arc::new(House::new(needs));
     let host: Arc<dyn Host> = Arc::new(Hosted::new(settings, Arc::clone(&house)));
     let mut logins = 0;

@@ -131,7 +131,8 @@ mod tests {
     use serde_json::json;
 
     fn request(more: Value) -> Value {
-        let mut request = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 50});
+        let mut request =
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 50});
         if let (Some(request), Value::Object(more)) = (request.as_object_mut(), more) {
             request.extend(more);
         }

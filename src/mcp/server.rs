@@ -3,7 +3,7 @@
 use super::catalog::{self, Catalog};
 use super::host::Hosted;
 use super::house::House;
-use super::link::{Ask, Link, LinkError, Step, Stderr};
+use super::link::{Ask, Link, LinkError, Stderr, Step};
 use super::settings::Settings;
 use super::state::{BREAK, Fact, Life, Order, State};
 use super::{names, oauth, tool, words};
@@ -166,7 +166,11 @@ impl Server {
         Status {
             name: self.settings.name.clone(),
             state: face.life.state.clone(),
-            why: if face.life.refusing { "its last calls all failed; calls wait a minute".into() } else { face.life.why.clone() },
+            why: if face.life.refusing {
+                "its last calls all failed; calls wait a minute".into()
+            } else {
+                face.life.why.clone()
+            },
             place: self.settings.place(),
             about: face.about.name.clone(),
             protocol: face.about.protocol.clone(),
@@ -184,7 +188,9 @@ impl Server {
     async fn ready(&self, cancel: &CancellationToken) -> Result<Arc<Link>, LinkError> {
         if self.face().life.refusing {
             let name = &self.settings.name;
-            return Err(LinkError::Refused(format!("the last calls to {name} all failed; it is left alone for a minute")));
+            return Err(LinkError::Refused(format!(
+                "the last calls to {name} all failed; it is left alone for a minute"
+            )));
         }
         if let Some(link) = self.link.borrow().clone() {
             return Ok(link);
@@ -307,7 +313,9 @@ impl Driver {
                 Next::Fact(fact) => self.fact(fact).await,
                 Next::Opened(opened) => self.opened(opened).await,
                 Next::Listed(Ok(catalog)) => self.publish(catalog),
-                Next::Listed(Err(error)) => tracing::warn!("mcp {}: its lists were not read: {error}", self.server.settings.name),
+                Next::Listed(Err(error)) => {
+                    tracing::warn!("mcp {}: its lists were not read: {error}", self.server.settings.name)
+                }
                 Next::Ponged(true) => {}
                 Next::Ponged(false) => self.fact(Fact::Lost { why: "it does not answer pings".into() }).await,
                 Next::PingDue => self.start_ping(),
@@ -431,7 +439,8 @@ impl Driver {
 
 /// Everything that a server offers.
 pub(super) async fn lists(link: &Link) -> Result<Catalog, LinkError> {
-    let mut catalog = Catalog { has_resources: link.about.resources, has_prompts: link.about.prompts, ..Catalog::default() };
+    let mut catalog =
+        Catalog { has_resources: link.about.resources, has_prompts: link.about.prompts, ..Catalog::default() };
     if link.about.tools {
         pages(link, |cursor| Ask::Tools { cursor }, |page| catalog.add_tools(page)).await?;
     }

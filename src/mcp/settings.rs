@@ -13,8 +13,17 @@ const HARMLESS: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL",
 #[derive(Clone, Debug, PartialEq)]
 pub enum Launch {
     /// A program of this machine; `env` is all that it sees.
-    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String>, cwd: PathBuf },
-    Http { url: String, headers: BTreeMap<String, String>, oauth: bool },
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+        cwd: PathBuf,
+    },
+    Http {
+        url: String,
+        headers: BTreeMap<String, String>,
+        oauth: bool,
+    },
 }
 
 /// What a server does when it asks for input.

@@ -41,9 +41,15 @@ pub enum Fact {
     Needed,
     Opened,
     /// `login`: it wants one. `lasting`: trying again is no use (no such program, bad address).
-    Refused { why: String, login: bool, lasting: bool },
+    Refused {
+        why: String,
+        login: bool,
+        lasting: bool,
+    },
     /// The connection broke, or a ping got no answer.
-    Lost { why: String },
+    Lost {
+        why: String,
+    },
     /// The wait between two tries is over.
     WaitOver,
     /// No call for as long as the configuration says.
@@ -196,17 +202,20 @@ mod tests {
     fn a_first_connection_is_tried_three_times() {
         let mut life = Life::default();
         let orders = run(&mut life, &[Fact::Wanted, refused(), Fact::WaitOver, refused(), Fact::WaitOver, refused()]);
-        assert_eq!(orders, [
-            Order::Open,
-            Order::Close,
-            secs(1),
-            Order::Open,
-            Order::Close,
-            secs(2),
-            Order::Open,
-            Order::Withdraw,
-            Order::Close,
-        ]);
+        assert_eq!(
+            orders,
+            [
+                Order::Open,
+                Order::Close,
+                secs(1),
+                Order::Open,
+                Order::Close,
+                secs(2),
+                Order::Open,
+                Order::Withdraw,
+                Order::Close,
+            ]
+        );
         assert_eq!((&life.state, life.why.as_str()), (&State::Failed, "no"));
         // A person may ask again.
         assert_eq!(run(&mut life, &[Fact::Wanted]), [Order::Open]);

@@ -141,17 +141,23 @@ async fn a_good_server_offers_tools_resources_and_prompts() {
     let house = House::ready("t", server("good")).await;
     let mut names = house.board.names();
     names.sort();
-    assert_eq!(names, [
-        "mcp__t__echo",
-        "mcp__t__get_prompt",
-        "mcp__t__list_prompts",
-        "mcp__t__list_resources",
-        "mcp__t__odd_name",
-        "mcp__t__read_resource",
-    ]);
+    assert_eq!(
+        names,
+        [
+            "mcp__t__echo",
+            "mcp__t__get_prompt",
+            "mcp__t__list_prompts",
+            "mcp__t__list_resources",
+            "mcp__t__odd_name",
+            "mcp__t__read_resource",
+        ]
+    );
     assert_eq!(house.said("hi").await, "you said hi");
     let status = house.mcp.status().remove(0);
-    assert_eq!((status.about.as_str(), status.tools.len(), status.resources, status.prompts.len()), ("tester 1", 6, 1, 1));
+    assert_eq!(
+        (status.about.as_str(), status.tools.len(), status.resources, status.prompts.len()),
+        ("tester 1", 6, 1, 1)
+    );
     assert!(status.tokens > 50 && status.took_ms.is_some() && status.why.is_empty(), "{status:?}");
     let run = async |tool: &str, args: Value| {
         let (tool, ctx) = (house.board.tool(tool).unwrap(), house.bench.ctx());
@@ -164,7 +170,9 @@ async fn a_good_server_offers_tools_resources_and_prompts() {
     assert_eq!(intent, crate::policy::Intent::Talk);
     let (intent, read) = run("mcp__t__read_resource", json!({"uri": "mem://a"})).await;
     assert!(read.contains("the text of a"), "{read}");
-    assert!(matches!(intent, crate::policy::Intent::Remote { server, tool, .. } if server == "t" && tool == "mcp__t__read_resource"));
+    assert!(
+        matches!(intent, crate::policy::Intent::Remote { server, tool, .. } if server == "t" && tool == "mcp__t__read_resource")
+    );
     assert_eq!(run("mcp__t__get_prompt", json!({"name": "greet", "arguments": {"who": "me"}})).await.1, "Greet them.");
     assert_eq!(house.mcp.prompt("t", "greet", Map::new()).await.unwrap(), "Greet them.");
     assert!(house.mcp.prompt("other", "greet", Map::new()).await.is_err());

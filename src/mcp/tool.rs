@@ -22,7 +22,10 @@ const TARGET: usize = 120;
 #[derive(Clone, Debug, PartialEq)]
 enum What {
     /// Its name on the server, and what the server says of it.
-    Tool { name: String, claims: Vec<String> },
+    Tool {
+        name: String,
+        claims: Vec<String>,
+    },
     ListResources,
     ReadResource,
     ListPrompts,
@@ -45,22 +48,40 @@ pub(super) fn tools(server: &Arc<Server>, catalog: &Catalog, problems: &mut Vec<
         found.push((tool.name.clone(), spec, What::Tool { name: tool.name.clone(), claims: tool.claims.clone() }));
     }
     let text = |about: &str| json!({"type": "string", "description": about});
-    let object = |properties: Value, required: &[&str]| {
-        json!({"type": "object", "properties": properties, "required": required})
-    };
+    let object = |properties: Value, required: &[&str]| json!({"type": "object", "properties": properties, "required": required});
     let name = &settings.name;
     let mut utilities = Vec::new();
     if catalog.has_resources && settings.config.tools.resources {
         let cursor = object(json!({"cursor": text("from the page before")}), &[]);
-        utilities.push(("list_resources", format!("Lists the resources of the MCP server {name}: address, name, kind."), cursor, What::ListResources));
+        utilities.push((
+            "list_resources",
+            format!("Lists the resources of the MCP server {name}: address, name, kind."),
+            cursor,
+            What::ListResources,
+        ));
         let uri = object(json!({"uri": text("as list_resources shows it")}), &["uri"]);
-        utilities.push(("read_resource", format!("Reads a resource of the MCP server {name}."), uri, What::ReadResource));
+        utilities.push((
+            "read_resource",
+            format!("Reads a resource of the MCP server {name}."),
+            uri,
+            What::ReadResource,
+        ));
     }
     if catalog.has_prompts && settings.config.tools.prompts {
         let cursor = object(json!({"cursor": text("from the page before")}), &[]);
-        utilities.push(("list_prompts", format!("Lists the prompts that the MCP server {name} offers."), cursor, What::ListPrompts));
+        utilities.push((
+            "list_prompts",
+            format!("Lists the prompts that the MCP server {name} offers."),
+            cursor,
+            What::ListPrompts,
+        ));
         let args = json!({"name": text("as list_prompts shows it"), "arguments": {"type": "object", "description": "by name"}});
-        utilities.push(("get_prompt", format!("Gets a prompt of the MCP server {name}, filled in."), object(args, &["name"]), What::GetPrompt));
+        utilities.push((
+            "get_prompt",
+            format!("Gets a prompt of the MCP server {name}, filled in."),
+            object(args, &["name"]),
+            What::GetPrompt,
+        ));
     }
     for (name, about, schema, what) in utilities {
         // The server's own tool of that name is the one it means.
@@ -128,7 +149,13 @@ impl Tool for McpTool {
                     claims,
                 },
             };
-            let call = McpCall { target: target(&args), intent, ask, tool: self.spec.name.to_string(), server: Arc::clone(&self.server) };
+            let call = McpCall {
+                target: target(&args),
+                intent,
+                ask,
+                tool: self.spec.name.to_string(),
+                server: Arc::clone(&self.server),
+            };
             Ok(Box::new(call) as Box<dyn Call>)
         })
     }
@@ -178,7 +205,9 @@ impl Call for McpCall {
             if let (Ask::Resources { cursor: None }, Ok(Value::Object(page))) = (&ask, &mut answer) {
                 // A server without templates answers with an error.
                 let more = server.ask(Ask::Templates { cursor: None }, &ctx.cancel, None).await;
-                if let Some(Value::Array(templates)) = more.ok().and_then(|mut more| more.get_mut("resourceTemplates").map(Value::take)) {
+                if let Some(Value::Array(templates)) =
+                    more.ok().and_then(|mut more| more.get_mut("resourceTemplates").map(Value::take))
+                {
                     page.insert("resourceTemplates".into(), Value::Array(templates));
                 }
             }
@@ -244,7 +273,8 @@ async fn output(tool: &str, ask: &Ask, result: &Value, ctx: &ToolCtx) -> ToolOut
 fn file_name(call: &str, number: usize, kind: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
     let call: String = call.chars().map(safe).take(80).collect();
-    let ending: String = kind.rsplit('/').next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    let ending: String =
+        kind.rsplit('/').next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).take(8).collect();
     format!("{call}-{number}.{}", if ending.is_empty() { "bin" } else { &ending })
 }
 

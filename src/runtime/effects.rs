@@ -2,7 +2,7 @@
 
 use super::{Context, Workers, loads};
 use crate::agent::event::AgentCommand;
-use crate::app::effect::LoadRequest;
+use crate::app::effect::{LoadRequest, ServerOrder};
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
 use crate::store::Store;
@@ -117,6 +117,7 @@ impl Hands {
                 // Closed only when the agent ended, which ends the program too.
                 let _ = self.orders.send(order);
             }
+            Effect::Server(order) => self.server(order),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
@@ -171,6 +172,23 @@ impl Hands {
         });
         if let Some(before) = self.loads.insert(key, task) {
             before.abort();
+        }
+    }
+
+    fn server(&self, order: ServerOrder) {
+        let context = self.context.clone();
+        match order {
+            // A server that is gone meanwhile has nothing to switch.
+            ServerOrder::Switch { name, on } => drop(context.mcp.switch(&name, on)),
+            ServerOrder::Reload => {
+                tokio::spawn(async move {
+                    let sources = context.sources.clone();
+                    let read = move || crate::config::load::load(&sources).config.mcp_servers;
+                    if let Ok(servers) = tokio::task::spawn_blocking(read).await {
+                        context.mcp.apply(&servers);
+                    }
+                });
+            }
         }
     }
 

@@ -116,6 +116,9 @@ impl Screen {
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
+        let servers = context.mcp.clone();
+        let mut servers_changed = servers.changes();
+        servers_changed.mark_changed();
         let start = crate::app::start(&mut self.model);
         self.owed.extend(start);
         if let Some(text) = first {
@@ -183,6 +186,9 @@ impl Screen {
                 },
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
+                Ok(()) = servers_changed.changed() => {
+                    (Msg::Servers(reports::server_rows(&servers)), Urgency::Background)
+                }
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
@@ -255,6 +261,7 @@ pub struct Context {
     pub cwd: PathBuf,
     pub canvas: crate::config::theme::Canvas,
     pub registry: Arc<crate::tools::registry::Registry>,
+    pub mcp: crate::mcp::Mcp,
 }
 
 async fn until(deadline: Option<tokio::time::Instant>) {

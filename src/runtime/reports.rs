@@ -2,8 +2,10 @@
 
 use super::Context;
 use super::loads::Facts;
+use crate::app::model::servers::{ServerRow, ServerState};
 use crate::app::msg::LoadReply;
 use crate::exec::ProcessState;
+use crate::mcp::{State, Status};
 
 /// The text for a command.
 pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
@@ -12,6 +14,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "config" => ("Configuration".into(), config(context)),
         "tools" => ("Tools".into(), tools(context).await),
         "context" | "usage" => ("Context and usage".into(), usage(facts)),
+        "mcp" => (format!("MCP server {argument}"), server(argument, context)),
         "memory" => ("Memory".into(), memory(context)),
         "skills" => ("Skills".into(), skills(context)),
         "processes" => ("Processes".into(), processes(facts)),
@@ -76,6 +79,65 @@ async fn tools(context: &Context) -> String {
             .get(tool.name.as_ref())
             .map_or_else(|| "ready".to_owned(), |reason| format!("not available: {reason}"));
         out.push_str(&format!("{} {:14} {:10} {state}\n", tool.emoji, tool.name, tool.toolset));
+    }
+    out
+}
+
+/// Servers as the screen shows them.
+pub fn server_rows(mcp: &crate::mcp::Mcp) -> Vec<ServerRow> {
+    let row = |status: Status| ServerRow {
+        state: match status.state {
+            State::Off => ServerState::Off,
+            State::Connecting => ServerState::Connecting,
+            State::Ready => ServerState::Ready,
+            State::Waiting => ServerState::Waiting,
+            State::Asleep => ServerState::Asleep,
+            State::NeedsLogin => ServerState::NeedsLogin,
+            State::Failed => ServerState::Failed,
+        },
+        why: status.why,
+        tools: status.tools.len(),
+        tokens: status.tokens,
+        resources: status.resources,
+        prompts: status
+            .prompts
+            .into_iter()
+            .map(|prompt| (prompt.name, prompt.description, prompt.args.into_iter().map(|(name, _)| name).collect()))
+            .collect(),
+        last_words: status.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
+        problems: status.problems.len(),
+        name: status.name,
+    };
+    mcp.status().into_iter().map(row).collect()
+}
+
+fn server(name: &str, context: &Context) -> String {
+    let Some(status) = context.mcp.status().into_iter().find(|status| status.name == name) else {
+        return format!("no MCP server is named {name}");
+    };
+    let mut out = format!("{}\n", status.place);
+    match (status.why.as_str(), status.took_ms) {
+        ("", Some(took)) => {
+            out.push_str(&format!("{}, protocol {}, connected in {took} ms\n", status.about, status.protocol))
+        }
+        (why, _) => out.push_str(&format!("{why}\n")),
+    }
+    out.push_str(&format!("\n{} tools, about {} tokens\n", status.tools.len(), status.tokens));
+    for tool in &status.tools {
+        out.push_str(&format!("  {tool}\n"));
+    }
+    for prompt in &status.prompts {
+        out.push_str(&format!("  /{name}:{}  {}\n", prompt.name, prompt.description));
+    }
+    for problem in &status.problems {
+        out.push_str(&format!("warning: {problem}\n"));
+    }
+    if !status.stderr.trim().is_empty() {
+        out.push_str("\nits standard error ends with\n");
+        let lines: Vec<&str> = status.stderr.lines().collect();
+        for line in lines.iter().skip(lines.len().saturating_sub(20)) {
+            out.push_str(&format!("  {line}\n"));
+        }
     }
     out
 }

@@ -118,6 +118,7 @@ pub enum PickerKind {
     Skin,
     Theme,
     Provider,
+    Servers,
     Inbox,
     History,
     /// Earlier prompts of this session.

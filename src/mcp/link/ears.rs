@@ -28,7 +28,8 @@ impl Ears {
         }
         if settings.elicitation != Elicitation::Decline {
             let form = FormElicitationCapability::new().with_schema_validation(true);
-            can.elicitation = Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::new()));
+            can.elicitation =
+                Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::new()));
         }
         let us = Implementation::new("hermes", env!("CARGO_PKG_VERSION"));
         let info = ClientConfig::new(can, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
@@ -78,8 +79,11 @@ impl ClientHandler for Ears {
             sampled = self.host.sample(request) => sampled,
         };
         let sampled = sampled.map_err(|why| ErrorData::new(ErrorCode(-1), why, None))?;
-        let reason =
-            if sampled.cut { CreateMessageResult::STOP_REASON_END_MAX_TOKEN } else { CreateMessageResult::STOP_REASON_END_TURN };
+        let reason = if sampled.cut {
+            CreateMessageResult::STOP_REASON_END_MAX_TOKEN
+        } else {
+            CreateMessageResult::STOP_REASON_END_TURN
+        };
         let message = SamplingMessage::new(Role::Assistant, SamplingMessageContentBlock::text(sampled.text));
         Ok(CreateMessageResult::new(message, sampled.model).with_stop_reason(reason))
     }

@@ -78,7 +78,8 @@ pub(super) async fn open(
         Launch::Http { url, headers, oauth } => {
             let mut custom = HashMap::new();
             for (name, value) in headers {
-                let bad = || LinkError::Unusable(format!("header {name} of mcp_servers.{} cannot be sent", settings.name));
+                let bad =
+                    || LinkError::Unusable(format!("header {name} of mcp_servers.{} cannot be sent", settings.name));
                 let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
                 let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
                 value.set_sensitive(true);

@@ -63,9 +63,9 @@ impl Kept {
 
     pub(super) fn read(&self) -> Result<Option<File>, String> {
         match std::fs::read_to_string(&self.file) {
-            Ok(text) => serde_json::from_str(&text)
-                .map(|file| Some(self.python(&text, file)))
-                .map_err(|error| format!("{} cannot be read ({error}); delete it and log in anew", self.file.display())),
+            Ok(text) => serde_json::from_str(&text).map(|file| Some(self.python(&text, file))).map_err(|error| {
+                format!("{} cannot be read ({error}); delete it and log in anew", self.file.display())
+            }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(format!("{}: {error}", self.file.display())),
         }
@@ -78,15 +78,15 @@ impl Kept {
             return file;
         }
         let beside = self.file.with_extension("client.json");
-        let client: Value = std::fs::read_to_string(beside)
-            .ok()
-            .and_then(|text| serde_json::from_str(&text).ok())
-            .unwrap_or_default();
+        let client: Value =
+            std::fs::read_to_string(beside).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let text = |key: &str| client.get(key).and_then(Value::as_str).map(str::to_owned);
         (file.client_id, file.client_secret) = (text("client_id").unwrap_or_default(), text("client_secret"));
         let mut token = whole;
         if let Some(fields) = token.as_object_mut() {
-            fields.retain(|key, _| ["access_token", "token_type", "expires_in", "refresh_token", "scope"].contains(&key.as_str()));
+            fields.retain(|key, _| {
+                ["access_token", "token_type", "expires_in", "refresh_token", "scope"].contains(&key.as_str())
+            });
             fields.retain(|_, value| !value.is_null());
         }
         file.token = Some(token);
@@ -191,7 +191,10 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&tokens), mode(&file)), (0o700, 0o600));
         let back = kept.load().await.unwrap().unwrap();
-        assert_eq!((back.client_id.as_str(), back.issuer.as_deref(), back.token_received_at), ("me", Some("https://i"), Some(7)));
+        assert_eq!(
+            (back.client_id.as_str(), back.issuer.as_deref(), back.token_received_at),
+            ("me", Some("https://i"), Some(7))
+        );
         assert_eq!(kept.read().unwrap().unwrap().client_secret.as_deref(), Some("s"));
         // A renewal keeps the secret of the same client and what was wanted.
         kept.note("scope=\"write\"").unwrap();

@@ -75,7 +75,8 @@ fn refused(target: &str) -> Option<String> {
     let find = |key: &str| url.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value.into_owned());
     let error = find("error")?;
     let more = find("error_description").map(|words| format!(" ({words})")).unwrap_or_default();
-    let text: String = format!("the login was refused: {error}{more}").chars().filter(|c| !c.is_control()).take(300).collect();
+    let text: String =
+        format!("the login was refused: {error}{more}").chars().filter(|c| !c.is_control()).take(300).collect();
     Some(text)
 }
 
@@ -103,7 +104,8 @@ mod tests {
         };
         let (found, ()) = tokio::join!(door.visited(), browser);
         assert!(found.unwrap().ends_with("/callback?code=a%20b&state=s"));
-        let (found, _) = tokio::join!(door.visited(), get(format!("{address}?error=access_denied&error_description=no%20way")));
+        let (found, _) =
+            tokio::join!(door.visited(), get(format!("{address}?error=access_denied&error_description=no%20way")));
         assert_eq!(found.unwrap_err(), "the login was refused: access_denied (no way)");
     }
 
