@@ -324,3 +324,177 @@ steps:
     assert_eq!(before.system, after.system);
     assert_eq!(before.messages[..], after.messages[..before.messages.len()]);
 }
+
+const EDITS: &str = r#"
+scenes:
+  - when: "^make"
+    steps:
+      - calls:
+          - { name: write_file, args: { path: a.txt, content: "one\n" } }
+          - { name: todo, args: { todos: [{ id: "1", content: sow, status: in_progress }] } }
+      - text: made
+  - when: "^change"
+    steps:
+      - calls:
+          - { name: patch, args: { path: a.txt, old_string: one, new_string: two } }
+          - { name: write_file, args: { path: b.txt, content: "mine\n" } }
+          - { name: terminal, args: { command: "echo ran > c.txt" } }
+          - { name: todo, args: { todos: [] } }
+      - text: changed
+  - steps: [{ text: else }]
+"#;
+
+impl Talk {
+    /// The session, what was told until something fits, and the notices among it.
+    async fn notice(&mut self, part: &str) -> Vec<AgentEvent> {
+        self.until(|event| matches!(event, AgentEvent::Notice { text, .. } if text.contains(part))).await
+    }
+}
+
+fn read(path: &std::path::Path) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
+fn user_id(seen: &[AgentEvent]) -> hermes::llm::message::ItemId {
+    items(seen).iter().find(|item| matches!(item.body, Body::User { .. })).unwrap().id
+}
+
+fn plan(seen: &[AgentEvent]) -> Vec<String> {
+    let plan = seen.iter().rev().find_map(|e| if let AgentEvent::PlanChanged(plan) = e { Some(plan) } else { None });
+    plan.unwrap().iter().map(|todo| todo.content.clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
+    let world = World::new(EDITS);
+    let (a, b) = (world.work().join("a.txt"), world.work().join("b.txt"));
+    let mut talk = world.start(None);
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = seen.last() else { unreachable!() };
+    let id = session.id.clone();
+    talk.say("make it").await;
+    talk.finished().await;
+    talk.say("change it").await;
+    let (_, seen) = talk.finished().await;
+    assert_eq!((read(&a), read(&b)), (Some("two\n".into()), Some("mine\n".into())));
+    let item = user_id(&seen);
+    // What it would mean, from outside: the same function that the screen asks.
+    let store = Store::spawn(world.root.path().join("home"));
+    let blobs = hermes::store::Blobs::new(world.root.path().join("home/history"));
+    let preview =
+        hermes::agent::rewind::preview(&store, &blobs, &Registry::builtin(), &id, item, &world.work()).await.unwrap();
+    let preview = preview.unwrap();
+    let files: Vec<(&str, u32, u32)> = preview.files.iter().map(|f| (f.path.as_str(), f.added, f.removed)).collect();
+    assert_eq!(files, [("a.txt", 1, 1), ("b.txt", 0, 1)]);
+    assert_eq!(preview.commands[0].commands, ["echo ran > c.txt"]);
+    let requests = world.model.requests();
+
+    let order = |files, conversation| {
+        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation, files, overwrite: false })
+    };
+    talk.order(order(true, true)).await;
+    let seen = talk.notice("rewound").await;
+    assert_eq!((read(&a), read(&b)), (Some("one\n".into()), None));
+    assert!(world.work().join("c.txt").exists(), "what a command did stays");
+    assert_eq!(plan(&seen), ["sow"]);
+    let rewound = seen.iter().find_map(|e| if let AgentEvent::Rewound(rewound) = e { Some(rewound) } else { None });
+    let rewound = rewound.unwrap();
+    assert_eq!(rewound.prompt.as_ref().unwrap().0, "change it");
+    assert!(rewound.items.iter().all(|kept| kept.id < item));
+    let meter =
+        seen.iter().rev().find_map(|e| if let AgentEvent::UsageChanged(meter) = e { Some(*meter) } else { None });
+    assert!(meter.is_some());
+
+    // All of it comes back, once.
+    talk.order(AgentCommand::Redo).await;
+    let seen = talk.notice("redone").await;
+    assert_eq!((read(&a), read(&b)), (Some("two\n".into()), Some("mine\n".into())));
+    assert!(plan(&seen).is_empty());
+    talk.order(AgentCommand::Redo).await;
+    talk.notice("nothing to redo").await;
+
+    // Back again; what is said next extends the first exchange, byte for byte, and ends the redo.
+    talk.order(order(true, true)).await;
+    talk.notice("rewound").await;
+    talk.say("change it differently").await;
+    talk.finished().await;
+    let last = world.model.requests();
+    let (then, now) = (&requests[2], &last[requests.len()]);
+    assert_eq!(then.system, now.system);
+    let before = then.messages.len() - 1;
+    assert_eq!(then.messages[..before], now.messages[..before]);
+    assert_eq!(now.messages.len(), then.messages.len(), "nothing of the exchange that was left out is sent");
+    talk.order(AgentCommand::Redo).await;
+    talk.notice("nothing to redo").await;
+    talk.order(AgentCommand::Close).await;
+    talk.agent.task.await.unwrap();
+
+    // Resumed: the same conversation, and the first prompt can still be gone back to.
+    let mut talk = world.start(Some(id));
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { items: page, .. }) = seen.last() else { unreachable!() };
+    let prompts: Vec<&str> = page
+        .iter()
+        .filter_map(|item| if let Body::User { text, .. } = &item.body { Some(text.as_str()) } else { None })
+        .collect();
+    assert_eq!(prompts, ["make it", "change it differently"]);
+    let first = page[0].id;
+    let order = hermes::agent::event::RewindOrder { item: first, conversation: true, files: true, overwrite: false };
+    talk.order(AgentCommand::Rewind(order)).await;
+    talk.notice("rewound").await;
+    assert_eq!((read(&a), read(&b)), (None, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_others_stay_and_only_files_leave_the_model_warned() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: write_file, args: { path: a.txt, content: "mine\n" } }]
+  - text: made
+  - calls: [{ name: write_file, args: { path: a.txt, content: "again\n" } }]
+  - text: wrote
+"#,
+    );
+    let a = world.work().join("a.txt");
+    std::fs::write(&a, "before\n").unwrap();
+    let mut talk = world.start(None);
+    talk.say("write").await;
+    let (_, seen) = talk.finished().await;
+    let item = user_id(&seen);
+    std::fs::write(&a, "a person's\n").unwrap();
+    let order = |overwrite| {
+        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation: false, files: true, overwrite })
+    };
+    talk.order(order(false)).await;
+    talk.notice("left alone").await;
+    assert_eq!(read(&a).unwrap(), "a person's\n");
+    talk.order(order(true)).await;
+    talk.notice("rewound").await;
+    assert_eq!(read(&a).unwrap(), "before\n");
+    talk.say("write again").await;
+    let (_, seen) = talk.finished().await;
+    assert!(results(&seen)[0].2.contains("changed by someone else"), "{:?}", results(&seen));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_goes_its_own_way_with_the_same_prefix() {
+    let world = World::new("steps: [{ text: one }, { text: two }]\n");
+    let mut talk = world.start(None);
+    talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    talk.say("hello").await;
+    talk.finished().await;
+    talk.order(AgentCommand::Fork).await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, items }) = seen.last() else { unreachable!() };
+    assert_eq!((session.title.as_deref(), items.len()), (Some("hello (fork)"), 2));
+    talk.say("and now").await;
+    talk.finished().await;
+    let requests = world.model.requests();
+    assert_eq!(requests[0].system, requests[1].system);
+    assert_eq!(requests[1].messages[..1], requests[0].messages[..]);
+    let store = Store::spawn(world.root.path().join("home"));
+    let mut items: Vec<u64> = store.list("", None, 10).await.unwrap().iter().map(|row| row.items).collect();
+    items.sort_unstable();
+    assert_eq!(items, [2, 4]);
+}

@@ -37,6 +37,11 @@ impl Context {
         Self { items, pruned_to: None, cap: None }
     }
 
+    /// Other items of the same session; what was shrunk stays shrunk, so that the prefix of a request is the same.
+    pub fn replace(&mut self, items: Vec<Item>) {
+        self.items = items;
+    }
+
     /// Adds the newest item.
     pub fn push(&mut self, item: Item) {
         self.items.push(item);

@@ -1,5 +1,11 @@
 //! The contract between the agent and whatever shows it: orders in, facts out, over bounded channels.
 
+mod rewind;
+
+pub use rewind::{
+    Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Who,
+};
+
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Decision, Mode};
@@ -29,6 +35,12 @@ pub enum AgentCommand {
     New,
     Resume(SessionId),
     SetTitle(String),
+    /// Goes back to a prompt; refused while a turn runs.
+    Rewind(RewindOrder),
+    /// Takes the last rewind back, while nothing was said since.
+    Redo,
+    /// Goes on in a new session with the same conversation.
+    Fork,
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).
@@ -45,6 +57,8 @@ pub enum AgentEvent {
         items: Vec<Item>,
     },
     SessionChanged(SessionInfo),
+    /// The session that was asked for could not be had, a notice says why: this one stays open.
+    SessionKept,
     TurnStarted {
         turn: u32,
         at: i64,
@@ -78,6 +92,8 @@ pub enum AgentEvent {
     ApprovalClosed(ApprovalId),
     Asked(Question),
     QuestionClosed(QuestionId),
+    /// The conversation is another one now: some of it was left out, or is back.
+    Rewound(Box<Rewound>),
     PlanChanged(Vec<Todo>),
     UsageChanged(Meter),
     /// The next try is at `until` (milliseconds since the epoch).

@@ -7,6 +7,7 @@ mod models;
 mod outbox;
 mod port;
 mod retry;
+pub mod rewind;
 pub mod runner;
 mod situation;
 pub mod turn;

@@ -5,6 +5,7 @@
 mod actions;
 mod calls;
 mod resume;
+mod rewind;
 mod session;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
@@ -109,7 +110,7 @@ pub struct Runner {
     wait: Option<Instant>,
     tools: Option<CancellationToken>,
     call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
-    done: (mpsc::Sender<(u64, Box<ToolBody>)>, mpsc::Receiver<(u64, Box<ToolBody>)>),
+    done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
     /// Counts steps with calls; results of earlier ones are late.
     batch: u64,
     approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
@@ -123,7 +124,12 @@ pub struct Runner {
     trouble: Option<String>,
     /// The session is being left: nothing new begins in it.
     leaving: bool,
+    /// The history of files was tidied in this run.
+    swept: bool,
 }
+
+/// A result, and the number of the step with its call.
+type Done = (u64, Box<ToolBody>);
 
 /// A model choice and the provider that knows its window.
 type Asked = (Option<String>, Arc<dyn Provider>);
@@ -214,6 +220,7 @@ impl Runner {
             asked: mpsc::channel(4),
             trouble: None,
             leaving: false,
+            swept: false,
         }
     }
 
@@ -252,6 +259,7 @@ impl Runner {
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
         self.save_stream();
+        self.save_rest().await;
         self.sync().await;
     }
 
@@ -309,6 +317,9 @@ impl Runner {
             AgentCommand::New => self.new_session().await,
             AgentCommand::Resume(id) => self.switch(id).await,
             AgentCommand::SetTitle(title) => self.set_title(title).await,
+            AgentCommand::Rewind(order) => self.rewind(order).await,
+            AgentCommand::Redo => self.redo().await,
+            AgentCommand::Fork => self.fork().await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

@@ -225,7 +225,7 @@ pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 fn respond(modal: &mut QuestionModal, question: &Question, key: Key) -> Option<String> {
     if let Some(text) = &mut modal.text {
         match key.code {
-            Code::Enter if key.alt || key.shift => text.push('\n'),
+            Code::Enter if key.alt || key.shift => edit::put(text, &mut modal.cursor, '\n'),
             Code::Enter if !text.trim().is_empty() => return modal.text.take(),
             Code::Esc => modal.text = None,
             // the choices are still there while nothing is written
@@ -234,7 +234,7 @@ fn respond(modal: &mut QuestionModal, question: &Question, key: Key) -> Option<S
                 modal.selected = question.choices.len() - 1;
             }
             _ => {
-                edit::query(text, key);
+                edit::line(text, &mut modal.cursor, key);
             }
         }
         return None;
@@ -259,6 +259,7 @@ fn respond(modal: &mut QuestionModal, question: &Question, key: Key) -> Option<S
                 None if free && digit.is_none() => {
                     modal.selected = question.choices.len();
                     modal.text = Some(c.to_string());
+                    modal.cursor = 1;
                 }
                 None => {}
             }
@@ -276,14 +277,12 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
             cursor,
             ..
         }) => edit::insert(field, cursor, text),
-        Modal::Question(QuestionModal { text: Some(field), .. }) => {
-            let mut cursor = field.chars().count();
-            edit::insert(field, &mut cursor, text);
-        }
+        Modal::Question(QuestionModal { text: Some(field), cursor, .. }) => edit::insert(field, cursor, text),
         Modal::Approval(_)
         | Modal::Question(_)
         | Modal::Picker(_)
         | Modal::Sessions(_)
+        | Modal::Rewind(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Input(_) => return false,

@@ -67,7 +67,12 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
     match modal {
         Modal::Approval(modal) => Some(EntryId::Approval(modal.id)),
         Modal::Question(modal) => Some(EntryId::Question(modal.id)),
-        Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => None,
+        Modal::Picker(_)
+        | Modal::Sessions(_)
+        | Modal::Rewind(_)
+        | Modal::Text(_)
+        | Modal::Confirm(_)
+        | Modal::Input(_) => None,
     }
 }
 
@@ -110,7 +115,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
         }),
         Some(Entry::Question(question)) => {
             let text = question.choices.is_empty().then(String::new);
-            Modal::Question(QuestionModal { id: question.id, inert_until, selected: 0, text })
+            Modal::Question(QuestionModal { id: question.id, inert_until, selected: 0, text, cursor: 0 })
         }
         None => return,
     };
@@ -141,7 +146,12 @@ pub fn seen_again(model: &mut Model) {
         match modal {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
-            Modal::Picker(_) | Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) => {}
+            Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Input(_) => {}
         }
     }
 }

@@ -1,12 +1,15 @@
 //! The popup over the composer: slash commands with their arguments, and paths after `@`.
 
-use super::action::{self, ACTIONS};
-use super::composer;
+use super::action;
 use super::effect::{Effect, LoadRequest};
+use super::fuzzy::Fuzzy;
 use super::model::Model;
 use super::model::composer::{Completion, CompletionItem};
+use super::msg::FoundPath;
+use super::{composer, palette, vi};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
+use crate::config::schema;
 use crate::llm::Effort;
 
 /// Rows of the popup at most.
@@ -16,7 +19,7 @@ const LIMIT: usize = 50;
 pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
     let popup = model.composer.completion.as_ref().filter(|popup| popup.moved);
     let selected = popup.and_then(|popup| popup.items.get(popup.selected).cloned());
-    let Some(before) = before_cursor(model) else {
+    let Some(before) = before_cursor(model).filter(|_| vi::types(model)) else {
         model.composer.completion = None;
         return;
     };
@@ -57,30 +60,37 @@ fn path_word(before: &str) -> Option<&str> {
     before.get(start..)?.strip_prefix('@')
 }
 
+/// Commands that fit, in the order of the palette: those that begin with what is typed before those that hold its letters,
+/// and before those that only speak of it.
 fn commands(model: &Model, typed: &str) -> Vec<CompletionItem> {
     let typed = typed.to_lowercase();
-    let slashes = ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash)));
-    let mut items: Vec<CompletionItem> = slashes
-        .filter(|(_, slash)| {
-            slash.name.starts_with(&typed) || slash.aliases.iter().any(|alias| alias.starts_with(&typed))
-        })
-        .map(|(entry, slash)| {
-            let detail = if slash.argument.is_empty() {
-                entry.doc.to_owned()
-            } else {
-                format!("{}  {}", slash.argument, entry.doc)
-            };
-            CompletionItem { text: format!("/{}", slash.name), detail }
-        })
-        .collect();
-    let skills = model.sidebar.knowledge.skills.iter().filter(|name| name.to_lowercase().starts_with(&typed));
-    items.extend(skills.map(|name| CompletionItem { text: format!("/{name}"), detail: "skill".into() }));
-    let prompts = super::servers::prompts(model).filter(|(name, _)| name.to_lowercase().starts_with(&typed));
-    items.extend(prompts.map(|(name, about)| CompletionItem { text: format!("/{name}"), detail: about.to_owned() }));
-    // what is typed in full comes first, so that Enter runs it
-    items.sort_by_key(|item| item.text[1..] != typed);
-    items.truncate(LIMIT);
-    items
+    let mut fuzzy = Fuzzy::new(&typed);
+    let mut fitting: Vec<(u32, u32, CompletionItem)> = Vec::new();
+    for (text, detail) in palette::commands(model) {
+        let aliases = action::slash(&text).and_then(|entry| entry.slash).map_or(&[][..], |slash| slash.aliases);
+        let name = text.get(1..).unwrap_or_default();
+        let begins = |word: &str| word.to_lowercase().starts_with(&typed);
+        let (tier, score) = if name.eq_ignore_ascii_case(&typed) || aliases.contains(&typed.as_str()) {
+            (0, 0)
+        } else if begins(name) {
+            (1, 0)
+        } else if aliases.iter().any(|alias| begins(alias)) {
+            (2, 0)
+        } else if let Some(score) = fuzzy.score(name) {
+            (3, u32::MAX - score)
+        } else if typed.chars().count() > 2 && detail.to_lowercase().contains(&typed) {
+            (4, 0)
+        } else {
+            continue;
+        };
+        let marks = fuzzy.marks(name).into_iter().map(|at| at + 1).collect();
+        // a hit by another name says which
+        let other = aliases.iter().find(|alias| !begins(name) && begins(alias));
+        let detail = other.map_or_else(|| detail.clone(), |alias| format!("/{alias} · {detail}"));
+        fitting.push((tier, score, CompletionItem { text, detail, marks }));
+    }
+    fitting.sort_by_key(|(tier, score, _)| (*tier, *score));
+    fitting.into_iter().take(LIMIT).map(|(_, _, item)| item).collect()
 }
 
 fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
@@ -88,6 +98,11 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
     let Some(entry) = action::slash(command) else { return Vec::new() };
     let pairs: Vec<(String, String)> = match entry.action {
         Action::Effort => EFFORTS.iter().map(|(name, _)| ((*name).to_owned(), String::new())).collect(),
+        Action::ViMode | Action::StatusBar => words(&["on", "off"]),
+        Action::Busy => words(schema::BUSY),
+        Action::Indicator => words(schema::INDICATORS),
+        Action::Export => words(&["md", "jsonl", "html", "sharegpt"]),
+        Action::ProviderKey => model.choices.iter().map(|choice| (choice.provider.clone(), String::new())).collect(),
         Action::SkinPicker => model.looks.skins.clone(),
         Action::ThemePicker => model.looks.themes.clone(),
         Action::ModelPicker => model
@@ -97,6 +112,8 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
             .collect(),
         _ => Vec::new(),
     };
+    let mut pairs = pairs;
+    pairs.dedup_by(|a, b| a.0 == b.0);
     let typed = typed.trim_start().to_lowercase();
     // what is typed in full, then what begins with it, then what contains it
     let rank = |name: &str| {
@@ -110,7 +127,15 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
     if fitting.len() == 1 && fitting[0].0 == (false, false) {
         return Vec::new();
     }
-    fitting.into_iter().take(LIMIT).map(|(_, (text, detail))| CompletionItem { text, detail }).collect()
+    fitting
+        .into_iter()
+        .take(LIMIT)
+        .map(|(_, (text, detail))| CompletionItem { text, detail, marks: Vec::new() })
+        .collect()
+}
+
+fn words(list: &[&str]) -> Vec<(String, String)> {
+    list.iter().map(|word| ((*word).to_owned(), String::new())).collect()
 }
 
 /// Names of efforts, least first.
@@ -123,16 +148,27 @@ pub const EFFORTS: [(&str, Effort); 6] = [
     ("xhigh", Effort::XHigh),
 ];
 
-/// Paths came for a word.
-pub fn paths(model: &mut Model, word: &str, paths: Vec<String>) {
+/// Paths came for a word. What the person has selected stays selected.
+pub fn paths(model: &mut Model, word: &str, paths: Vec<FoundPath>) {
     let current = before_cursor(model);
     if current.as_deref().and_then(path_word) != Some(word) {
         return;
     }
-    let items = paths.into_iter().take(LIMIT);
-    let items: Vec<_> = items.map(|path| CompletionItem { text: format!("@{path}"), detail: String::new() }).collect();
-    model.composer.completion =
-        (!items.is_empty()).then(|| Completion { word: format!("@{word}"), items, selected: 0, moved: false });
+    let item = |found: FoundPath| CompletionItem {
+        text: format!("@{}", found.path),
+        detail: String::new(),
+        marks: found.marks.into_iter().map(|at| at + 1).collect(),
+    };
+    let items: Vec<_> = paths.into_iter().take(LIMIT).map(item).collect();
+    let before = model.composer.completion.as_ref().filter(|popup| popup.moved);
+    let before = before.and_then(|popup| popup.items.get(popup.selected));
+    let at = before.and_then(|before| items.iter().position(|item| item.text == before.text));
+    if before.is_some() && at.is_none() && !items.is_empty() {
+        return;
+    }
+    let (selected, moved) = (at.unwrap_or_default(), at.is_some());
+    let word = format!("@{word}");
+    model.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
 }
 
 /// A key while the popup is open. `false`: the composer gets it.
@@ -164,6 +200,12 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
         model.composer.completion = None;
         return false;
     }
+    // a guess is not taken without being chosen: the closest match is told instead
+    let guess = popup.word.strip_prefix('/').is_some_and(|typed| !is_begun(&item.text, typed));
+    if guess && !popup.moved {
+        model.composer.completion = None;
+        return false;
+    }
     let argument = !item.text.starts_with(['/', '@']);
     if argument && !popup.moved {
         let typed = popup.word.trim();
@@ -185,6 +227,14 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
     accept(model, out);
     model.composer.completion = None;
     !(complete || argument)
+}
+
+/// Whether a command or one of its other names begins with what is typed.
+fn is_begun(command: &str, typed: &str) -> bool {
+    let typed = typed.to_lowercase();
+    let aliases = action::slash(command).and_then(|entry| entry.slash).map_or(&[][..], |slash| slash.aliases);
+    let name = command.strip_prefix('/').unwrap_or(command).to_lowercase();
+    name.starts_with(&typed) || aliases.iter().any(|alias| alias.starts_with(&typed))
 }
 
 /// Puts the selection in place of the word.
@@ -225,7 +275,12 @@ mod tests {
             ("/he", Some("/help")),
             ("/effort ", Some("none")),
             ("/effort hi", Some("high")),
+            ("/busy s", Some("steer")),
             ("/zzz", None),
+            ("/rdw", Some("/redraw")),
+            ("/exit", Some("/quit")),
+            ("/re", Some("/redraw")),
+            ("/window fills", None),
             ("a /he", None),
             ("x<A-ret>/he", None),
         ] {
@@ -244,6 +299,8 @@ mod tests {
             ("/hel<ret>", "", 1),
             ("/help<ret>", "", 1),
             ("/he<esc><ret>", "/he", 0),
+            ("/rdw<ret>", "/rdw", 0),
+            ("/rdw<tab>", "/redraw", 0),
         ] {
             let mut model = model();
             script(&mut model, keys);
@@ -279,13 +336,19 @@ mod tests {
         let mut model = model();
         let effects = script(&mut model, "see @sr");
         assert_eq!(effects.last(), Some(&Effect::Load(LoadRequest::Paths { word: "sr".into() })));
+        let found = |path: &str| FoundPath { path: path.into(), marks: vec![0, 1] };
         let reply = |word: &str| {
-            Msg::Loaded(LoadReply::Paths { word: word.into(), paths: vec!["src/".into(), "src/lib.rs".into()] })
+            Msg::Loaded(LoadReply::Paths { word: word.into(), paths: vec![found("src/"), found("src/lib.rs")] })
         };
         update(&mut model, 0, reply("s"));
         assert!(shown(&model).is_empty(), "an answer to an older word is dropped");
         update(&mut model, 0, reply("sr"));
-        script(&mut model, "<down><ret>x");
-        assert_eq!(composer::text(&model.composer), "see @src/lib.rs x");
+        let marks = model.composer.completion.as_ref().map(|popup| popup.items[0].marks.clone());
+        assert_eq!(marks, Some(vec![1, 2]), "counted with the sign");
+        script(&mut model, "<down>");
+        let again = vec![found("lib/src.rs"), found("src/lib.rs")];
+        update(&mut model, 0, Msg::Loaded(LoadReply::Paths { word: "sr".into(), paths: again }));
+        script(&mut model, "<ret>x");
+        assert_eq!(composer::text(&model.composer), "see @src/lib.rs x", "what was selected stays selected");
     }
 }

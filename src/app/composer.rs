@@ -4,7 +4,7 @@ use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::composer::Composer;
-use super::{completion, drafts, history, paste};
+use super::{completion, drafts, history, paste, vi};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::llm::message::Image;
@@ -79,6 +79,7 @@ pub fn clear(model: &mut Model) {
     model.composer.folded = 0;
     model.composer.history.at = None;
     model.composer.history.draft.clear();
+    vi::renew(model);
 }
 
 /// A key for the text. `false`: the composer does not know it.
@@ -213,18 +214,6 @@ pub fn take_backslash(model: &mut Model) -> bool {
     let cursor = area.cursor();
     let before = cursor.1.checked_sub(1).and_then(|at| area.lines().get(cursor.0)?.chars().nth(at));
     before == Some('\\') && area.delete_char()
-}
-
-/// The external editor came back.
-pub fn edited(model: &mut Model, out: &mut Vec<Effect>, text: Option<String>) {
-    match text {
-        Some(text) => {
-            set_text(model, text.strip_suffix('\n').unwrap_or(&text));
-            changed(model, out);
-        }
-        None => model.notices.add(model.now, Level::Info, "the editor left the prompt as it was"),
-    }
-    out.push(Effect::Repaint);
 }
 
 #[cfg(test)]

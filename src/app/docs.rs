@@ -5,9 +5,28 @@ use crate::config::keymap::Keymap;
 use crate::text::{Line, Role, Span};
 use std::fmt::Write as _;
 
+/// The keys of vi's normal mode.
+const VI: &[(&str, &str)] = &[
+    ("h j k l", "left, down, up, right; past the first and the last line the earlier and later prompts"),
+    ("w b e W B E", "words"),
+    ("0 ^ $", "start, first letter and end of the line"),
+    ("gg G", "first and last line, or the one of the count"),
+    ("f F t T ; ,", "to a letter of the line, and again"),
+    ("d c y", "with a motion, a text object (iw aw i\" a( …) or doubled for lines"),
+    ("x X D C S s r ~ J", "single changes"),
+    ("p P Y", "put, and yank lines"),
+    ("i a I A o O", "insert mode"),
+    ("v V", "mark letters or lines, then a change"),
+    ("u Ctrl-R .", "undo, redo, repeat"),
+    (": / ?", "palette; a command or, in a text, find; help"),
+];
+
 /// Keys and commands by scope, for the help modal.
 pub fn help(keymap: &Keymap) -> Vec<Line> {
     let mut lines = keys(keymap);
+    lines.push(Line::default());
+    lines.push(heading("vi keys, in every text field (/vi)"));
+    lines.extend(VI.iter().map(|(keys, what)| row(keys, what)));
     lines.push(Line::default());
     lines.push(heading("Slash commands"));
     for (entry, slash) in ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash))) {
@@ -53,6 +72,11 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
             let _ = writeln!(out, "| `{}` | {} | {} |", entry.name, keys.join(", "), escape(entry.doc));
         }
     }
+    out.push_str("\n## vi keys\n\n`composer.mode: vi` (or `/vi`) gives every text field but a masked one the modes of vi; the status bar names the mode and the cursor shows it. Esc closes a popup, else clears a selection, else leaves insert mode, else ends a begun command, else stops the turn; in a list it leaves insert mode first and closes then. Keys with Ctrl or Alt stay what they are, but for Ctrl-R, which redoes in normal mode. A new prompt begins in insert mode.\n\n");
+    for (keys, what) in VI {
+        let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
+        let _ = writeln!(out, "- {}: {what}", keys.join(" "));
+    }
     out
 }
 
@@ -80,7 +104,7 @@ fn heading(text: &str) -> Line {
 
 /// Keys in a column of 28 cells, then what they do.
 fn row(left: &str, right: &str) -> Line {
-    let spans = vec![Span::new(format!("  {left:<28} "), Role::Accent), Span::new(right, Role::Text)];
+    let spans = vec![Span::new(format!("  {left:<30} "), Role::Accent), Span::new(right, Role::Text)];
     Line { spans, ..Line::default() }
 }
 

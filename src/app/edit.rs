@@ -103,8 +103,7 @@ pub fn line(text: &mut String, cursor: &mut usize, key: Key) -> Edited {
     *cursor = at;
     match edit {
         Edit::Insert(c) => {
-            text.insert(offset(text, at), c);
-            *cursor = at + 1;
+            put(text, cursor, c);
             Edited::Changed
         }
         Edit::Left => go(cursor, at.saturating_sub(1)),
@@ -123,10 +122,10 @@ pub fn line(text: &mut String, cursor: &mut usize, key: Key) -> Edited {
     }
 }
 
-/// Applies a key to a one-line field whose cursor stays at the end.
-pub fn query(text: &mut String, key: Key) -> Edited {
-    let mut cursor = text.chars().count();
-    line(text, &mut cursor, key)
+/// Puts a character into a field.
+pub fn put(text: &mut String, cursor: &mut usize, c: char) {
+    text.insert(offset(text, *cursor), c);
+    *cursor += 1;
 }
 
 /// Puts text into a one-line field; line breaks become spaces.

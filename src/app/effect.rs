@@ -16,7 +16,7 @@ pub enum Effect {
     Server(ServerOrder),
     /// To the clipboard.
     Copy(String),
-    /// Opens the external editor with this text.
+    /// Opens the external editor on this text, as a process of the terminal pane.
     Edit(String),
     /// The terminal's window title.
     Title(String),
@@ -24,6 +24,8 @@ pub enum Effect {
     Notify(String),
     /// Sends `Msg::Woke` at this time (milliseconds since the epoch); the earliest wins.
     WakeAt(i64),
+    /// The shape of the terminal's cursor.
+    Caret(super::vi::Caret),
     /// Mouse capture on or off.
     Mouse(bool),
     /// Clears and repaints.
@@ -64,6 +66,12 @@ pub enum LoadRequest {
     Git,
     Paths {
         word: String,
+    },
+    /// The prompts of the open session.
+    RewindPoints,
+    /// What going back to a prompt would mean.
+    RewindPreview {
+        item: crate::llm::message::ItemId,
     },
     /// Text for a slash command: the command's name and argument.
     Report {

@@ -1,6 +1,8 @@
-//! Keys and pastes as the bytes that xterm would send to a program.
+//! Keys, pastes and the mouse as the bytes that xterm would send to a program.
 
+use super::msg::MouseKind;
 use crate::config::keymap::{Code, Key};
+use crate::text::{Modes, MouseFormat, MouseReports};
 
 /// The bytes of a key. `application`: the program asked for application cursor keys (DECCKM).
 pub fn key(key: Key, application: bool) -> Vec<u8> {
@@ -40,6 +42,50 @@ pub fn paste(text: &str, bracketed: bool) -> Vec<u8> {
     let text = super::paste::harmless(text).replace('\n', "\r");
     if bracketed { format!("\x1b[200~{text}\x1b[201~").into_bytes() } else { text.into_bytes() }
 }
+
+/// The bytes of what the left button or the wheel did at a column and row of the program's screen, counted from 0;
+/// nothing where the program did not ask for it.
+pub fn mouse(kind: MouseKind, (column, row): (u16, u16), modes: Modes) -> Vec<u8> {
+    let wanted = match (kind, modes.mouse) {
+        (_, MouseReports::Off) => false,
+        (MouseKind::Press | MouseKind::Wheel(_), _) => true,
+        (MouseKind::Release, reports) => reports != MouseReports::Press,
+        (MouseKind::Drag, reports) => reports == MouseReports::Motion,
+    };
+    if !wanted {
+        return Vec::new();
+    }
+    // xterm's codes: 3 is a release without a name, 32 a motion, 64 the wheel
+    let (code, times) = match (kind, modes.mouse_format) {
+        (MouseKind::Press, _) | (MouseKind::Release, MouseFormat::Sgr) => (0, 1),
+        (MouseKind::Release, MouseFormat::Bytes | MouseFormat::Utf8) => (3, 1),
+        (MouseKind::Drag, _) => (32, 1),
+        (MouseKind::Wheel(steps), _) => (if steps < 0 { 64 } else { 65 }, steps.unsigned_abs().min(WHEEL)),
+    };
+    let numbers = [code, u32::from(column) + 1, u32::from(row) + 1];
+    let one = match modes.mouse_format {
+        MouseFormat::Sgr => {
+            let end = if kind == MouseKind::Release { 'm' } else { 'M' };
+            format!("\x1b[<{};{};{}{end}", numbers[0], numbers[1], numbers[2]).into_bytes()
+        }
+        MouseFormat::Utf8 => {
+            let text: String = numbers.iter().filter_map(|number| char::from_u32(number + 32)).collect();
+            format!("\x1b[M{text}").into_bytes()
+        }
+        MouseFormat::Bytes => {
+            let Ok(bytes) = numbers.iter().map(|number| u8::try_from(number + 32)).collect::<Result<Vec<u8>, _>>()
+            else {
+                // too far right or down to be said in a byte
+                return Vec::new();
+            };
+            [b"\x1b[M".as_slice(), &bytes].concat()
+        }
+    };
+    one.repeat(usize::from(times))
+}
+
+/// Steps of the wheel that one message sends at most.
+const WHEEL: u16 = 20;
 
 fn character(c: char, ctrl: bool, alt: bool) -> Vec<u8> {
     let mut buffer = [0; 4];
@@ -114,7 +160,49 @@ mod tests {
         ] {
             assert_eq!(key(keys(script)[0], false), bytes.as_bytes(), "{script}");
         }
-        assert_eq!(key(keys("<up>")[0], true), b"\x1bOA");
+    }
+
+    #[test]
+    fn application_cursor_keys_are_ss3_unless_a_modifier_is_held() {
+        for (script, usual, application) in [
+            ("<up>", "\x1b[A", "\x1bOA"),
+            ("<down>", "\x1b[B", "\x1bOB"),
+            ("<right>", "\x1b[C", "\x1bOC"),
+            ("<left>", "\x1b[D", "\x1bOD"),
+            ("<home>", "\x1b[H", "\x1bOH"),
+            ("<end>", "\x1b[F", "\x1bOF"),
+            ("<C-left>", "\x1b[1;5D", "\x1b[1;5D"),
+            ("<pgup>", "\x1b[5~", "\x1b[5~"),
+            ("<f1>", "\x1bOP", "\x1bOP"),
+            ("x", "x", "x"),
+        ] {
+            assert_eq!(key(keys(script)[0], false), usual.as_bytes(), "{script}");
+            assert_eq!(key(keys(script)[0], true), application.as_bytes(), "{script}");
+        }
+    }
+
+    #[test]
+    fn the_mouse_is_told_as_the_program_asked() {
+        use MouseFormat::{Bytes, Sgr, Utf8};
+        use MouseKind::{Drag, Press, Release, Wheel};
+        use MouseReports::{Buttons, Motion, Off};
+        for (kind, reports, format, at, bytes) in [
+            (Press, Off, Sgr, (0, 0), ""),
+            (Press, Buttons, Sgr, (0, 0), "\x1b[<0;1;1M"),
+            (Release, Buttons, Sgr, (9, 4), "\x1b[<0;10;5m"),
+            (Release, MouseReports::Press, Sgr, (9, 4), ""),
+            (Drag, Buttons, Sgr, (9, 4), ""),
+            (Drag, Motion, Sgr, (9, 4), "\x1b[<32;10;5M"),
+            (Wheel(-1), Buttons, Sgr, (1, 1), "\x1b[<64;2;2M"),
+            (Wheel(2), Buttons, Sgr, (1, 1), "\x1b[<65;2;2M\x1b[<65;2;2M"),
+            (Press, Buttons, Bytes, (0, 0), "\x1b[M !!"),
+            (Release, Buttons, Bytes, (0, 0), "\x1b[M#!!"),
+            (Press, Buttons, Bytes, (300, 0), ""),
+            (Press, Buttons, Utf8, (300, 0), "\x1b[M \u{14d}!"),
+        ] {
+            let modes = Modes { mouse: reports, mouse_format: format, ..Modes::default() };
+            assert_eq!(mouse(kind, at, modes), bytes.as_bytes(), "{kind:?} {reports:?} {format:?} {at:?}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, items, sessions, turn};
+use super::{approvals, items, rewind, sessions, turn};
 use crate::agent::event::{AgentEvent, Level, ToolStart};
 
 /// The agent told something.
@@ -17,6 +17,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::UsageChanged(meter) => model.meter = meter,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
         AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
+        AgentEvent::SessionKept => sessions::kept(model, out),
         AgentEvent::TurnStarted { turn, at } => {
             turn::started(model, turn, at);
             sessions::window_title(model, out);
@@ -30,6 +31,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
         AgentEvent::Asked(question) => approvals::asked(model, out, question),
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
+        AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.sidebar.plan = plan,
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));
@@ -41,6 +43,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
 }
 
 fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
+    items::thought(model, model.transcript.streaming.reasoning);
     let TurnStatus::Running(running) = &mut model.turn else { return };
     match running.calls.iter_mut().find(|call| call.0 == index) {
         Some(call) => *call = (index, name, bytes),

@@ -73,6 +73,7 @@ pub fn rows(card: &FirstRun) -> Vec<Row> {
 /// Shows the card and looks for what is there.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
     model.first_run = Some(FirstRun::default());
+    model.first_choice = true;
     out.push(Effect::Load(LoadRequest::FirstRun));
 }
 
@@ -222,6 +223,37 @@ mod tests {
         assert_eq!(script(&mut model, "<up><ret>"), []);
         assert_eq!(last(&model), Some(Row::Provider("p19".into())));
         assert_eq!(model.first_run.as_ref().map(|card| card.selected), Some(10), "the first of the rest");
+    }
+
+    #[test]
+    fn the_model_chosen_after_a_key_is_the_default_though_the_key_closed_the_card() {
+        let mut model = card();
+        script(&mut model, "<down><down><ret>sk-1<ret>");
+        let provider = || "anthropic".to_owned();
+        update(
+            &mut model,
+            0,
+            Msg::Loaded(LoadReply::KeyTried { provider: provider(), outcome: Ok("it answered".into()) }),
+        );
+        update(&mut model, 0, Msg::Loaded(LoadReply::KeySaved { provider: provider(), result: Ok(()) }));
+        // The configuration was read again: some model answers by now.
+        let mut session = model.session.clone().unwrap_or_else(|| panic!("a session"));
+        session.model = "anthropic:its-usual-one".into();
+        update(&mut model, 0, Msg::Agent(crate::agent::event::AgentEvent::SessionChanged(session)));
+        assert!(model.first_run.is_none());
+        let choice = |id: &str| crate::app::msg::ModelChoice {
+            provider: provider(),
+            model: id.into(),
+            detail: String::new(),
+            ready: true,
+        };
+        let choices = vec![choice("the-chosen-one")];
+        update(&mut model, 0, Msg::Loaded(LoadReply::Models { choices, problems: vec![] }));
+        let effects = script(&mut model, "<ret>");
+        for (key, value) in [("model.default", "the-chosen-one"), ("model.provider", "anthropic")] {
+            let set = LoadRequest::SetConfig { key: key.into(), value: value.into() };
+            assert!(effects.contains(&Effect::Load(set)), "{effects:?}");
+        }
     }
 
     #[test]

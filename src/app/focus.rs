@@ -24,7 +24,7 @@ pub fn layer(model: &Model) -> Layer {
         Layer::Modal
     } else if model.processes.pane.taken_over {
         Layer::TakeOver
-    } else if model.transcript.copy_mode.is_some() {
+    } else if model.copy_mode.is_some() {
         Layer::CopyMode
     } else if model.focus == Pane::Composer && model.composer.completion.is_some() {
         Layer::Completion

@@ -3,9 +3,7 @@
 use super::effect::Effect;
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
-use super::model::transcript::CellKind;
 use super::{composer, paste, pickers};
-use crate::llm::message::Origin;
 use tui_textarea::CursorMove;
 
 /// Entries kept; older ones stay in the store.
@@ -99,17 +97,6 @@ pub fn leave(model: &mut Model) {
 pub fn search(model: &mut Model) {
     let entries = model.composer.history.entries.iter().rev().map(|text| item(text)).collect();
     pickers::open(model, PickerKind::History, "Earlier prompts", entries);
-}
-
-/// The picker of prompts of this session.
-pub fn rewind(model: &mut Model) {
-    let cells = model.transcript.cells.iter().rev();
-    let prompts = cells.filter_map(|cell| match &cell.kind {
-        CellKind::User { text, origin: Origin::Person, .. } => Some(item(text)),
-        _ => None,
-    });
-    let prompts = prompts.collect();
-    pickers::open(model, PickerKind::Rewind, "Prompts of this session", prompts);
 }
 
 fn item(text: &str) -> PickItem {

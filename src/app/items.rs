@@ -1,7 +1,7 @@
 //! Items and deltas as cells: what streams grows one cell, what is durable replaces it in place.
 
 use super::model::Model;
-use super::model::transcript::{CellId, CellKind, Older, Streaming, ToolCell, ToolState};
+use super::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
 use super::{events, sidebar};
 use crate::llm::message::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SessionId, ToolBody, ToolCall};
 use std::collections::HashMap;
@@ -10,8 +10,11 @@ use std::sync::Arc;
 /// Longest target made from raw arguments, in characters.
 const TARGET: usize = 200;
 
-/// A piece of the answer.
+/// A piece of the answer. With its first one the model has thought enough.
 pub fn text_delta(model: &mut Model, delta: &str) {
+    if model.transcript.streaming.text.is_none() {
+        thought(model, model.transcript.streaming.reasoning);
+    }
     let id = model.transcript.streaming.text.filter(|id| model.transcript.cell(*id).is_some());
     let id = id.unwrap_or_else(|| model.transcript.push(CellKind::Assistant { text: String::new() }, None, false));
     model.transcript.streaming.text = Some(id);
@@ -24,14 +27,36 @@ pub fn text_delta(model: &mut Model, delta: &str) {
     }
 }
 
+/// Ends the time of the reasoning that streams; how long it took.
+pub fn thought(model: &mut Model, reasoning: Option<CellId>) -> Thinking {
+    let now = model.now;
+    let Some(cell) = reasoning.and_then(|id| model.transcript.cell(id)) else { return Thinking::Unknown };
+    let CellKind::Reasoning { time: Thinking::Since(_), .. } = cell.kind else {
+        return match cell.kind {
+            CellKind::Reasoning { time, .. } => time,
+            _ => Thinking::Unknown,
+        };
+    };
+    let mut ended = Thinking::Unknown;
+    cell.change(|kind| {
+        if let CellKind::Reasoning { time, .. } = kind {
+            time.end(now);
+            ended = *time;
+        }
+    });
+    ended
+}
+
 /// A piece of the reasoning.
 pub fn reasoning_delta(model: &mut Model, delta: &str) {
     let id = model.transcript.streaming.reasoning.filter(|id| model.transcript.cell(*id).is_some());
-    let id = id.unwrap_or_else(|| model.transcript.push(CellKind::Reasoning { text: String::new() }, None, false));
+    let time = Thinking::Since(model.now);
+    let id =
+        id.unwrap_or_else(|| model.transcript.push(CellKind::Reasoning { text: String::new(), time }, None, false));
     model.transcript.streaming.reasoning = Some(id);
     if let Some(cell) = model.transcript.cell(id) {
         cell.change(|kind| {
-            if let CellKind::Reasoning { text } = kind {
+            if let CellKind::Reasoning { text, .. } = kind {
                 text.push_str(delta);
             }
         });
@@ -77,7 +102,8 @@ pub fn finished(model: &mut Model, item: Item) {
 /// An answer is durable: its cells stay where they streamed.
 fn answered(model: &mut Model, id: ItemId, answer: AssistantBody) {
     let Streaming { text, reasoning } = std::mem::take(&mut model.transcript.streaming);
-    settle(model, reasoning, answer.reasoning, id, |text| CellKind::Reasoning { text });
+    let time = thought(model, reasoning);
+    settle(model, reasoning, answer.reasoning, id, |text| CellKind::Reasoning { text, time });
     settle(model, text, answer.text, id, |text| CellKind::Assistant { text });
     for call in &answer.calls {
         if model.transcript.call(&call.id).is_none() {
@@ -91,7 +117,7 @@ fn answered(model: &mut Model, id: ItemId, answer: AssistantBody) {
 }
 
 /// Gives a streamed cell its final text, makes one where nothing streamed, removes one that came to nothing.
-fn settle(model: &mut Model, streamed: Option<CellId>, text: String, id: ItemId, kind: fn(String) -> CellKind) {
+fn settle(model: &mut Model, streamed: Option<CellId>, text: String, id: ItemId, kind: impl Fn(String) -> CellKind) {
     match streamed.and_then(|streamed| model.transcript.cell(streamed)) {
         Some(cell) if text.is_empty() => {
             let gone = cell.id;
@@ -111,7 +137,8 @@ fn settle(model: &mut Model, streamed: Option<CellId>, text: String, id: ItemId,
 
 /// The turn ended: nothing grows or runs any more.
 pub fn close_open(model: &mut Model) {
-    model.transcript.streaming = Streaming::default();
+    let streaming = std::mem::take(&mut model.transcript.streaming);
+    thought(model, streaming.reasoning);
     for cell in model.transcript.cells.iter_mut().rev().filter(|cell| !cell.finished) {
         cell.change(|kind| {
             if let CellKind::Tool(tool) = kind
@@ -191,7 +218,7 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
             }
             Body::Assistant(answer) => {
                 if !answer.reasoning.is_empty() {
-                    cells.push((CellKind::Reasoning { text: answer.reasoning }, Some(id)));
+                    cells.push((CellKind::Reasoning { text: answer.reasoning, time: Thinking::Unknown }, Some(id)));
                 }
                 if !answer.text.is_empty() {
                     cells.push((CellKind::Assistant { text: answer.text }, Some(id)));
@@ -227,6 +254,7 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
 
 /// A session was opened with its newest items.
 pub fn opened(model: &mut Model, items: Vec<Item>) {
+    super::select::clear(model);
     model.transcript.reset();
     let first = items.first().map(|item| item.id);
     for item in &items {

@@ -5,7 +5,7 @@ use super::edit;
 use super::effect::Effect;
 use super::focus::{self, Layer};
 use super::model::{Chord, Model, Pane};
-use super::{completion, composer, find, modals, processes, run, select, usual};
+use super::{completion, composer, find, modals, processes, run, select, usual, vi};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Context, Key, Match};
 
@@ -75,6 +75,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// The focused pane's keymap, then the global one, then text.
 fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    if vi::composer_key(model, out, key) {
+        return;
+    }
     let contexts = [focus::context(model.focus), Context::Global];
     let mut keys = model.chord.take().map(|chord| chord.keys).unwrap_or_default();
     let chord = !keys.is_empty();
@@ -127,6 +130,7 @@ fn text_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Pane::Conversation | Pane::Terminal | Pane::Sidebar | Pane::Queue => {
             if edit::printable(key).is_some_and(|c| c != ' ') {
                 focus::set(model, Pane::Composer);
+                vi::insert(model);
                 composer::key(model, out, key);
             }
         }

@@ -5,7 +5,7 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, encode, find, pickers, processes, scroll, sessions, usual};
+use super::{answers, approvals, composer, edit, find, pickers, processes, rewind, scroll, sessions, usual, vi};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -18,6 +18,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if !interrupt && approvals::inert(model, out, key) {
         return;
     }
+    let Some(key) = vi::modal_key(model, out, key) else { return };
     let key = usual::in_modal(model, key);
     match model.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
@@ -25,10 +26,11 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Question(_)) => answers::question_key(model, out, key),
         Some(Modal::Picker(_)) if interrupt => pickers::cancel(model),
         Some(Modal::Picker(_)) => pickers::key(model, out, key),
-        Some(Modal::Sessions(_) | Modal::Text(_) | Modal::Confirm(_)) if interrupt => {
+        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_)) if interrupt => {
             model.modals.pop();
         }
         Some(Modal::Sessions(_)) => sessions::key(model, out, key),
+        Some(Modal::Rewind(_)) => rewind::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
         Some(Modal::Input(_)) => {
@@ -50,13 +52,14 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         }
         Some(Modal::Picker(_)) => pickers::paste(model, out, &text),
         Some(Modal::Sessions(_)) => sessions::paste(model, &text),
+        Some(Modal::Rewind(_)) => rewind::paste(model, out, &text),
         Some(modal @ (Modal::Approval(_) | Modal::Question(_))) => {
             if !answers::paste(modal, &text) {
                 composer::paste(model, out, text);
             }
         }
         Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_)) => composer::paste(model, out, text),
-        None if model.processes.pane.taken_over => processes::write(model, out, encode::paste(&text, false)),
+        None if model.processes.pane.taken_over => processes::paste(model, out, &text),
         None => composer::paste(model, out, text),
     }
 }
@@ -74,6 +77,10 @@ const PAGE: i32 = 10;
 
 /// What a key moves in a modal.
 pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
+    // a list with a filter takes letters as text, whatever they move elsewhere
+    if context == Context::Picker && edit::printable(key).is_some() {
+        return None;
+    }
     let plain = !key.ctrl && !key.alt;
     match key.code {
         Code::Up if plain => return Some(Move::Rows(-1)),
@@ -84,7 +91,10 @@ pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
         Code::Char('n') if key.ctrl => return Some(Move::Rows(1)),
         _ => {}
     }
-    let Bound::Action(action) = bound(model, &[context, Context::Modal], &[key]) else { return None };
+    // Letters are text where a list has a filter: there only the list's own keys may take them.
+    let is_text = context == Context::Picker && plain && matches!(key.code, Code::Char(_));
+    let contexts = if is_text { &[context][..] } else { &[context, Context::Modal] };
+    let Bound::Action(action) = bound(model, contexts, &[key]) else { return None };
     match action {
         Action::SelectPrevious | Action::ScrollUp => Some(Move::Rows(-1)),
         Action::SelectNext | Action::ScrollDown => Some(Move::Rows(1)),
@@ -130,7 +140,15 @@ fn text_key(model: &mut Model, key: Key) {
 fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(Modal::Confirm(confirm)) = model.modals.last_mut() else { return };
     match key.code {
-        Code::Left | Code::Right | Code::Up | Code::Down | Code::Tab | Code::BackTab => {
+        // What scrolls a longer text (arrows, j and k) chooses here.
+        Code::Left
+        | Code::Right
+        | Code::Up
+        | Code::Down
+        | Code::PageUp
+        | Code::PageDown
+        | Code::Tab
+        | Code::BackTab => {
             confirm.selected_yes = !confirm.selected_yes;
         }
         Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
@@ -175,6 +193,17 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
                 input_changed(model);
             }
         }
+    }
+}
+
+/// The text of the field on top was changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    match model.modals.last() {
+        Some(Modal::Picker(_)) => pickers::typed(model, out),
+        Some(Modal::Sessions(_)) => sessions::typed(model),
+        Some(Modal::Rewind(_)) => rewind::typed(model, out),
+        Some(Modal::Input(_)) => input_changed(model),
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_)) | None => {}
     }
 }
 
@@ -236,6 +265,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
     match model.modals.last_mut() {
         Some(Modal::Picker(_)) => pickers::click(model, out, row),
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
+        Some(Modal::Rewind(_)) => rewind::click(model, out, row),
         Some(Modal::Confirm(confirm)) => confirm.selected_yes = row == 0,
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
         // a click only selects: an answer takes a key
@@ -268,6 +298,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         }
         Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
+        Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_)) | None => {}
     }
 }

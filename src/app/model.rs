@@ -8,6 +8,8 @@ pub mod modal;
 pub mod notices;
 pub mod processes;
 pub mod servers;
+pub mod rewind;
+pub mod selection;
 pub mod sidebar;
 pub mod transcript;
 pub mod types;
@@ -42,8 +44,20 @@ pub struct Model {
     /// Topmost last.
     pub modals: Vec<modal::Modal>,
     pub focus: Pane,
+    /// What is selected in another pane than the conversation.
+    pub pane_selection: Option<selection::PaneSelection>,
+    /// The keyboard moves a selection.
+    pub copy_mode: Option<CopyMode>,
+    /// The text of the selection goes to the clipboard with the next frame.
+    pub copying: Option<Copying>,
+    /// The mouse button is down.
+    pub pressed: Option<Pressed>,
+    /// The last press, for double and triple clicks.
+    pub click: Option<Click>,
     pub notices: notices::Notices,
     pub first_run: Option<first_run::FirstRun>,
+    /// The card was shown and no model chosen yet: the one that is chosen becomes the default.
+    pub first_choice: bool,
     /// Keys of a chord so far and since when, for the which-key popup.
     pub chord: Option<Chord>,
     pub config: Arc<Config>,
@@ -61,6 +75,8 @@ pub struct Model {
     pub cwd: String,
     /// The person's home folder, absolute: shown as `~`.
     pub home: String,
+    /// The turn was stopped for the first queued prompt, which follows it.
+    pub sends_after_stop: bool,
     /// Index into `queue` of the prompt that the keys of the strip act on.
     pub queue_selected: usize,
     /// A prompt that was handed to the agent and is not durable yet.
@@ -78,6 +94,12 @@ pub struct Model {
     pub next_session: Option<Tab>,
     /// The time of the earliest wake-up that was asked for and has not come.
     pub wake: Option<i64>,
+    /// How much each command is used.
+    pub uses: super::uses::Uses,
+    /// vi keys: on or off, and where each field is.
+    pub vi: super::vi::Vi,
+    /// The shape that the terminal's cursor was last given.
+    pub caret: super::vi::Caret,
     /// The window title that was last set.
     pub window_title: String,
 }
@@ -152,6 +174,46 @@ pub struct Retry {
     pub of: u32,
     /// Milliseconds since the epoch.
     pub until: i64,
+}
+
+/// What becomes of a selection that is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copying {
+    /// It was dragged with the mouse, and stays.
+    Keep,
+    Clear,
+}
+
+/// Selecting with the keyboard; the caret is the `to` of the selection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyMode {
+    /// `v` was pressed: the other end stays.
+    pub marking: bool,
+    /// The caret left the screen; the next frame puts it on the first (-1) or last (1) row.
+    pub beyond: i8,
+}
+
+/// What the mouse button went down on, and what dragging therefore does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pressed {
+    /// Selects in the conversation.
+    Conversation(transcript::Spot, selection::Grain),
+    /// Selects in another pane.
+    Surface(selection::Surface, selection::Point, selection::Grain),
+    Border(layout::Border),
+    /// Goes to the program in the terminal pane.
+    Program,
+}
+
+/// A press of the mouse button.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Click {
+    pub column: u16,
+    pub row: u16,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// Presses in a row at this cell, 1 to 3.
+    pub count: u8,
 }
 
 /// What can have the focus.

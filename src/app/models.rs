@@ -39,6 +39,7 @@ fn value(choice: &ModelChoice) -> String {
 fn rows(model: &Model) -> Vec<PickItem> {
     let current = model.session.as_ref().map(|session| session.model.clone()).unwrap_or_default();
     let rows = model.choices.iter().map(|choice| PickItem {
+        boost: 0,
         label: choice.model.clone(),
         detail: choice.detail.clone(),
         hint: if choice.ready { String::new() } else { "needs a key".into() },
@@ -71,7 +72,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, chosen: &str) {
 fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     out.push(Effect::Agent(AgentCommand::SetModel(name.to_owned())));
     // the first model ever is the default from now on; later choices are for this session
-    if model.first_run.is_some() && model.config.model.default.is_empty() && !model.demo {
+    if std::mem::take(&mut model.first_choice) && model.config.model.default.is_empty() && !model.demo {
         let (provider, id) = name.split_once(':').unwrap_or(("", name));
         for (key, value) in [("model.default", id), ("model.provider", provider)] {
             if !value.is_empty() {

@@ -1,38 +1,59 @@
-//! The mouse: the wheel scrolls what it points at, clicks follow what the last frame put there, dragging selects.
+//! The mouse: the wheel scrolls what it points at, clicks follow what the last frame put there, dragging selects or
+//! moves a border. A program that was taken over and asked for the mouse gets it, unless Shift is held.
 
 use super::effect::Effect;
 use super::model::layout::Hit;
 use super::model::notices::About;
-use super::model::transcript::{Copying, Selection, Spot};
-use super::model::{Model, Pane};
+use super::model::selection::{Grain, Surface};
+use super::model::transcript::{Selection, Spot};
+use super::model::{Click, Copying, Model, Pane, Pressed};
 use super::msg::{Mouse, MouseKind};
-use super::{first_run, focus, modals, processes, scroll, select};
+use super::{borders, encode, first_run, focus, marking, modals, processes, scroll, select};
 use crate::agent::event::Level;
+use crate::config::keymap::{Code, Key};
+use crate::text::MouseReports;
 
 /// Rows a wheel step scrolls.
 const WHEEL: i32 = 3;
+/// Milliseconds within which another press at the same cell counts with the one before.
+const AGAIN: i64 = 400;
 
 /// The mouse did something.
 pub fn mouse(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
     match event.kind {
-        MouseKind::Wheel(steps) => {
-            let rows = i32::from(steps) * WHEEL;
-            if model.modals.is_empty() {
-                let pane = pane(model, event).unwrap_or(model.focus);
-                scroll::by(model, out, pane, rows);
-            } else {
-                modals::wheel(model, out, i32::from(steps));
-            }
-        }
+        MouseKind::Wheel(steps) => wheel(model, out, event, steps),
         MouseKind::Press => press(model, out, event),
-        MouseKind::Drag => drag(model, event),
-        MouseKind::Release => {
-            model.transcript.pressed = None;
-            if model.transcript.selection.is_some() && model.transcript.copy_mode.is_none() {
-                model.transcript.copying = Some(Copying::Keep);
+        MouseKind::Drag => drag(model, out, event),
+        MouseKind::Release => match model.pressed.take() {
+            Some(Pressed::Program) => tell(model, out, event),
+            Some(Pressed::Border(_)) => {}
+            Some(Pressed::Conversation(..) | Pressed::Surface(..)) | None => {
+                if select::is_active(model) && model.copy_mode.is_none() {
+                    model.copying = Some(Copying::Keep);
+                }
             }
-        }
+        },
     }
+}
+
+fn wheel(model: &mut Model, out: &mut Vec<Effect>, event: Mouse, steps: i16) {
+    let rows = i32::from(steps) * WHEEL;
+    if !model.modals.is_empty() {
+        return modals::wheel(model, out, i32::from(steps));
+    }
+    let pane = pane(model, event).unwrap_or(model.focus);
+    if wants_mouse(model, event, pane) {
+        return tell(model, out, event);
+    }
+    let screen = model.processes.pane.screen.as_ref();
+    if pane == Pane::Terminal && model.processes.pane.taken_over && screen.is_some_and(|screen| screen.alternate) {
+        // nothing to scroll back to: the program scrolls by itself, as terminals let it
+        let code = if rows < 0 { Code::Up } else { Code::Down };
+        let arrow = Key { code, ctrl: false, alt: false, shift: false };
+        let bytes = encode::key(arrow, processes::modes(model).application_cursor);
+        return processes::write(model, out, bytes.repeat(rows.unsigned_abs().min(60) as usize));
+    }
+    scroll::by(model, out, pane, rows);
 }
 
 fn pane(model: &Model, event: Mouse) -> Option<Pane> {
@@ -40,17 +61,58 @@ fn pane(model: &Model, event: Mouse) -> Option<Pane> {
     panes.clone().find(|(_, area)| area.contains(event.column, event.row)).map(|(pane, _)| *pane)
 }
 
+/// Whether what the mouse does in a pane is for the program there.
+fn wants_mouse(model: &Model, event: Mouse, pane: Pane) -> bool {
+    let asked = processes::modes(model).mouse != MouseReports::Off;
+    let inside = marking::under(model, event.column, event.row).is_some_and(|(on, _)| on == Surface::Terminal);
+    pane == Pane::Terminal && model.processes.pane.taken_over && asked && !event.shift && inside
+}
+
+/// Tells the program what the mouse did.
+fn tell(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
+    let mut rows = model.layout.flat.iter().filter(|row| row.surface == Surface::Terminal);
+    let Some(first) = rows.next().copied() else { return };
+    let last = rows.next_back().map_or(first.y, |row| row.y);
+    let column = event.column.clamp(first.x, first.x + first.width.saturating_sub(1)) - first.x;
+    let row = event.row.clamp(first.y, last) - first.y;
+    let bytes = encode::mouse(event.kind, (column, row), processes::modes(model));
+    processes::write(model, out, bytes);
+}
+
+/// Counts presses at the same cell.
+fn grain(model: &mut Model, event: Mouse) -> Grain {
+    let (column, row, at) = (event.column, event.row, model.now);
+    let again = model.click.filter(|last| (last.column, last.row) == (column, row) && at - last.at <= AGAIN);
+    let count = again.map_or(1, |last| last.count % 3 + 1);
+    model.click = Some(Click { column, row, at, count });
+    match count {
+        2 => Grain::Word,
+        3 => Grain::Line,
+        _ => Grain::Cell,
+    }
+}
+
 fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
     select::clear(model);
+    let grain = grain(model, event);
     let hit = model.layout.targets.iter().rev().find(|(area, _)| area.contains(event.column, event.row));
     let hit = hit.map(|(_, hit)| hit.clone());
     if !model.modals.is_empty() {
-        if let Some(Hit::ModalRow(row)) = hit {
-            modals::click(model, out, row);
+        match hit {
+            Some(Hit::ModalRow(row)) => modals::click(model, out, row),
+            _ => begin(model, event, grain),
         }
         return;
     }
+    if let Some(Hit::Border(border)) = hit {
+        model.pressed = Some(Pressed::Border(border));
+        return;
+    }
     if let Some(pane) = pane(model, event) {
+        if wants_mouse(model, event, pane) {
+            model.pressed = Some(Pressed::Program);
+            return tell(model, out, event);
+        }
         // a click in the conversation selects; the composer keeps the keys until something in it is chosen
         if pane != Pane::Conversation {
             if model.processes.pane.taken_over && pane != Pane::Terminal {
@@ -70,7 +132,22 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
         }
         Some(Hit::ToEnd) => scroll::follow(model),
         Some(Hit::FirstRunRow(row)) => first_run::click(model, out, row),
-        Some(Hit::ModalRow(_)) | None => model.transcript.pressed = spot(model, event),
+        Some(Hit::ModalRow(_) | Hit::Border(_)) | None => begin(model, event, grain),
+    }
+}
+
+/// The button went down on text: dragging selects from here; a word or a line is selected at once.
+fn begin(model: &mut Model, event: Mouse, grain: Grain) {
+    if let Some((surface, at)) = marking::under(model, event.column, event.row) {
+        model.pressed = Some(Pressed::Surface(surface, at, grain));
+        if grain != Grain::Cell {
+            marking::select(model, surface, at, at, grain);
+        }
+    } else if let Some(at) = spot(model, event).filter(|_| model.modals.is_empty()) {
+        model.pressed = Some(Pressed::Conversation(at, grain));
+        if grain != Grain::Cell {
+            model.transcript.selection = Some(Selection { from: at, to: at, grain });
+        }
     }
 }
 
@@ -82,8 +159,41 @@ fn spot(model: &Model, event: Mouse) -> Option<Spot> {
     area.contains(event.column, event.row).then_some(Spot { cell: *cell, row: *row, column })
 }
 
-fn drag(model: &mut Model, event: Mouse) {
-    let Some(from) = model.transcript.pressed else { return };
+fn drag(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
+    match model.pressed {
+        Some(Pressed::Conversation(from, grain)) => drag_conversation(model, event, from, grain),
+        Some(Pressed::Surface(surface, from, grain)) => {
+            beyond(model, out, surface, event.row);
+            if let Some(to) = marking::near(model, surface, event.column, event.row)
+                && (to != from || model.pane_selection.is_some())
+            {
+                marking::select(model, surface, from, to, grain);
+            }
+        }
+        Some(Pressed::Border(border)) => borders::drag(model, border, event.column, event.row),
+        Some(Pressed::Program) => tell(model, out, event),
+        None => {}
+    }
+}
+
+/// Beyond its edges a pane scrolls along.
+fn beyond(model: &mut Model, out: &mut Vec<Effect>, surface: Surface, row: u16) {
+    let pane = match surface {
+        Surface::Terminal => Pane::Terminal,
+        Surface::Sidebar => Pane::Sidebar,
+        Surface::Modal => return,
+    };
+    let mut rows = model.layout.flat.iter().filter(|flat| flat.surface == surface).map(|flat| flat.y);
+    let Some(first) = rows.next() else { return };
+    let last = rows.next_back().unwrap_or(first);
+    if row < first {
+        scroll::by(model, out, pane, -1);
+    } else if row > last {
+        scroll::by(model, out, pane, 1);
+    }
+}
+
+fn drag_conversation(model: &mut Model, event: Mouse, from: Spot, grain: Grain) {
     let area = model.layout.panes.iter().find(|(pane, _)| *pane == Pane::Conversation).map(|(_, area)| *area);
     let Some(area) = area else { return };
     // beyond the edges the conversation scrolls along
@@ -101,7 +211,7 @@ fn drag(model: &mut Model, event: Mouse) {
     if let Some(to) = spot(model, inside)
         && (to != from || model.transcript.selection.is_some())
     {
-        model.transcript.selection = Some(Selection { from, to });
+        model.transcript.selection = Some(Selection { from, to, grain });
     }
 }
 
@@ -152,7 +262,10 @@ mod tests {
         update(&mut model, 0, at(2, 3, MouseKind::Press));
         update(&mut model, 0, at(4, 4, MouseKind::Drag));
         let spot = |cell, column| Spot { cell, row: 0, column };
-        assert_eq!(model.transcript.selection, Some(Selection { from: spot(ids[0], 1), to: spot(ids[1], 3) }));
+        assert_eq!(
+            model.transcript.selection,
+            Some(Selection { from: spot(ids[0], 1), to: spot(ids[1], 3), grain: Grain::Cell })
+        );
         update(&mut model, 0, at(4, 4, MouseKind::Release));
         let layout = Layout { selected_text: Some("ne\ntwo".into()), ..Layout::default() };
         let effects = update(&mut model, 0, Msg::Drawn(Box::new(layout.clone())));

@@ -31,8 +31,10 @@ pub enum Msg {
     Drawn(Box<Layout>),
     /// SIGTERM, SIGHUP or SIGINT from outside.
     Terminated,
-    /// The external editor returned this text.
-    Edited(Option<String>),
+    /// The external editor runs as this process.
+    EditorStarted(crate::exec::ProcessId),
+    /// The external editor ended with this text, or did not do its work.
+    Edited(Result<String, String>),
     /// What copying did: the channel used, or why not.
     Copied(Result<String, String>),
 }
@@ -71,8 +73,15 @@ pub enum LoadReply {
     Look { name: String, result: Result<crate::config::skin::Look, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
-    /// Paths that complete a word.
-    Paths { word: String, paths: Vec<String> },
+    /// Paths that complete a word, best first; a second answer may follow.
+    Paths { word: String, paths: Vec<FoundPath> },
+    /// The prompts of the open session, newest first, or why they can't be had.
+    RewindPoints(Result<Vec<crate::agent::event::RewindPoint>, String>),
+    /// What going back to this prompt would mean.
+    RewindPreview {
+        item: crate::llm::message::ItemId,
+        preview: Result<Box<crate::agent::event::RewindPreview>, String>,
+    },
     /// An image to attach, or why there is none.
     Image(Result<crate::llm::message::Image, String>),
     /// Name and description of skins and themes.
@@ -83,6 +92,15 @@ pub enum LoadReply {
     Prompt(Result<String, String>),
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
     Report { title: String, text: String },
+}
+
+/// A path that fits a word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundPath {
+    /// Relative to the folder of the session where it lies in it; folders end with a slash.
+    pub path: String,
+    /// The characters that match, in order.
+    pub marks: Vec<u32>,
 }
 
 /// One row of the model picker.

@@ -2,13 +2,12 @@
 
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
+use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
 use super::{approvals, history, looks, models, palette, servers};
 use crate::config::keymap::{Code, Context, Key};
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Opens a picker with its rows; the current one is selected.
 pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickItem>) {
@@ -18,6 +17,7 @@ pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickIte
         kind,
         title: title.to_owned(),
         query: String::new(),
+        cursor: 0,
         items,
         matches,
         selected,
@@ -55,16 +55,14 @@ fn filter(picker: &mut Picker) {
         picker.matches = (0..picker.items.len()).collect();
         return;
     }
-    let pattern = Pattern::parse(&picker.query, CaseMatching::Smart, Normalization::Smart);
-    let mut matcher = Matcher::new(Config::DEFAULT);
-    let mut buffer = Vec::new();
-    let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
+    let mut fuzzy = Fuzzy::new(&picker.query);
+    let mut score = |text: &str| fuzzy.score(text);
     let mut scored: Vec<(u32, usize)> = Vec::new();
     for (at, item) in picker.items.iter().enumerate() {
         // the label counts double: a hit in the description is a weaker one
         let label = score(&item.label).map(|score| score * 2);
         let best = label.max(score(&item.detail)).max(score(&item.value));
-        scored.extend(best.map(|score| (score, at)));
+        scored.extend(best.map(|score| (score + item.boost, at)));
     }
     scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
     picker.matches = scored.into_iter().map(|(_, at)| at).collect();
@@ -87,10 +85,16 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         _ => {}
     }
     let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
-    if edit::query(&mut picker.query, key) == Edited::Changed {
-        filter(picker);
-        preview(model, out);
+    if edit::line(&mut picker.query, &mut picker.cursor, key) == Edited::Changed {
+        typed(model, out);
     }
+}
+
+/// The query was changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    filter(picker);
+    preview(model, out);
 }
 
 fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
@@ -103,10 +107,8 @@ fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
 /// Pasted text narrows the list.
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
-    let mut cursor = picker.query.chars().count();
-    edit::insert(&mut picker.query, &mut cursor, text.trim_end());
-    filter(picker);
-    preview(model, out);
+    edit::insert(&mut picker.query, &mut picker.cursor, text.trim_end());
+    typed(model, out);
 }
 
 /// Moves the selection.
@@ -138,12 +140,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => looks::preview_skin(model, out, &value),
         PickerKind::Theme => looks::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
-        PickerKind::Palette
-        | PickerKind::Model
-        | PickerKind::Provider
-        | PickerKind::Inbox
-        | PickerKind::History
-        | PickerKind::Rewind => {}
+        PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
     }
 }
 
@@ -157,8 +154,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Inbox
-            | PickerKind::History
-            | PickerKind::Rewind => {}
+            | PickerKind::History => {}
         }
     }
 }
@@ -185,7 +181,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
                 approvals::open(model, id, model.now);
             }
         }
-        PickerKind::History | PickerKind::Rewind => history::chosen(model, out, &value),
+        PickerKind::History => history::chosen(model, out, &value),
     }
 }
 
@@ -199,6 +195,7 @@ mod tests {
             kind: PickerKind::Palette,
             title: String::new(),
             query: String::new(),
+            cursor: 0,
             items: labels.iter().map(item).collect(),
             matches: Vec::new(),
             selected: 0,
@@ -209,6 +206,14 @@ mod tests {
 
     fn shown(picker: &Picker) -> Vec<&str> {
         picker.matches.iter().map(|at| picker.items[*at].label.as_str()).collect()
+    }
+
+    #[test]
+    fn every_letter_is_text_in_a_filter() {
+        let mut model = crate::app::tests::ready();
+        crate::app::tests::script(&mut model, "<C-p>kg Gjqyn");
+        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        assert_eq!(picker.query, "kg Gjqyn");
     }
 
     #[test]
@@ -225,6 +230,14 @@ mod tests {
                 "{query}"
             );
         }
+    }
+
+    #[test]
+    fn every_letter_narrows_the_list() {
+        let mut model = crate::app::tests::ready();
+        crate::app::tests::script(&mut model, "<C-p>jk gGq<left>x");
+        let picker = top(&mut model, PickerKind::Palette).expect("the palette");
+        assert_eq!((picker.query.as_str(), picker.cursor), ("jk gGxq", 6));
     }
 
     #[test]

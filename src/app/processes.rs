@@ -1,6 +1,7 @@
 //! Running commands and the terminal pane: what opens by itself closes by itself, what the person touched stays.
 
 use super::action::Action;
+use super::editor;
 use super::effect::Effect;
 use super::encode;
 use super::focus;
@@ -11,7 +12,8 @@ use super::model::processes::{Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
-use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll};
+use crate::text::Modes;
 
 /// Milliseconds that a foreground command runs before the pane opens by itself.
 const OPEN_AFTER: i64 = 1000;
@@ -21,12 +23,14 @@ const SEND_AGAIN: i64 = 500;
 const HANDED_BACK: i64 = 1000;
 /// Ended commands that are kept for looking at.
 const ENDED: usize = 20;
-/// Percent of the height that the pane takes.
-const HEIGHT: u16 = 33;
+/// Thousandths of the height that the pane takes.
+const HEIGHT: u16 = 330;
+/// The same for a program that needs a whole screen.
+const LARGE: u16 = 650;
 
 /// No processes, and a closed pane.
 pub fn new() -> Processes {
-    let pane = TerminalPane { height: HEIGHT, ..TerminalPane::default() };
+    let pane = TerminalPane { height: HEIGHT, large: LARGE, ..TerminalPane::default() };
     Processes { pane, ..Processes::default() }
 }
 
@@ -38,18 +42,27 @@ fn is_running(info: &ProcessInfo) -> bool {
 }
 
 fn foreground(model: &Model) -> impl Iterator<Item = &ProcessInfo> {
-    model.processes.rows.iter().filter(|row| is_running(row) && !row.background)
+    model.processes.rows.iter().filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
 }
 
 /// A process started, changed, ended or drew something.
 pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
+    let late = |id: &ProcessId| model.processes.closed.as_ref() == Some(id);
     match event {
+        ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) if late(&info.id) => {}
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
         ProcessEvent::Exited(info) => exited(model, info),
+        ProcessEvent::Lines(id, lines) => {
+            if model.processes.pane.shown.as_ref() == Some(&id) {
+                super::marking::lines(model, out, &lines);
+            }
+        }
         ProcessEvent::Screen(id, screen) => {
             let pane = &mut model.processes.pane;
             if pane.shown.as_ref() == Some(&id) {
+                pane.scroll = screen.below;
                 pane.screen = Some(screen);
+                super::marking::screen(model);
             }
         }
     }
@@ -66,13 +79,17 @@ fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
 }
 
 fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
+    let is_editor = editor::is(model, &info.id);
     let asks = info.state == ProcessState::NeedsInput;
     let (id, command, background) = (info.id.clone(), info.command.clone(), info.background);
     let before = put(model, info);
+    if is_editor {
+        return;
+    }
     let new = before.is_none();
     let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
     let pane = &model.processes.pane;
-    if (new && !background && !pane.chosen) || pane.shown.is_none() {
+    if (new && !background && !pane.chosen && !pane.taken_over) || pane.shown.is_none() {
         show_tab(model, Some(id.clone()));
     }
     if asks && !asked {
@@ -106,12 +123,15 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         ProcessState::Running | ProcessState::NeedsInput => 0,
     };
     model.notices.settled(&About::Input(info.id.clone()));
+    let is_editor = editor::is(model, &info.id);
     put(model, info);
     if shown && model.processes.pane.taken_over {
         model.processes.pane.taken_over = false;
         model.processes.pane.ended_at = Some(model.now);
         focus::set(model, Pane::Composer);
-        model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
+        if !is_editor {
+            model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
+        }
     }
     if background {
         let level = if code == 0 { Level::Info } else { Level::Warning };
@@ -170,7 +190,7 @@ pub fn woke(model: &mut Model) {
 }
 
 /// Shows a tab; scroll and screen of the one before do not belong to it.
-fn show_tab(model: &mut Model, id: Option<ProcessId>) {
+pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
     let pane = &mut model.processes.pane;
     if pane.shown != id {
         pane.shown = id;
@@ -228,11 +248,11 @@ pub fn next(model: &mut Model, by: isize) {
     show_process(model, id);
 }
 
-/// Moves the border of the pane, by percent of the height.
-pub fn grow(model: &mut Model, by: i16) {
-    let pane = &mut model.processes.pane;
-    pane.height = pane.height.saturating_add_signed(by).clamp(10, 80);
-    pane.touched = true;
+/// Whether the shown program needs a whole screen: an editor, or one that was taken over and draws everywhere.
+pub fn needs_screen(model: &Model) -> bool {
+    let pane = &model.processes.pane;
+    let full = pane.taken_over && pane.screen.as_ref().is_some_and(|screen| screen.alternate);
+    full || pane.shown.as_ref().is_some_and(|id| editor::is(model, id))
 }
 
 /// Takes the shown command off the list once it has ended.
@@ -278,7 +298,7 @@ fn shown(model: &Model) -> Option<&ProcessInfo> {
 }
 
 /// All keys go to the shown program.
-pub fn take_over(model: &mut Model) {
+pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     if !shown(model).is_some_and(is_running) {
         let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
@@ -291,8 +311,11 @@ pub fn take_over(model: &mut Model) {
     pane.open = true;
     pane.touched = true;
     pane.taken_over = true;
-    pane.scroll = 0;
     pane.handed_back = None;
+    if pane.scroll > 0 {
+        follow(model, out);
+    }
+    let pane = &model.processes.pane;
     if let Some(id) = pane.shown.clone() {
         model.notices.settled(&About::Input(id));
     }
@@ -308,7 +331,9 @@ pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         focus::set(model, Pane::Composer);
         return;
     }
-    write(model, out, encode::key(key, false));
+    super::select::clear(model);
+    let application = modes(model).application_cursor;
+    write(model, out, encode::key(key, application));
 }
 
 /// The command that had the keys has just ended: the key that hands back was meant for it.
@@ -321,27 +346,51 @@ pub fn send_again(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
     let again = model.processes.pane.handed_back.take().is_some_and(|(last, at)| last == key && now - at <= SEND_AGAIN);
     if again {
-        take_over(model);
-        write(model, out, encode::key(key, false));
+        take_over(model, out);
+        let application = modes(model).application_cursor;
+        write(model, out, encode::key(key, application));
     }
     again
 }
 
 /// Bytes for the shown program.
 pub fn write(model: &mut Model, out: &mut Vec<Effect>, bytes: Vec<u8>) {
-    let pane = &mut model.processes.pane;
-    if let (Some(id), false) = (&pane.shown, bytes.is_empty()) {
-        if pane.scroll > 0 {
-            pane.scroll = 0;
-            out.push(Effect::Process(ProcessCommand::Scroll(id.clone(), 0)));
-        }
-        out.push(Effect::Process(ProcessCommand::Write(id.clone(), bytes)));
+    if bytes.is_empty() {
+        return;
     }
+    if model.processes.pane.scroll > 0 {
+        follow(model, out);
+    }
+    if let Some(id) = model.processes.pane.shown.clone() {
+        out.push(Effect::Process(ProcessCommand::Write(id, bytes)));
+    }
+}
+
+/// Shows the end of the shown program's output, and goes along with it.
+pub fn follow(model: &mut Model, out: &mut Vec<Effect>) {
+    let pane = &mut model.processes.pane;
+    pane.scroll = 0;
+    if let Some(id) = pane.shown.clone() {
+        out.push(Effect::Process(ProcessCommand::Scroll(id, Scroll::Follow)));
+    }
+}
+
+/// What the shown program asked its terminal for.
+pub fn modes(model: &Model) -> Modes {
+    model.processes.pane.screen.as_ref().map(|screen| screen.modes).unwrap_or_default()
+}
+
+/// Text pasted into the shown program.
+pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    let bracketed = modes(model).bracketed_paste;
+    write(model, out, encode::paste(text, bracketed));
 }
 
 /// The running foreground command goes on in the background.
 pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
-    let shown = shown(model).filter(|row| is_running(row) && !row.background).map(|row| row.id.clone());
+    let shown = shown(model)
+        .filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
+        .map(|row| row.id.clone());
     match shown.or_else(|| foreground(model).last().map(|row| row.id.clone())) {
         Some(id) => out.push(Effect::Process(ProcessCommand::Background(id))),
         None => model.notices.add(model.now, Level::Info, "no foreground command runs"),

@@ -4,11 +4,12 @@ use super::action::Action;
 use super::effect::{Effect, LoadRequest};
 use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
+use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, composer, docs, drafts, find, history, looks, models, palette, processes, scroll, select, sessions,
-    sidebar, slash, turn, usual,
+    approvals, borders, composer, docs, drafts, editor, find, history, looks, models, palette, processes, rewind,
+    scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -31,7 +32,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::HistorySearch => history::search(model),
         Action::DraftPrevious => drafts::previous(model, out),
         Action::PasteImage => out.push(Effect::Load(LoadRequest::Image { path: some(argument) })),
-        Action::ExternalEditor => out.push(Effect::Edit(composer::whole(&model.composer))),
+        Action::ExternalEditor => editor::open(model, out),
         Action::Undo => composer::undo(model, out),
         Action::Redo => composer::redo(model, out),
         Action::StopTurn => turn::escape(model, out),
@@ -59,7 +60,10 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Tab8 => sessions::go(model, out, Tab::Nth(7)),
         Action::Tab9 => sessions::go(model, out, Tab::Nth(8)),
         Action::Title => sessions::title(model, out, argument),
-        Action::Rewind => history::rewind(model),
+        Action::Rewind => rewind::open(model, out),
+        Action::UndoExchange => rewind::undo(model, out),
+        Action::RedoExchange => rewind::redo(model, out),
+        Action::Fork => sessions::fork(model, out),
         Action::Plan => sidebar::plan(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
@@ -78,14 +82,25 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Usage
         | Action::Config
         | Action::Doctor
-        | Action::Diff
-        | Action::Export => report(out, action, argument),
+        | Action::Permissions
+        | Action::Diff => report(out, action, argument),
+        Action::Export => export(model, out, argument),
+        Action::Busy => settings::busy(model, out, argument),
+        Action::Indicator => settings::indicator(model, out, argument),
+        Action::StatusBar => settings::status_bar(model, out, argument),
+        Action::Retry => turn::retry(model, out),
         Action::ToggleTerminal => processes::toggle(model),
         Action::NextTerminal => processes::next(model, 1),
         Action::PreviousTerminal => processes::next(model, -1),
-        Action::GrowPane => processes::grow(model, 5),
-        Action::ShrinkPane => processes::grow(model, -5),
-        Action::FocusComposer => focus::set(model, Pane::Composer),
+        Action::GrowPane => borders::grow(model, 1),
+        Action::ShrinkPane => borders::grow(model, -1),
+        Action::WidenSidebar => borders::widen(model, 1),
+        Action::NarrowSidebar => borders::widen(model, -1),
+        Action::FocusComposer => {
+            focus::set(model, Pane::Composer);
+            vi::insert(model);
+        }
+        Action::ViMode => vi::toggle(model, out, argument),
         Action::ToggleSidebar => sidebar::toggle(model),
         Action::FocusNext => focus::next(model),
         Action::FocusLeft => focus::go(model, Direction::Left),
@@ -109,7 +124,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::CopySelection => select::copy(model, out),
         Action::Copy => select::copy_answer(model, out, argument),
         Action::ReleaseMouse => super::mouse::release(model, out),
-        Action::TakeOver => processes::take_over(model),
+        Action::TakeOver => processes::take_over(model, out),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
         Action::ForgetProcess => processes::forget(model, out),
@@ -191,6 +206,14 @@ fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
     if let Some(name) = slash::report(action) {
         out.push(Effect::Load(LoadRequest::Report { name: name.into(), argument: argument.into() }));
     }
+}
+
+fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    if model.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. })) {
+        return report(out, Action::Export, argument);
+    }
+    let text = "nothing to export yet: this session has no prompt";
+    model.notices.add(model.now, Level::Info, text);
 }
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {

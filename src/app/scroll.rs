@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::layout::Layout;
 use super::model::transcript::{Older, Position};
 use super::model::{Model, Pane};
-use crate::exec::ProcessCommand;
+use crate::exec::{ProcessCommand, Scroll};
 use crate::store::StoreJob;
 
 /// Items of an older page.
@@ -33,14 +33,13 @@ pub fn shifted(at: usize, rows: i32) -> usize {
     at.saturating_add_signed(rows as isize)
 }
 
+/// Where it comes to rest is known with the next screen.
 fn terminal(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
     let pane = &mut model.processes.pane;
     let Some(shown) = pane.shown.clone() else { return };
-    let to = shifted(pane.scroll, -rows);
-    if to != pane.scroll {
-        pane.scroll = to;
+    if rows < 0 || pane.scroll > 0 || model.processes.held.is_some() {
         pane.touched = true;
-        out.push(Effect::Process(ProcessCommand::Scroll(shown, to)));
+        out.push(Effect::Process(ProcessCommand::Scroll(shown, Scroll::By(-i64::from(rows)))));
     }
 }
 
@@ -55,7 +54,7 @@ pub fn page(model: &mut Model, out: &mut Vec<Effect>, pages: i32) {
 /// To the first row that is loaded.
 pub fn to_start(model: &mut Model, out: &mut Vec<Effect>) {
     match model.focus {
-        Pane::Terminal => terminal(model, out, -100_000),
+        Pane::Terminal => terminal(model, out, -10_000_000),
         Pane::Sidebar => model.sidebar.scroll = 0,
         Pane::Queue => model.queue_selected = 0,
         Pane::Composer | Pane::Conversation => {
@@ -70,7 +69,7 @@ pub fn to_start(model: &mut Model, out: &mut Vec<Effect>) {
 /// To the end, following what comes.
 pub fn to_end(model: &mut Model, out: &mut Vec<Effect>) {
     match model.focus {
-        Pane::Terminal => terminal(model, out, 1_000_000),
+        Pane::Terminal => super::processes::follow(model, out),
         Pane::Sidebar => model.sidebar.scroll = 1000,
         Pane::Queue => model.queue_selected = model.queue.len().saturating_sub(1),
         Pane::Composer | Pane::Conversation => follow(model),

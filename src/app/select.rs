@@ -4,8 +4,10 @@ use super::action::Action;
 use super::effect::Effect;
 use super::focus;
 use super::keys::{Bound, bound};
-use super::model::transcript::{CellId, CellKind, CopyMode, Copying, Position, Selection, Spot};
-use super::model::{Model, Pane};
+use super::marking;
+use super::model::selection::Grain;
+use super::model::transcript::{CellId, CellKind, Position, Selection, Spot};
+use super::model::{CopyMode, Copying, Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Context, Key};
 
@@ -66,18 +68,24 @@ pub fn expand_all(model: &mut Model) {
     }
 }
 
+/// Something is selected.
+pub fn is_active(model: &Model) -> bool {
+    model.transcript.selection.is_some() || model.pane_selection.is_some()
+}
+
 /// Forgets the selection and leaves copy mode.
 pub fn clear(model: &mut Model) {
     model.transcript.selection = None;
-    model.transcript.copy_mode = None;
-    model.transcript.pressed = None;
+    model.pane_selection = None;
+    model.copy_mode = None;
+    model.pressed = None;
 }
 
 /// Copies the selection, else the selected entry, else the last answer.
 pub fn copy(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.transcript.selection.is_some() {
+    if is_active(model) {
         // only the next frame knows the text: the selection may have moved since the last one
-        model.transcript.copying = Some(Copying::Clear);
+        model.copying = Some(Copying::Clear);
         return;
     }
     let selected = model.transcript.selected;
@@ -107,11 +115,14 @@ pub fn copied(model: &mut Model, result: Result<String, String>) {
 
 /// A frame shows the selection: its text is known now.
 pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.transcript.selection.is_none() {
-        model.transcript.copying = None;
+    if !is_active(model) {
+        model.copying = None;
     }
-    if let (Some(copying), Some(text)) = (model.transcript.copying, &model.layout.selected_text) {
-        model.transcript.copying = None;
+    if model.copying.is_some() && marking::wait_for_lines(model, out) {
+        return;
+    }
+    if let (Some(copying), Some(text)) = (model.copying, &model.layout.selected_text) {
+        model.copying = None;
         if !text.is_empty() {
             out.push(Effect::Copy(text.clone()));
         }
@@ -120,8 +131,10 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
             Copying::Clear => clear(model),
         }
     }
-    let transcript = &mut model.transcript;
-    if let (Some(mode), Some(selection)) = (&mut transcript.copy_mode, &mut transcript.selection) {
+    if model.pane_selection.is_some() {
+        marking::drawn(model);
+    }
+    if let (Some(mode), Some(selection)) = (&mut model.copy_mode, &mut model.transcript.selection) {
         let row = match mode.beyond {
             -1 => model.layout.rows.first(),
             1 => model.layout.rows.last(),
@@ -137,17 +150,20 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// Begins to select with the keyboard, at the last row on the screen.
+/// Begins to select with the keyboard in the focused pane, at the last row on the screen.
 pub fn copy_mode(model: &mut Model) {
-    if model.transcript.copy_mode.is_some() {
+    if model.copy_mode.is_some() {
         clear(model);
         return;
     }
-    let Some((_, cell, row)) = model.layout.rows.last() else { return };
-    let spot = Spot { cell: *cell, row: *row, column: 0 };
-    model.transcript.selection = Some(Selection { from: spot, to: spot });
-    model.transcript.copy_mode = Some(CopyMode::default());
-    focus::set(model, Pane::Conversation);
+    clear(model);
+    if !marking::copy_mode(model) {
+        let Some((_, cell, row)) = model.layout.rows.last() else { return };
+        let spot = Spot { cell: *cell, row: *row, column: 0 };
+        model.transcript.selection = Some(Selection { from: spot, to: spot, grain: Grain::Cell });
+        focus::set(model, Pane::Conversation);
+    }
+    model.copy_mode = Some(CopyMode::default());
     model.notices.add(model.now, Level::Info, "copy mode: h j k l move, v marks, y copies, Esc leaves");
 }
 
@@ -164,10 +180,10 @@ pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool
         return false;
     }
     match key.code {
-        Code::PageUp => half_pages(model, -2),
-        Code::PageDown => half_pages(model, 2),
-        Code::Char('u') => half_pages(model, -1),
-        Code::Char('d') => half_pages(model, 1),
+        Code::PageUp => half_pages(model, out, -2),
+        Code::PageDown => half_pages(model, out, 2),
+        Code::Char('u') => half_pages(model, out, -1),
+        Code::Char('d') => half_pages(model, out, 1),
         Code::Char('/') => super::find::open(model, ""),
         Code::Char('n') => super::find::step(model, -1),
         Code::Char('N') => super::find::step(model, 1),
@@ -177,15 +193,15 @@ pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool
         Code::Char('b') => across(model, -8),
         Code::Char('0') | Code::Home => across(model, i32::MIN),
         Code::Char('$') | Code::End => across(model, i32::MAX),
-        Code::Char('j') | Code::Down => down(model, 1),
-        Code::Char('k') | Code::Up => down(model, -1),
+        Code::Char('j') | Code::Down => down(model, out, 1),
+        Code::Char('k') | Code::Up => down(model, out, -1),
         Code::Char('g') => edge(model, true),
         Code::Char('G') => edge(model, false),
         Code::Char('v' | ' ') => mark(model),
         Code::Char('V') => mark_row(model),
         Code::Char('y') | Code::Enter => {
             copy(model, out);
-            model.transcript.copy_mode = None;
+            model.copy_mode = None;
         }
         Code::Char('q') | Code::Esc => clear(model),
         _ => return false,
@@ -221,10 +237,13 @@ fn copy_mode_usual(action: Action) -> Option<Code> {
     })
 }
 
-fn half_pages(model: &mut Model, by: i32) {
+fn half_pages(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
+    if model.pane_selection.is_some() {
+        return marking::half_pages(model, out, by);
+    }
     let rows = (model.layout.rows.len() / 2).max(1) as i32;
     model.transcript.scroll = model.transcript.scroll.saturating_add(rows * by);
-    if let Some(mode) = &mut model.transcript.copy_mode {
+    if let Some(mode) = &mut model.copy_mode {
         mode.beyond = by.signum() as i8;
     }
 }
@@ -235,7 +254,7 @@ fn width(model: &Model) -> u16 {
 }
 
 fn move_to(model: &mut Model, to: Spot) {
-    let marking = model.transcript.copy_mode.is_some_and(|mode| mode.marking);
+    let marking = model.copy_mode.is_some_and(|mode| mode.marking);
     if let Some(selection) = &mut model.transcript.selection {
         selection.to = to;
         if !marking {
@@ -245,13 +264,19 @@ fn move_to(model: &mut Model, to: Spot) {
 }
 
 fn across(model: &mut Model, by: i32) {
+    if model.pane_selection.is_some() {
+        return marking::across(model, by);
+    }
     let last = i32::from(width(model).saturating_sub(1));
     let Some(Selection { to, .. }) = model.transcript.selection else { return };
     let column = i32::from(to.column).saturating_add(by).clamp(0, last) as u16;
     move_to(model, Spot { column, ..to });
 }
 
-fn down(model: &mut Model, by: i32) {
+fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
+    if model.pane_selection.is_some() {
+        return marking::down(model, out, by);
+    }
     let Some(Selection { to, .. }) = model.transcript.selection else { return };
     let rows = &model.layout.rows;
     let at = rows.iter().position(|(_, cell, row)| (*cell, *row) == (to.cell, to.row));
@@ -260,7 +285,7 @@ fn down(model: &mut Model, by: i32) {
         Some((_, cell, row)) => move_to(model, Spot { cell, row, column: to.column }),
         None => {
             model.transcript.scroll += by;
-            if let Some(mode) = &mut model.transcript.copy_mode {
+            if let Some(mode) = &mut model.copy_mode {
                 mode.beyond = by.signum() as i8;
             }
         }
@@ -268,6 +293,9 @@ fn down(model: &mut Model, by: i32) {
 }
 
 fn edge(model: &mut Model, first: bool) {
+    if model.pane_selection.is_some() {
+        return marking::edge(model, first);
+    }
     let rows = &model.layout.rows;
     let row = if first { rows.first() } else { rows.last() };
     if let Some((_, cell, row)) = row.copied() {
@@ -276,18 +304,24 @@ fn edge(model: &mut Model, first: bool) {
 }
 
 fn mark(model: &mut Model) {
-    if let (Some(mode), Some(selection)) = (&mut model.transcript.copy_mode, &mut model.transcript.selection) {
+    if let Some(mode) = &mut model.copy_mode {
         mode.marking = !mode.marking;
+    }
+    marking::mark(model, false);
+    if let Some(selection) = &mut model.transcript.selection {
         selection.from = selection.to;
+        selection.grain = Grain::Cell;
     }
 }
 
 fn mark_row(model: &mut Model) {
-    let last = width(model).saturating_sub(1);
-    if let (Some(mode), Some(selection)) = (&mut model.transcript.copy_mode, &mut model.transcript.selection) {
+    if let Some(mode) = &mut model.copy_mode {
         mode.marking = true;
-        selection.from = Spot { column: 0, ..selection.to };
-        selection.to.column = last;
+    }
+    marking::mark(model, true);
+    if let Some(selection) = &mut model.transcript.selection {
+        selection.from = selection.to;
+        selection.grain = Grain::Line;
     }
 }
 
@@ -326,12 +360,15 @@ mod tests {
         let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
         script(&mut model, "<A-v>kvjll");
         let spot = |cell, column| Spot { cell, row: 0, column };
-        assert_eq!(model.transcript.selection, Some(Selection { from: spot(ids[1], 0), to: spot(ids[2], 2) }));
+        assert_eq!(
+            model.transcript.selection,
+            Some(Selection { from: spot(ids[1], 0), to: spot(ids[2], 2), grain: Grain::Cell })
+        );
         assert_eq!(script(&mut model, "y").iter().filter(|e| matches!(e, Effect::Copy(_))).count(), 0);
         let layout = Layout { selected_text: Some("two\nthr".into()), ..Layout::default() };
         let effects = update(&mut model, 0, Msg::Drawn(Box::new(layout)));
         assert!(effects.contains(&Effect::Copy("two\nthr".into())));
-        assert_eq!(model.transcript.copy_mode, None);
+        assert_eq!(model.copy_mode, None);
     }
 
     #[test]

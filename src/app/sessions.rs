@@ -52,16 +52,19 @@ pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
 /// A session is open.
 pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, page: Vec<Item>) {
     let switched = model.session.as_ref().is_some_and(|before| before.id != session.id);
-    if switched && !model.switching {
+    let ordered = std::mem::take(&mut model.switching);
+    if switched && !ordered {
         put_away(model, out);
+        give_up_queue(model);
     }
-    model.switching = false;
     if switched {
-        give_up_turn(model, out);
+        turn::give_back(model, out);
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
-    model.modals.retain(|modal| !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_)));
+    model.modals.retain(|modal| {
+        !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_) | Modal::Rewind(_))
+    });
     model.sidebar.plan.clear();
     model.sidebar.files.clear();
     model.meter = Default::default();
@@ -96,11 +99,19 @@ fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// Prompts that the session before did not take go on the ring.
-fn give_up_turn(model: &mut Model, out: &mut Vec<Effect>) {
+fn give_up_queue(model: &mut Model) {
     for prompt in std::mem::take(&mut model.queue) {
         drafts::push(model, super::paste::harmless(&prompt).into_owned());
     }
-    turn::give_back(model, out);
+}
+
+/// The session that was asked for could not be had: this one goes on, with its draft.
+pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
+    model.switching = false;
+    if model.composer.area.is_empty() {
+        out.push(drafts::load(model));
+    }
+    turn::next_queued(model, out);
 }
 
 /// Facts of the session changed.
@@ -134,8 +145,16 @@ pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::New));
-    put_away(model, out);
-    model.switching = true;
+    switching(model, out);
+}
+
+/// `/fork`: a new session with the conversation of this one.
+pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
+    if super::rewind::is_quiet(model) {
+        out.push(Effect::Agent(AgentCommand::Fork));
+        put_away(model, out);
+        model.switching = true;
+    }
 }
 
 fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
@@ -145,13 +164,20 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
     }
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Resume(id.into())));
+    switching(model, out);
+}
+
+/// From now on what is written belongs to the session that opens.
+fn switching(model: &mut Model, out: &mut Vec<Effect>) {
     put_away(model, out);
+    give_up_queue(model);
     model.switching = true;
 }
 
 /// The browser, with a query.
 pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
-    let browser = SessionBrowser { query: query.to_owned(), loading: true, ..SessionBrowser::default() };
+    let cursor = query.chars().count();
+    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, ..SessionBrowser::default() };
     model.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
@@ -239,7 +265,6 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if let Some(movement) = modals::movement(model, Context::Picker, key) {
         return step(model, out, movement);
     }
-    let now = model.now;
     let Some(browser) = browser(model) else { return };
     match key.code {
         Code::Esc => {
@@ -253,21 +278,27 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Code::Delete => ask_delete(model),
         Code::Char('t') if key.ctrl => rename(model, out),
         _ => {
-            if edit::query(&mut browser.query, key) == Edited::Changed {
-                browser.ask_at = Some(now + DEBOUNCE);
+            if edit::line(&mut browser.query, &mut browser.cursor, key) == Edited::Changed {
+                typed(model);
             }
         }
     }
 }
 
-/// Pasted text joins the query.
-pub fn paste(model: &mut Model, text: &str) {
+/// The query was changed: it is asked once the keys rest.
+pub fn typed(model: &mut Model) {
     let now = model.now;
     if let Some(browser) = browser(model) {
-        let mut cursor = browser.query.chars().count();
-        edit::insert(&mut browser.query, &mut cursor, text.trim_end());
         browser.ask_at = Some(now + DEBOUNCE);
     }
+}
+
+/// Pasted text joins the query.
+pub fn paste(model: &mut Model, text: &str) {
+    if let Some(browser) = browser(model) {
+        edit::insert(&mut browser.query, &mut browser.cursor, text.trim_end());
+    }
+    typed(model);
 }
 
 /// Moves the selection.

@@ -3,7 +3,7 @@
 use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
-use super::{composer, drafts, history, run, servers, turn};
+use super::{composer, drafts, history, run, servers, turn, uses};
 use crate::agent::event::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
@@ -23,9 +23,12 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         if history::add(model, text.trim()) {
             out.push(Effect::Store(crate::store::StoreJob::AddHistory(text.trim().to_owned())));
         }
+        uses::record(model, out, entry.name);
         run::run(model, out, entry.action, argument);
     } else if let Some(skill) = model.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word)) {
+        let name = format!("/{skill}");
         let prompt = format!("Use the skill \"{skill}\". {argument}");
+        uses::record(model, out, &name);
         turn::send(model, out, prompt.trim().to_owned());
     } else if servers::ask_prompt(model, out, word, argument) {
         model.notices.add(model.now, Level::Info, format!("asking for the prompt {word}"));
@@ -87,6 +90,7 @@ pub fn report(action: Action) -> Option<&'static str> {
         Action::Usage => Some("usage"),
         Action::Config => Some("config"),
         Action::Doctor => Some("doctor"),
+        Action::Permissions => Some("permissions"),
         Action::Diff => Some("diff"),
         Action::Export => Some("export"),
         _ => None,
@@ -130,6 +134,11 @@ mod tests {
     #[test]
     fn reports_are_asked_for_with_their_argument() {
         let mut model = ready();
+        let effects = script(&mut model, "/export notes.md<ret>");
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Load(_))), "{effects:?}");
+        let said = &model.notices.shown.last().expect("a notice").text;
+        assert!(said.contains("nothing to export yet"), "{said}");
+        crate::app::items::opened(&mut model, vec![crate::app::tests::user(1, "a prompt")]);
         let effects = script(&mut model, "/export notes.md<ret>");
         let wanted = LoadRequest::Report { name: "export".into(), argument: "notes.md".into() };
         assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");

@@ -5,7 +5,7 @@ use super::model::transcript::{CellKind, Position};
 use super::model::{Model, Pane, Running, Sent, TurnStatus};
 use super::{composer, drafts, first_run, focus, history, paste, select, sessions, slash};
 use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
-use crate::llm::message::NoteKind;
+use crate::llm::message::{NoteKind, Origin};
 use crate::store::StoreJob;
 
 /// Milliseconds from which the end of a turn is worth a notification.
@@ -52,11 +52,11 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// Sends a prompt that the composer holds; queues it while a turn runs or no session is open yet.
+/// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    if is_running(model) || model.session.is_none() {
+    if is_running(model) || model.session.is_none() || model.switching {
         if !text.trim().is_empty() {
-            enqueue(model, out, text);
+            wait(model, out, text);
         }
         // images go with the next prompt that is sent
         let images = std::mem::take(&mut model.composer.images);
@@ -74,6 +74,45 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     drafts::touch(model);
     drafts::save(model, out);
     submit(model, out, Sent { text, images });
+}
+
+/// A prompt for a turn that runs: queued, said to it, or sent in its place, as `display.busy_input_mode` has it.
+fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    let running = is_running(model);
+    match model.config.display.busy_input_mode.as_str() {
+        "steer" if running => out.push(Effect::Agent(AgentCommand::Steer(text))),
+        "interrupt" if running => {
+            enqueue(model, out, text);
+            model.queue.rotate_right(1);
+            model.sends_after_stop = true;
+            if !matches!(&model.turn, TurnStatus::Running(running) if running.stopping) {
+                stop(model, out);
+            }
+        }
+        _ => enqueue(model, out, text),
+    }
+}
+
+/// `/retry`: the last prompt of the session is sent again.
+pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
+    let last = model.transcript.cells.iter().rev().find_map(|cell| match &cell.kind {
+        CellKind::User { text, images, origin: Origin::Person } => Some((text.clone(), *images)),
+        _ => None,
+    });
+    let refused = match (&last, is_running(model)) {
+        (_, true) => "a turn runs: stop it first, then /retry",
+        (None, _) => "nothing to try again yet: this session has no prompt",
+        (Some((_, 1..)), _) => "the last prompt had images: attach them again and send it",
+        (Some(_), false) => "",
+    };
+    match last {
+        Some((text, 0)) if refused.is_empty() => {
+            if has_model(model) {
+                submit(model, out, Sent { text, images: Vec::new() });
+            }
+        }
+        _ => model.notices.add(model.now, Level::Info, refused),
+    }
 }
 
 fn has_model(model: &mut Model) -> bool {
@@ -115,6 +154,7 @@ pub fn started(model: &mut Model, turn: u32, at: i64) {
 /// A turn ended.
 pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) {
     model.turn = TurnStatus::Idle;
+    let interrupted = std::mem::take(&mut model.sends_after_stop);
     super::items::close_open(model);
     give_back(model, out);
     let word = match &outcome.end {
@@ -136,6 +176,7 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
     }
     match outcome.end {
         TurnEnd::Completed | TurnEnd::Limit => next_queued(model, out),
+        TurnEnd::Stopped if interrupted => next_queued(model, out),
         TurnEnd::Stopped | TurnEnd::Provider(_) | TurnEnd::Error(_) => say_queue_waits(model),
     }
     sessions::window_title(model, out);
@@ -151,6 +192,7 @@ fn error_note(model: &mut Model, error: &str) {
 fn say_queue_waits(model: &mut Model) {
     let text = match model.queue.len() {
         0 => return,
+        _ if model.switching => return,
         1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
         n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
     };
@@ -180,7 +222,8 @@ pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Starts the oldest queued prompt if nothing runs.
 pub fn next_queued(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.queue.is_empty() || is_running(model) || model.session.is_none() || !has_model(model) {
+    let waits = is_running(model) || model.session.is_none() || model.switching;
+    if model.queue.is_empty() || waits || !has_model(model) {
         return;
     }
     let text = model.queue.remove(0);
@@ -262,7 +305,7 @@ pub fn queue_drop(model: &mut Model) {
 
 /// Esc: clears a selection, else ends a retry wait, else leaves the queue strip, else stops the turn, else comes back.
 pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.transcript.selection.is_some() {
+    if select::is_active(model) {
         select::clear(model);
         return;
     }
@@ -288,7 +331,7 @@ pub fn stop(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Ctrl-C.
 pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.transcript.selection.is_some() {
+    if select::is_active(model) {
         select::copy(model, out);
     } else if is_running(model) {
         stop(model, out);

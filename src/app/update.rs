@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, events, first_run, focus, history, items, keys, looks, models, mouse,
-    processes, scroll, sessions, sidebar, wake,
+    approvals, completion, composer, drafts, editor, events, first_run, focus, history, items, keys, looks, marking,
+    models, mouse, processes, rewind, scroll, sessions, sidebar, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -29,6 +29,7 @@ impl Model {
         now: i64,
     ) -> Model {
         let mouse_captured = config.display.mouse;
+        let vi = vi::Vi::new(config.composer.mode == "vi");
         Model {
             now,
             size,
@@ -44,8 +45,14 @@ impl Model {
             sidebar: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
+            pane_selection: None,
+            copy_mode: None,
+            copying: None,
+            pressed: None,
+            click: None,
             notices: Default::default(),
             first_run: None,
+            first_choice: false,
             chord: None,
             config,
             look,
@@ -57,6 +64,7 @@ impl Model {
             keymap,
             cwd,
             home: String::new(),
+            sends_after_stop: false,
             queue_selected: 0,
             sent: None,
             choices: Vec::new(),
@@ -66,6 +74,9 @@ impl Model {
             switching: false,
             next_session: None,
             wake: None,
+            uses: Default::default(),
+            vi,
+            caret: vi::Caret::Usual,
             window_title: String::new(),
         }
     }
@@ -76,6 +87,7 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
     let mut out = vec![
         drafts::load(model),
         Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+        Effect::Store(StoreJob::LoadUses),
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
         Effect::Load(LoadRequest::Looks),
@@ -108,6 +120,10 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Resized(columns, rows) => {
             let hidden = approvals::hidden(model);
             model.size = (columns, rows);
+            // rows wrap elsewhere now
+            if model.pane_selection.is_some() {
+                super::select::clear(model);
+            }
             if hidden && !approvals::hidden(model) {
                 approvals::seen_again(model);
             }
@@ -121,7 +137,8 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Servers(rows) => super::servers::changed(model, rows),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
-        Msg::Edited(text) => composer::edited(model, out, text),
+        Msg::EditorStarted(id) => editor::started(model, id),
+        Msg::Edited(result) => editor::ended(model, out, result),
         Msg::Copied(result) => super::select::copied(model, result),
     }
 }
@@ -133,6 +150,7 @@ fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
         StoreReply::History(entries) => history::loaded(model, entries),
+        StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
         StoreReply::Opened { path: _, warning } => {
             if let Some(warning) = warning {
@@ -153,6 +171,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Looks { skins, themes } => looks::listed(model, out, skins, themes),
         LoadReply::Git(git) => model.sidebar.git = git,
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
+        LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
+        LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
         LoadReply::Image(image) => composer::image(model, image),
         LoadReply::Prompt(result) => super::servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
@@ -164,7 +184,9 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
     approvals::open_waiting(model);
+    marking::settle(model, out);
     processes::watch(model, out);
+    vi::settle(model, out);
     wake::schedule(model, out);
 }
 
@@ -185,6 +207,7 @@ mod tests {
         let expected = [
             Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
             Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
+            Effect::Store(StoreJob::LoadUses),
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),

@@ -71,11 +71,13 @@ pub fn in_modal(model: &Model, pressed: Key) -> Key {
         | Some(Modal::Question(QuestionModal { text: Some(_), .. })) => &[Context::Field],
         Some(Modal::Approval(_)) => &[Context::Approval],
         Some(Modal::Question(_)) => &[Context::Question],
-        Some(Modal::Picker(_)) if !types => &[Context::Picker, Context::Field],
+        Some(Modal::Picker(_) | Modal::Rewind(_)) if !types => &[Context::Picker, Context::Field],
         Some(Modal::Sessions(_)) if !types => &[Context::Sessions, Context::Field],
         Some(Modal::Input(_)) if !types => &[Context::Field],
         Some(Modal::Confirm(_)) => &[Context::Modal],
-        Some(Modal::Picker(_) | Modal::Sessions(_) | Modal::Input(_) | Modal::Text(_)) | None => return pressed,
+        Some(Modal::Picker(_) | Modal::Sessions(_) | Modal::Rewind(_) | Modal::Input(_) | Modal::Text(_)) | None => {
+            return pressed;
+        }
     };
     translate(model, contexts, pressed)
 }

@@ -192,6 +192,7 @@ impl Talk {
             }
             AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)
+            | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::ReasoningDelta(_)
@@ -202,6 +203,7 @@ impl Talk {
             | AgentEvent::ToolProcess { .. }
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::Rewound(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

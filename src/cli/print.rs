@@ -202,6 +202,7 @@ impl Report {
                 Ok(())
             }
             AgentEvent::SessionChanged(_)
+            | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::CallDelta { .. }
@@ -212,6 +213,7 @@ impl Report {
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::Asked(_)
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::Rewound(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::TurnFinished(_) => Ok(()),

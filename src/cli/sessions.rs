@@ -1,4 +1,4 @@
-//! `hermes sessions`: list, show, search, export, rename, delete, import, repair, stats.
+//! `hermes sessions`: list, show, search, export, rename, fork, delete, import, repair, stats.
 //!
 //! Results go to `out`, everything else to `err`; `--json` prints one value (`docs/CLI.md` has its shape).
 
@@ -61,6 +61,8 @@ pub enum SessionsCommand {
         #[arg(required = true)]
         title: Vec<String>,
     },
+    /// Copy a session, to go on in another direction
+    Fork { id: String },
     /// Delete sessions for good
     Delete {
         #[arg(required = true)]
@@ -155,6 +157,7 @@ async fn command(
             let session = store.resolve(&id).await?;
             rename(store, &session, &title.join(" "), json, out).await
         }
+        SessionsCommand::Fork { id } => fork(store, &store.resolve(&id).await?, json, out).await,
         SessionsCommand::Delete { id } => delete(store, &id, json, out).await,
         SessionsCommand::Import { file } => import::import(store, &file, &folder, json, out, err).await,
         SessionsCommand::Repair => repair(store, json, out).await,
@@ -174,6 +177,17 @@ async fn rename(
         writeln!(out, "{}", json!({"version": 1, "id": session.0, "title": title}))?;
     } else {
         writeln!(out, "{session}: {}", title.as_deref().unwrap_or("no title"))?;
+    }
+    Ok(0)
+}
+
+async fn fork(store: &Store, session: &SessionId, json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
+    let new = crate::store::new_session_id();
+    let title = store.fork(session, &new).await?;
+    if json {
+        writeln!(out, "{}", json!({"version": 1, "id": new.0, "title": title, "from": session.0}))?;
+    } else {
+        writeln!(out, "{new}: {}", title.as_deref().unwrap_or("no title"))?;
     }
     Ok(0)
 }

@@ -92,6 +92,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         agent: port,
         progress: mpsc::channel(1).0,
         cancel: CancellationToken::new(),
+        history: None,
         spill: base.paths.spill().join("cli"),
         room: Default::default(),
     };

@@ -45,8 +45,10 @@ pub struct Config {
     pub command_allowlist: Vec<String>,
     pub memory: MemoryConfig,
     pub compression: CompressionConfig,
+    pub composer: ComposerConfig,
     pub display: DisplayConfig,
     pub tool_output: ToolOutputConfig,
+    pub checks: ChecksConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     pub mcp_servers: BTreeMap<String, McpServerConfig>,
@@ -222,6 +224,20 @@ impl Default for CompressionConfig {
     }
 }
 
+/// `composer:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ComposerConfig {
+    /// `emacs` or `vi`, for every text field.
+    pub mode: String,
+}
+
+impl Default for ComposerConfig {
+    fn default() -> Self {
+        Self { mode: "emacs".into() }
+    }
+}
+
 /// `display:`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -232,6 +248,11 @@ pub struct DisplayConfig {
     pub show_reasoning: bool,
     pub bell_on_complete: bool,
     pub mouse: bool,
+    /// What Enter does while a turn runs: `queue`, `steer` or `interrupt`.
+    pub busy_input_mode: String,
+    /// What moves while the model works: `kaomoji` (the skin's faces), `emoji`, `unicode` or `ascii`.
+    pub tui_status_indicator: String,
+    pub status_bar: bool,
 }
 
 impl Default for DisplayConfig {
@@ -242,6 +263,9 @@ impl Default for DisplayConfig {
             show_reasoning: true,
             bell_on_complete: false,
             mouse: true,
+            busy_input_mode: "queue".into(),
+            tui_status_indicator: "kaomoji".into(),
+            status_bar: true,
         }
     }
 }
@@ -284,6 +308,22 @@ pub struct ToolSearchConfig {
 impl Default for ToolSearchConfig {
     fn default() -> Self {
         Self { enabled: "auto".into(), search_default_limit: 5, max_search_limit: 20 }
+    }
+}
+
+/// `checks:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChecksConfig {
+    /// File extension to the command that runs after such a file was edited; `{file}` is its path.
+    pub commands: BTreeMap<String, String>,
+    /// Seconds.
+    pub timeout: u64,
+}
+
+impl Default for ChecksConfig {
+    fn default() -> Self {
+        Self { commands: BTreeMap::new(), timeout: 20 }
     }
 }
 

@@ -100,6 +100,11 @@ impl Paths {
         self.home.join("mcp-tokens")
     }
 
+    /// Files as they were before tools changed them.
+    pub fn history(&self) -> PathBuf {
+        self.home.join("history")
+    }
+
     /// Log files.
     pub fn logs(&self) -> PathBuf {
         self.home.join("logs")

@@ -61,6 +61,12 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 /// Values of `tools.tool_search.enabled`.
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
+/// Values of `composer.mode`.
+pub const EDITING: &[&str] = &["emacs", "vi"];
+/// Values of `display.busy_input_mode`.
+pub const BUSY: &[&str] = &["queue", "steer", "interrupt"];
+/// Values of `display.tui_status_indicator`.
+pub const INDICATORS: &[&str] = &["kaomoji", "emoji", "unicode", "ascii"];
 
 const fn key(path: &'static str, kind: Kind, project: Project, doc: &'static str) -> KeySpec {
     KeySpec { path, kind, project, doc }
@@ -128,12 +134,18 @@ pub const KEYS: &[KeySpec] = &[
     key("memory.user_char_limit", Integer(0, 1_000_000), May, "size of the profile in characters"),
     key("compression.enabled", Bool, May, "shorten old history when the window fills"),
     key("compression.threshold", Number(0.05, 1.0), May, "share of the window at which that happens"),
+    key("composer.mode", Choice(EDITING), May, "editing keys of every text field: `emacs` or `vi`"),
     key("display.skin", Text, May, "character and accents; `hermes skins` lists them"),
     key("display.theme", Text, May, "palette; empty: the skin's, by background"),
     key("display.show_reasoning", Bool, May, "show what the model thinks, folded"),
     key("display.bell_on_complete", Bool, May, "ring when a turn ends and the window is not focused"),
     key("display.mouse", Bool, May, "use the mouse; Shift selects with the terminal's own"),
+    key("display.busy_input_mode", Choice(BUSY), May, "what Enter does while a turn runs"),
+    key("display.tui_status_indicator", Choice(INDICATORS), May, "what moves while the model works; `kaomoji`: faces"),
+    key("display.status_bar", Bool, May, "show the row with the state and the keys"),
     key("tool_output.max_bytes", Integer(1000, 10_000_000), May, "characters of command output the model gets"),
+    key("checks.commands", TextMap, Never, "file extension to a linter or formatter that runs after an edit; `{file}`"),
+    key("checks.timeout", Integer(1, 600), May, "seconds before such a command is stopped"),
     key("tool_output.max_lines", Integer(10, 1_000_000), May, "lines of a file the model gets at once"),
     key("tool_output.max_line_length", Integer(80, 1_000_000), May, "characters of one line the model gets"),
     key("skills.external_dirs", TextList, Never, "more folders with skills"),

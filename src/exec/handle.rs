@@ -217,8 +217,12 @@ impl Exec {
                 self.hub.screens.watch(target, size, &self.hub.outbox);
                 Ok(())
             }
-            ProcessCommand::Scroll(id, rows) => {
-                self.hub.screens.scroll(&id, rows);
+            ProcessCommand::Scroll(id, scroll) => {
+                self.hub.screens.scroll(&id, scroll);
+                Ok(())
+            }
+            ProcessCommand::Lines(id, lines) => {
+                self.hub.screens.lines(&id, lines);
                 Ok(())
             }
             ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),

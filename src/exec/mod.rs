@@ -115,6 +115,22 @@ pub enum ProcessEvent {
     Exited(ProcessInfo),
     /// The screen of a watched process, at most one a frame.
     Screen(ProcessId, std::sync::Arc<Snapshot>),
+    /// Lines that were asked for, as a screen that is high enough for them.
+    Lines(ProcessId, std::sync::Arc<Snapshot>),
+}
+
+/// Lines that one answer holds at most: memory for them is needed twice for a moment.
+pub const LINES: i64 = 1000;
+
+/// How the view of a watched process moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scroll {
+    /// By lines; up is positive. Once it is above the end it stays with its lines while more is printed.
+    By(i64),
+    /// Stays with the lines that are shown.
+    Hold,
+    /// To the end, and along with it.
+    Follow,
 }
 
 /// Orders of the UI.
@@ -122,8 +138,10 @@ pub enum ProcessEvent {
 pub enum ProcessCommand {
     /// Send screens of this process, at this size; `None` stops.
     Watch(Option<ProcessId>, (u16, u16)),
-    /// Scroll the watched screen back by rows from the end; 0 follows.
-    Scroll(ProcessId, usize),
+    /// Move the view of the watched process; its screens say where it came to rest.
+    Scroll(ProcessId, Scroll),
+    /// Send these lines of the watched process (first and last, as its screens number them), at most [`LINES`].
+    Lines(ProcessId, (i64, i64)),
     Write(ProcessId, Vec<u8>),
     /// INT, then TERM, then KILL, on the group.
     Kill(ProcessId),

@@ -2,7 +2,7 @@
 
 use super::outbox::Outbox;
 use super::process::{Process, lock};
-use super::{ProcessEvent, ProcessId};
+use super::{LINES, ProcessEvent, ProcessId, Scroll};
 use crate::text::Snapshot;
 use crate::text::screen::Screen;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,10 @@ pub(crate) struct Screens {
 struct State {
     target: Option<Arc<Process>>,
     size: (u16, u16),
-    scroll: usize,
+    /// Not yet carried out, oldest first.
+    scroll: Vec<Scroll>,
+    /// First and last line of text that is asked for.
+    lines: Option<(i64, i64)>,
     dirty: bool,
     /// The thread runs.
     running: bool,
@@ -45,7 +48,8 @@ impl Screens {
             if let Some(old) = &state.target {
                 old.watched.store(false, Ordering::Relaxed);
             }
-            state.scroll = 0;
+            state.scroll.clear();
+            state.lines = None;
         }
         if let Some(process) = &target {
             process.watched.store(true, Ordering::Relaxed);
@@ -73,11 +77,22 @@ impl Screens {
         self.wake.notify_all();
     }
 
-    /// Scrolls the watched screen to `rows` above its end.
-    pub(crate) fn scroll(&self, id: &ProcessId, rows: usize) {
+    /// Moves the view of the watched process.
+    pub(crate) fn scroll(&self, id: &ProcessId, scroll: Scroll) {
         let mut state = lock(&self.state);
         if state.target.as_ref().is_some_and(|t| t.id == *id) {
-            state.scroll = rows;
+            state.scroll.push(scroll);
+            state.dirty = true;
+            drop(state);
+            self.wake.notify_all();
+        }
+    }
+
+    /// Sends lines of the watched process.
+    pub(crate) fn lines(&self, id: &ProcessId, lines: (i64, i64)) {
+        let mut state = lock(&self.state);
+        if state.target.as_ref().is_some_and(|t| t.id == *id) {
+            state.lines = Some(lines);
             state.dirty = true;
             drop(state);
             self.wake.notify_all();
@@ -106,7 +121,7 @@ impl Screens {
     fn run(&self, outbox: &Arc<Outbox>) {
         let mut view: Option<View> = None;
         loop {
-            let (target, size, scroll) = {
+            let (target, size, scroll, lines) = {
                 let mut state = lock(&self.state);
                 while !state.dirty {
                     state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -116,11 +131,16 @@ impl Screens {
                     state.running = false;
                     return;
                 };
-                (target, state.size, state.scroll)
+                (target, state.size, std::mem::take(&mut state.scroll), state.lines.take())
             };
             let began = Instant::now();
             if !view.as_ref().is_some_and(|v| v.process.id == target.id && (v.size == size || v.screen.alternate())) {
-                view = Some(View::new(Arc::clone(&target), size));
+                // Another size lays the lines out anew; the reader stays as far above the end as before.
+                let back = view.as_ref().filter(|v| v.process.id == target.id).map_or(0, View::back);
+                let mut new = View::new(Arc::clone(&target), size);
+                new.feed();
+                new.scroll(Scroll::By(back));
+                view = Some(new);
             }
             if let Some(view) = &mut view {
                 if view.size != size {
@@ -128,11 +148,17 @@ impl Screens {
                     view.size = size;
                 }
                 view.feed();
-                let snapshot = view.show(scroll);
+                for scroll in scroll {
+                    view.scroll(scroll);
+                }
+                let snapshot = view.show();
                 if view.last.as_deref() != Some(&snapshot) {
                     let snapshot = Arc::new(snapshot);
                     view.last = Some(Arc::clone(&snapshot));
                     outbox.post(ProcessEvent::Screen(target.id.clone(), snapshot));
+                }
+                if let Some((first, last)) = lines {
+                    outbox.post(ProcessEvent::Lines(target.id.clone(), Arc::new(view.lines(first, last))));
                 }
             }
             self.rest_of_frame(began);
@@ -157,14 +183,16 @@ struct View {
     screen: Screen,
     /// Position in the pane's stream up to which it was fed.
     fed: u64,
-    /// Line feeds that went by.
-    lines: usize,
+    /// Line feeds that went by: the number of the line that is being printed.
+    lines: i64,
+    /// The number of the line in the last row; `None` follows the end.
+    anchor: Option<i64>,
     last: Option<Arc<Snapshot>>,
 }
 
 impl View {
     fn new(process: Arc<Process>, size: (u16, u16)) -> Self {
-        Self { process, size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, last: None }
+        Self { process, size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, anchor: None, last: None }
     }
 
     fn feed(&mut self) {
@@ -183,17 +211,67 @@ impl View {
             }
             bytes
         };
-        self.lines += bytes.iter().filter(|&&b| b == b'\n').count();
+        self.lines += bytes.iter().filter(|&&b| b == b'\n').count() as i64;
         feed(&mut self.screen, &self.process, &bytes);
     }
 
-    fn show(&self, scroll: usize) -> Snapshot {
-        let above = (self.lines + 1).saturating_sub(usize::from(self.size.1));
-        if scroll == 0 || self.screen.alternate() {
-            return Snapshot { scrollback: above, ..self.screen.snapshot() };
+    /// Lines between the last one shown and the end.
+    fn back(&self) -> i64 {
+        self.anchor.map_or(0, |anchor| (self.lines - anchor).max(0))
+    }
+
+    fn scroll(&mut self, scroll: Scroll) {
+        self.anchor = match scroll {
+            Scroll::Follow => None,
+            Scroll::Hold => Some(self.anchor.unwrap_or(self.lines)),
+            Scroll::By(up) => {
+                let to = self.anchor.unwrap_or(self.lines).saturating_sub(up);
+                (to < self.lines).then_some(to)
+            }
+        };
+    }
+
+    fn show(&mut self) -> Snapshot {
+        if self.screen.alternate() {
+            // It has no history: what it shows is all there is.
+            self.anchor = None;
+            return Snapshot { last_line: i64::from(self.size.1) - 1, ..self.screen.snapshot() };
         }
-        let (screen, scrolled) = earlier(&self.process, self.size, scroll);
-        Snapshot { scrollback: above.saturating_sub(scrolled), cursor: None, ..screen.snapshot() }
+        match usize::try_from(self.back()) {
+            Ok(0) | Err(_) => self.at(&self.screen, 0),
+            Ok(wanted) => {
+                let (screen, back) = earlier(&self.process, self.size, wanted, self.fed);
+                // Near the beginning it cannot go back as far.
+                self.anchor = Some(self.lines - back as i64);
+                let snapshot = self.at(&screen, back);
+                // Of a flood only the end was counted: that more lines are above is known by having reached them.
+                let scrollback = if back < wanted { 0 } else { snapshot.scrollback.max(1) };
+                Snapshot { cursor: None, scrollback, modes: self.screen.modes(), ..snapshot }
+            }
+        }
+    }
+
+    /// The lines from `first` to `last` on a screen of their own; a line that is not the last one printed has ended.
+    fn lines(&self, first: i64, last: i64) -> Snapshot {
+        let last = last.min(first.saturating_add(LINES - 1)).min(self.lines);
+        let rows = u16::try_from((last - first + 1).clamp(1, LINES) * 2).unwrap_or(u16::MAX);
+        let size = (self.size.0, rows);
+        let wanted = usize::try_from(self.lines - last).unwrap_or(0);
+        let (screen, back) = earlier(&self.process, size, wanted, self.fed);
+        self.at(&screen, back)
+    }
+
+    /// The snapshot of a screen that ends `below` lines above the end.
+    fn at(&self, screen: &Screen, below: usize) -> Snapshot {
+        let snapshot = screen.snapshot();
+        let at = self.lines - below as i64;
+        let under = snapshot.wrapped.iter().skip(usize::from(screen.cursor().1));
+        // The last row ends no line that another row follows.
+        let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(screen.cursor().1) + 1));
+        let last_line = at + rest.filter(|wrapped| !**wrapped).count() as i64;
+        let snapshot = Snapshot { below, last_line, ..snapshot };
+        let first = snapshot.places().first().map_or(0, |place| place.line);
+        Snapshot { scrollback: usize::try_from(first).unwrap_or(0), ..snapshot }
     }
 }
 
@@ -202,10 +280,9 @@ fn feed(screen: &mut Screen, process: &Process, bytes: &[u8]) {
 }
 
 /// The screen as it was before the last `lines` lines, and how many lines back that is (less near the beginning).
-/// Reads backwards through memory and the spill file.
-fn earlier(process: &Process, size: (u16, u16), lines: usize) -> (Screen, usize) {
+/// Reads backwards from `end` through memory and the spill file.
+fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Screen, usize) {
     let out = lock(&process.out);
-    let end = out.pane_end();
     let wanted = lines + usize::from(size.1);
     // Positions of line feeds, from the last one on.
     let mut feeds: Vec<u64> = Vec::new();

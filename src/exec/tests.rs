@@ -1,7 +1,7 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
 use super::*;
-use crate::text::{Cell, Paint, Role};
+use crate::text::{Cell, MouseFormat, MouseReports, Paint, Role};
 use std::future::Future;
 use tokio::sync::mpsc;
 
@@ -333,12 +333,50 @@ async fn scrolling_back_reads_memory_and_the_spill_file() {
     finished(&running).await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (20, 5)));
     assert_eq!(shown(&*room.screen("500000").await), "499997\n499998\n499999\n500000\n");
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), 10));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(10)));
     assert_eq!(shown(&*room.screen("499990").await), "499987\n499988\n499989\n499990\n499991");
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), 300_000));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(299_990)));
     assert_eq!(shown(&*room.screen("200001").await), "199997\n199998\n199999\n200000\n200001");
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), 10_000_000));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(10_000_000)));
     assert_eq!(shown(&*room.screen("1\n2\n").await), "1\n2\n3\n4\n5");
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::Follow));
+    assert_eq!(room.screen("500000").await.below, 0);
+}
+
+#[tokio::test]
+async fn a_view_that_is_held_stays_with_its_lines_while_more_is_printed() {
+    let mut room = room();
+    let running = room.start("seq 1 20; read x; seq 21 40; read x").await;
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (20, 5)));
+    room.screen("20").await;
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(8)));
+    let before = room.screen("12").await;
+    assert_eq!((shown(&before).as_str(), before.below), ("9\n10\n11\n12\n13", 8));
+    room.exec.command(ProcessCommand::Write(running.id.clone(), b"\r".to_vec()));
+    let after = loop {
+        let shown = room.screen("12").await;
+        if shown.below != 8 {
+            break shown;
+        }
+    };
+    assert_eq!(shown(&after), shown(&before), "the reader was not moved");
+    assert_eq!(after.places(), before.places());
+    room.exec.command(ProcessCommand::Kill(running.id.clone()));
+    finished(&running).await;
+}
+
+#[tokio::test]
+async fn what_a_program_asks_of_its_terminal_reaches_the_pane() {
+    let mut room = room();
+    let mut spawn = room.spawn("printf '\\033[?1h\\033[?2004h\\033[?1000h\\033[?1006hasked'; read x");
+    spawn.pty = true;
+    let running = room.exec.start(spawn).await.unwrap();
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (20, 5)));
+    let modes = room.screen("asked").await.modes;
+    assert!(modes.application_cursor && modes.bracketed_paste);
+    assert_eq!((modes.mouse, modes.mouse_format), (MouseReports::Buttons, MouseFormat::Sgr));
+    room.exec.command(ProcessCommand::Kill(running.id.clone()));
+    finished(&running).await;
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ fn makers_price(endpoint: &Endpoint) -> bool {
 }
 
 /// What is known now, without asking anybody: the config, the provider's list on disk, the embedded table.
-/// `cache_dir` is `<home>/cache/models`. A local model costs nothing.
+/// `cache_dir` is `<home>/cache/models`.
 pub fn model_info(endpoint: &Endpoint, config: &Config, cache_dir: Option<&Path>) -> ModelInfo {
     let cached = cache_dir
         .and_then(|dir| read_cache(&cache_file(dir, endpoint)))
@@ -140,10 +140,15 @@ pub fn model_info(endpoint: &Endpoint, config: &Config, cache_dir: Option<&Path>
     let configured = endpoint.context.or(named.and_then(|named| named.context_length));
     // The window of a local model is what its server was started with: the table's is only the most it could be.
     info.context = configured.or(info.context.filter(|_| !endpoint.local));
+    price_local(endpoint, &mut info);
+    info
+}
+
+/// A model on this machine or in its network costs nothing.
+fn price_local(endpoint: &Endpoint, info: &mut ModelInfo) {
     if endpoint.local {
         info.price = Some(Price::default());
     }
-    info
 }
 
 /// The models of a provider, from the cache when it is younger than [`LIST_TTL`] and `refresh` is not set.
@@ -184,7 +189,9 @@ pub async fn list_models(
     let priced = makers_price(endpoint);
     let info = |fact: Fact| {
         let known = embedded().find(&fact.id);
-        fact.or(known, priced).info(&endpoint.provider)
+        let mut info = fact.or(known, priced).info(&endpoint.provider);
+        price_local(endpoint, &mut info);
+        info
     };
     Ok(facts.into_iter().map(info).collect())
 }

@@ -54,6 +54,8 @@ pub(super) fn network(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderEr
 /// A failure with its message: who, what, and what to do.
 pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, detail: &str) -> ProviderError {
     let Endpoint { name, model, key_source, .. } = endpoint;
+    // Nobody chose a model yet: only the list can have been asked for.
+    let model = if model.is_empty() { "the list of its models" } else { model.as_str() };
     let address = &endpoint.base_url;
     let (what, remedy) = match kind {
         ErrorKind::Auth if endpoint.key.is_empty() => (

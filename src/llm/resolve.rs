@@ -233,6 +233,8 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     let is_home = known.base_url.is_empty() || host(&base) == host(&known.base_url);
 
     let named_mode = named.map(|(_, named)| named.api_mode.as_str()).unwrap_or_default();
+    // Moved by its own variable it is still this provider, with its key and its models.
+    let is_theirs = is_home || base_key == known.base_env;
     let dialect = match (entry.api_mode.trim(), named_mode.trim()) {
         ("", "") if base.ends_with("/anthropic") => Dialect::AnthropicMessages,
         ("", "") if is_home => known.dialect,
@@ -243,7 +245,7 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
         (mode, _) => api_mode(mode, &format!("{}.api_mode", entry.place))?,
     };
     let local = known.local || is_local(&base);
-    let (key, key_source) = find_key(&entry, named, known, is_home, &set)?;
+    let (key, key_source) = find_key(&entry, named, known, is_theirs, &set)?;
     if key.is_empty() && !local && known.id != "custom" && is_home {
         let key_url = if known.key_url.is_empty() { String::new() } else { format!(" (get one at {})", known.key_url) };
         return Err(SetupError::MissingKey { name: label, variables: known.keys.clone(), key_url });
@@ -251,7 +253,7 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
 
     let default_model = named.map(|(_, named)| named.default_model.as_str()).filter(|model| !model.is_empty());
     let model = match model.trim() {
-        "" | "auto" => default_model.unwrap_or(if is_home { &known.default_model } else { "" }),
+        "" | "auto" => default_model.unwrap_or(if is_theirs { &known.default_model } else { "" }),
         model => model,
     };
     if model.is_empty() {
@@ -324,7 +326,7 @@ fn find_key(
     entry: &Entry<'_>,
     named: Option<(&String, &ProviderConfig)>,
     known: &Provider,
-    is_home: bool,
+    is_theirs: bool,
     set: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Secret, String), SetupError> {
     let mut places = vec![(entry.place.clone(), entry.api_key, entry.key_env)];
@@ -345,7 +347,7 @@ fn find_key(
         }
     }
     // A provider's key goes to that provider, not to whatever address the config names.
-    if is_home || known.local {
+    if is_theirs || known.local {
         for name in &known.keys {
             if let Some(key) = set(name) {
                 return Ok((Secret::new(key), name.clone()));

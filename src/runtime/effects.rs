@@ -1,14 +1,17 @@
 //! Carries out what `update` orders. Long work goes to tasks that answer with messages.
 
-use super::{Context, Workers, loads};
+use super::paths::Paths;
+use super::{Context, Workers, editor, loads};
 use crate::agent::event::AgentCommand;
 use crate::app::effect::{LoadRequest, ServerOrder};
+use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
 use crate::store::Store;
-use crate::term::{Frames, Guard};
+use crate::term::{Frames, Guard, Shape};
 use std::collections::HashMap;
 use std::mem::Discriminant;
+use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -19,18 +22,12 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 pub enum Then {
     GoOn,
     Redraw,
-    /// Something else takes the terminal for a while.
-    Outside(Errand),
+    /// The shell takes the terminal for a while.
+    Suspend,
     Leave {
         code: i32,
         demo: bool,
     },
-}
-
-/// What takes the terminal.
-pub enum Errand {
-    Editor(String),
-    Suspend,
 }
 
 /// The hands of the screen: senders and running loads.
@@ -49,6 +46,7 @@ pub struct Hands {
     jobs: mpsc::UnboundedSender<crate::store::StoreJob>,
     /// Changes of files of the home folder: one after another, none is dropped.
     writes: mpsc::UnboundedSender<LoadRequest>,
+    paths: Paths,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     order_pump: tokio::task::JoinHandle<()>,
 }
@@ -105,6 +103,7 @@ impl Hands {
             wake_at: None,
             orders,
             jobs,
+            paths: Paths::default(),
             job_pump: Some(job_pump),
             order_pump,
         }
@@ -131,10 +130,15 @@ impl Hands {
                 let result = crate::term::copy(&text, |sequence| frames.send(sequence));
                 self.answer(Msg::Copied(result));
             }
-            Effect::Edit(text) => return Then::Outside(Errand::Editor(text)),
+            Effect::Edit(text) => {
+                let (exec, replies) = (self.exec.clone(), self.replies.clone());
+                let cwd = PathBuf::from(crate::app::sessions::cwd(model));
+                tokio::spawn(editor::edit(text, exec, cwd, replies));
+            }
             Effect::Title(title) => self.write(frames, &format!("\x1b]2;{}\x07", plain(&title))),
             Effect::Notify(text) => self.write(frames, &format!("\x07\x1b]9;{}\x07", plain(&text))),
             Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |before| before.min(at))),
+            Effect::Caret(shape) => self.write(frames, caret(shape)),
             Effect::Mouse(on) => self.write(frames, Guard::mouse(on)),
             Effect::Repaint => {
                 if let Err(error) = frames.clear() {
@@ -142,7 +146,7 @@ impl Hands {
                 }
                 return Then::Redraw;
             }
-            Effect::Suspend => return Then::Outside(Errand::Suspend),
+            Effect::Suspend => return Then::Suspend,
             Effect::Quit(code) => return Then::Leave { code, demo: false },
         }
         Then::GoOn
@@ -164,12 +168,20 @@ impl Hands {
         let key = std::mem::discriminant(&request);
         let (context, replies) = (self.context.clone(), self.replies.clone());
         let facts = loads::Facts::of(model, self.store.clone(), self.exec.clone());
+        if let LoadRequest::Paths { word } = request {
+            let task = tokio::spawn(self.paths.clone().answer(facts.cwd, word, replies));
+            return self.replace(key, task);
+        }
         let task = tokio::spawn(async move {
             if let Some(reply) = loads::answer(request, context, facts).await {
                 // The screen is gone: nobody waits.
                 let _ = replies.send(reply).await;
             }
         });
+        self.replace(key, task);
+    }
+
+    fn replace(&mut self, key: Discriminant<LoadRequest>, task: tokio::task::JoinHandle<()>) {
         if let Some(before) = self.loads.insert(key, task) {
             before.abort();
         }
@@ -231,49 +243,29 @@ impl Hands {
     }
 }
 
+/// The sequence for the cursor of a field.
+pub fn caret(shape: Caret) -> &'static str {
+    crate::term::shape(match shape {
+        Caret::Usual => Shape::Usual,
+        Caret::Block => Shape::Block,
+        Caret::Bar => Shape::Bar,
+    })
+}
+
 /// Text for a terminal sequence: no control characters, not endless.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
-impl Errand {
-    /// Gives the terminal away, does it, and takes the terminal back.
-    pub async fn run(self, frames: &mut Frames, mouse: bool) -> std::io::Result<Msg> {
-        crate::term::restore();
-        let msg = match self {
-            Errand::Editor(text) => Msg::Edited(edit(text).await),
-            Errand::Suspend => {
-                crate::term::suspend()?;
-                let (columns, rows) = frames.size()?;
-                Msg::Resized(columns, rows)
-            }
-        };
-        let (guard, first) = Guard::enter(mouse)?;
-        // The screen's own guard restores at the end; this one only entered again.
-        std::mem::forget(guard);
-        frames.send(&first)?;
-        frames.clear()?;
-        Ok(msg)
-    }
-}
-
-/// Lets the person edit a text in `$VISUAL` or `$EDITOR`; `None` when it failed or nothing was saved.
-async fn edit(text: String) -> Option<String> {
-    let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
-    let editor = editor.unwrap_or_else(|| "vi".into());
-    let file = tempfile::Builder::new().prefix("hermes-").suffix(".md").tempfile().ok()?;
-    tokio::fs::write(file.path(), &text).await.ok()?;
-    let status = tokio::process::Command::new("sh")
-        .arg("-c")
-        .arg(format!("{editor} \"$1\""))
-        .arg("hermes")
-        .arg(file.path())
-        .status()
-        .await
-        .ok()?;
-    if !status.success() {
-        return None;
-    }
-    let edited = tokio::fs::read_to_string(file.path()).await.ok()?;
-    Some(edited.trim_end_matches('\n').to_owned())
+/// Gives the terminal to the shell until the person comes back, and takes it again.
+pub fn suspend(frames: &mut Frames, mouse: bool) -> std::io::Result<Msg> {
+    crate::term::restore();
+    crate::term::suspend()?;
+    let (columns, rows) = frames.size()?;
+    let (guard, first) = Guard::enter(mouse)?;
+    // The screen's own guard restores at the end; this one only entered again.
+    std::mem::forget(guard);
+    frames.send(&first)?;
+    frames.clear()?;
+    Ok(Msg::Resized(columns, rows))
 }

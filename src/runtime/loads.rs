@@ -1,6 +1,7 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
 use super::{Context, reports};
+use crate::agent::event::{RewindPoint, RewindPreview};
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -9,8 +10,9 @@ use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
 use crate::config::skin::{self, Listed, Look};
 use crate::exec::Exec;
+use crate::llm::message::ItemId;
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
-use crate::store::Store;
+use crate::store::{Blobs, Store, StoreError};
 use std::path::PathBuf;
 
 /// What a load may need to know of the screen.
@@ -42,11 +44,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
-        LoadRequest::Paths { word } => {
-            let cwd = facts.cwd;
-            let wanted = word.clone();
-            let paths = tokio::task::spawn_blocking(move || complete(&cwd, &wanted)).await.unwrap_or_default();
-            LoadReply::Paths { word, paths }
+        LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&facts).await),
+        LoadRequest::RewindPreview { item } => {
+            LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
         }
         LoadRequest::Report { name, argument } => reports::report(&name, &argument, &context, &facts).await,
         LoadRequest::Prompt { server, prompt, args } => {
@@ -59,10 +59,30 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             let rows = |list: Vec<Listed>| list.into_iter().map(|l| (l.name, l.description)).collect();
             LoadReply::Looks { skins: rows(skin::list_skins(&dirs)), themes: rows(skin::list_themes(&dirs)) }
         }
-        // Writes go through [`write`], the demo through the loop.
-        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Demo => return None,
+        // Writes go through [`write`], the demo through the loop, paths through their index.
+        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Paths { .. } | LoadRequest::Demo => {
+            return None;
+        }
     };
     Some(Msg::Loaded(reply))
+}
+
+async fn rewind_points(facts: &Facts) -> Result<Vec<RewindPoint>, String> {
+    let Some(session) = &facts.session else { return Ok(Vec::new()) };
+    match crate::agent::rewind::points(&facts.store, &session.id).await {
+        // A session is stored with its first item.
+        Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+        points => points.map_err(|error| error.to_string()),
+    }
+}
+
+async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Result<RewindPreview, String> {
+    let gone = || "that prompt is no longer in the conversation".to_owned();
+    let session = facts.session.as_ref().ok_or_else(gone)?;
+    let blobs = Blobs::new(context.paths.history());
+    let seen =
+        crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, &facts.cwd).await;
+    seen.map_err(|error| error.to_string())?.ok_or_else(gone)
 }
 
 /// A change of a file in the home folder, to be made off the async threads.
@@ -139,7 +159,15 @@ async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, S
         if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
     };
     let endpoint = endpoint::available(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
-    let endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    let mut endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    if endpoint.model.is_empty() {
+        // Its own list names one that can be tried.
+        let listed = catalog::list_models(&endpoint, &http::client(), &context.paths.cache(), true).await;
+        let listed = listed.map_err(|error| error.message)?;
+        let one = listed.iter().find(|model| model.tools == Some(true)).or(listed.first());
+        endpoint.model =
+            one.map(|model| model.id.clone()).ok_or_else(|| format!("{} lists no models", endpoint.name))?;
+    }
     ping(endpoint, &loaded.config).await
 }
 
@@ -214,28 +242,4 @@ async fn look(context: Context, skin: Option<String>, theme: Option<String>, sav
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| LoadReply::Look { name: String::new(), result: Err(error.to_string()) })
-}
-
-/// Paths that begin with this word, folders with a slash; at most fifty.
-fn complete(cwd: &std::path::Path, word: &str) -> Vec<String> {
-    let (folder, start) = word.rsplit_once('/').map_or(("", word), |(folder, start)| (folder, start));
-    let base = if word.starts_with('/') { PathBuf::from(format!("{folder}/")) } else { cwd.join(folder) };
-    let Ok(entries) = std::fs::read_dir(base) else { return Vec::new() };
-    let mut found: Vec<String> = entries
-        .filter_map(Result::ok)
-        .take(5000)
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let hidden = name.starts_with('.') && !start.starts_with('.');
-            if hidden || !name.to_lowercase().starts_with(&start.to_lowercase()) {
-                return None;
-            }
-            let slash = if entry.file_type().is_ok_and(|t| t.is_dir()) { "/" } else { "" };
-            let before = if word.contains('/') { format!("{folder}/") } else { String::new() };
-            Some(format!("{before}{name}{slash}"))
-        })
-        .collect();
-    found.sort();
-    found.truncate(50);
-    found
 }

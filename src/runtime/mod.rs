@@ -1,10 +1,13 @@
 //! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
 
+mod editor;
 mod effects;
+mod figures;
 mod frame;
 mod images;
 mod input;
 mod loads;
+mod paths;
 mod reports;
 
 use crate::agent::event::AgentEvent;
@@ -15,7 +18,7 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
 use crate::store::Store;
 use crate::term::Signals;
-use crate::term::{Frames, Guard};
+use crate::term::{Frames, Guard, Hangup};
 use crate::ui::ViewCache;
 use frame::{FrameClock, Urgency};
 use input::Input;
@@ -96,7 +99,7 @@ impl Screen {
             tracing::info!(bytes, micros = began.elapsed().as_micros(), "frame");
         }
         if let Some(layout) = layout
-            && (layout != self.model.layout || self.model.transcript.scroll != 0)
+            && (layout != self.model.layout || self.model.transcript.scroll != 0 || self.model.copying.is_some())
         {
             let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
             self.owed.extend(effects);
@@ -113,6 +116,7 @@ impl Screen {
         mut signals: Signals,
     ) -> io::Result<Ended> {
         let mut input = Input::start();
+        let hangup = Hangup::watch()?;
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
@@ -130,12 +134,15 @@ impl Screen {
                 match hands.carry_out(effect, &mut self.frames, &self.model) {
                     effects::Then::GoOn => {}
                     effects::Then::Redraw => self.clock.want(Urgency::Input),
-                    effects::Then::Outside(errand) => {
-                        // The editor and the shell read the terminal themselves: nobody else may.
+                    effects::Then::Suspend => {
+                        // The shell reads the terminal itself: nobody else may.
                         input.stop().await;
-                        let msg = errand.run(&mut self.frames, self.model.mouse_captured).await?;
+                        let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
                         input = Input::start();
-                        // Keys meant for the other program (Ctrl-C in an editor) are no signals for this one.
+                        if self.model.caret != crate::app::vi::Caret::Usual {
+                            self.frames.send(effects::caret(self.model.caret))?;
+                        }
+                        // Keys meant for the shell (Ctrl-C) are no signals for this program.
                         signals = Signals::new()?;
                         self.take_in(msg, Urgency::Input);
                     }
@@ -162,6 +169,7 @@ impl Screen {
             let first = tokio::select! {
                 biased;
                 () = signals.next() => (Msg::Terminated, Urgency::Input),
+                () = hangup.next() => (Msg::Terminated, Urgency::Input),
                 event = input.next() => match event {
                     Some(event) => match input::message(event) {
                         Some(msg) => (msg, Urgency::Input),

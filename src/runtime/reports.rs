@@ -1,11 +1,15 @@
 //! Text that answers slash commands.
 
-use super::Context;
 use super::loads::Facts;
 use crate::app::model::servers::{ServerRow, ServerState};
+use crate::mcp::{State, Status};
+use super::{Context, figures};
 use crate::app::msg::LoadReply;
 use crate::exec::ProcessState;
-use crate::mcp::{State, Status};
+use crate::llm::message::{Item, ItemId, SessionId};
+use crate::policy::Mode;
+use crate::store::Store;
+use crate::tools::toolset;
 
 /// The text for a command.
 pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
@@ -13,12 +17,13 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "doctor" => ("Doctor".into(), doctor(context).await),
         "config" => ("Configuration".into(), config(context)),
         "tools" => ("Tools".into(), tools(context).await),
-        "context" | "usage" => ("Context and usage".into(), usage(facts)),
         "mcp" => (format!("MCP server {argument}"), server(argument, context)),
+        "context" => ("Context".into(), context_report(context, facts).await),
+        "usage" => ("Usage".into(), usage(facts).await),
         "memory" => ("Memory".into(), memory(context)),
         "skills" => ("Skills".into(), skills(context)),
         "processes" => ("Processes".into(), processes(facts)),
-        "approvals" | "permissions" => ("Approvals".into(), approvals(context, facts)),
+        "permissions" => ("Permissions".into(), permissions(context, facts).await),
         "diff" => ("Changes in this folder".into(), git_diff(facts).await),
         "export" => ("Export".into(), export(argument, facts).await),
         other => (other.to_owned(), format!("nothing is known about /{other}")),
@@ -142,15 +147,22 @@ fn server(name: &str, context: &Context) -> String {
     out
 }
 
-fn usage(facts: &Facts) -> String {
-    let meter = facts.meter;
-    let total = meter.total;
-    let window = meter.window.map_or_else(|| "?".to_owned(), |w| w.to_string());
-    let cost = total.cost.map_or_else(|| "no price".to_owned(), |c| format!("${c:.4}"));
-    format!(
-        "next request   {} of {window} tokens\n\nthis session\n  input        {}\n  of it cached {}\n  output       {}\n  reasoning    {}\n  cost         {cost}\n",
-        meter.context, total.input, total.cached, total.output, total.reasoning
-    )
+}
+
+async fn context_report(context: &Context, facts: &Facts) -> String {
+    let (from, prompt, items) = session_items(facts).await.unwrap_or((ItemId(1), None, Vec::new()));
+    let config = &context.loaded.config;
+    let registry = context.registry.snapshot();
+    let chosen = toolset::select(config.toolsets.as_deref(), &config.agent.disabled_toolsets, &registry);
+    let schemas = registry.schemas(&chosen.tools);
+    let bytes = schemas.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
+    let frame = figures::Frame { prompt, tools: (schemas.len(), bytes), from };
+    figures::context(&items, &frame, &facts.meter)
+}
+
+async fn usage(facts: &Facts) -> String {
+    let items = session_items(facts).await.map(|(_, _, items)| items).unwrap_or_default();
+    figures::usage(&items, &facts.meter.total)
 }
 
 fn memory(context: &Context) -> String {
@@ -187,21 +199,39 @@ fn processes(facts: &Facts) -> String {
         .collect()
 }
 
-fn approvals(context: &Context, facts: &Facts) -> String {
-    let mode = facts.session.as_ref().map_or("?", |s| match s.mode {
-        crate::policy::Mode::Manual => "ask (manual)",
-        crate::policy::Mode::Smart => "auto (smart)",
-        crate::policy::Mode::Off => "yolo (off)",
-    });
-    let mut out = format!("mode: {mode}\n\nalways allowed (command_allowlist)\n");
+async fn permissions(context: &Context, facts: &Facts) -> String {
+    let mode = facts.session.as_ref().map_or(context.loaded.config.approvals.mode, |session| session.mode);
+    let mode = match mode {
+        Mode::Manual => "ask: what is not harmless waits for you",
+        Mode::Smart => "auto: low risks pass, the rest waits for you",
+        Mode::Off => "yolo: nothing is asked",
+    };
+    let list = |out: &mut String, title: &str, entries: &[String]| {
+        out.push_str(&format!("\n{title}\n"));
+        for entry in entries {
+            out.push_str(&format!("  {entry}\n"));
+        }
+        if entries.is_empty() {
+            out.push_str("  nothing\n");
+        }
+    };
+    let mut out = format!("{mode}\n");
+    let session = match &facts.session {
+        Some(session) => grants(&facts.store, &session.id).await,
+        None => Vec::new(),
+    };
+    list(&mut out, "Allowed in this session", &session);
     let loaded = crate::config::load::load(&context.sources);
-    for entry in &loaded.config.command_allowlist {
-        out.push_str(&format!("  {entry}\n"));
-    }
-    if loaded.config.command_allowlist.is_empty() {
-        out.push_str("  nothing\n");
-    }
+    list(&mut out, "Always allowed (command_allowlist)", &loaded.config.command_allowlist);
+    list(&mut out, "Never run (approvals.deny)", &loaded.config.approvals.deny);
     out
+}
+
+/// The rules that were granted for a session, in words.
+async fn grants(store: &Store, session: &SessionId) -> Vec<String> {
+    let values = store.meta(session).await.unwrap_or_default();
+    let rules = values.get("grants").cloned().and_then(|value| serde_json::from_value::<Vec<String>>(value).ok());
+    rules.unwrap_or_default()
 }
 
 async fn git_diff(facts: &Facts) -> String {
@@ -224,12 +254,12 @@ async fn git_diff(facts: &Facts) -> String {
     }
 }
 
+/// Writes the session to a file in its folder; the argument is a format or a path whose ending names one.
 async fn export(argument: &str, facts: &Facts) -> String {
     let Some(session) = &facts.session else { return "no session is open".into() };
-    let format = if argument.is_empty() { "md" } else { argument };
-    let name = format!("hermes-{}.{format}", session.id);
+    let (format, name) = export_name(argument, &session.id.0);
     let path = facts.cwd.join(&name);
-    match crate::cli::sessions::export_text(&facts.store, &session.id, format).await {
+    match crate::cli::sessions::export_text(&facts.store, &session.id, &format).await {
         Ok(text) => match tokio::fs::write(&path, text).await {
             Ok(()) => format!("written to {}", path.display()),
             Err(error) => format!("{} could not be written: {error}", path.display()),
@@ -238,9 +268,35 @@ async fn export(argument: &str, facts: &Facts) -> String {
     }
 }
 
+/// Format and file of an export.
+fn export_name(argument: &str, session: &str) -> (String, String) {
+    let argument = argument.trim();
+    match std::path::Path::new(argument).extension().and_then(|ending| ending.to_str()) {
+        Some(ending) => (ending.to_owned(), argument.to_owned()),
+        None if argument.contains('/') => ("md".into(), format!("{argument}.md")),
+        None => {
+            let format = if argument.is_empty() { "md" } else { argument };
+            (format.to_owned(), format!("hermes-{session}.{format}"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_export_takes_a_format_or_a_path() {
+        for (argument, format, name) in [
+            ("", "md", "hermes-s1.md"),
+            ("html", "html", "hermes-s1.html"),
+            ("notes.md", "md", "notes.md"),
+            ("out/talk.jsonl", "jsonl", "out/talk.jsonl"),
+            ("out/talk", "md", "out/talk.md"),
+        ] {
+            assert_eq!(export_name(argument, "s1"), (format.to_owned(), name.to_owned()), "{argument}");
+        }
+    }
 
     #[test]
     fn keys_are_never_shown() {

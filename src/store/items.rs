@@ -152,7 +152,8 @@ fn collect(mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<(Vec<Item>, u64)> {
 
 /// The newest items before `before`, in time order.
 pub(super) fn page(conn: &Connection, key: i64, before: ItemId, limit: usize) -> rusqlite::Result<Page> {
-    let sql = format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3");
+    let sql =
+        format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id < ?2 AND rewound = 0 ORDER BY id DESC LIMIT ?3");
     let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let (mut items, skipped) = collect(conn.prepare_cached(&sql)?.query((key, before.0, wanted))?)?;
     let more = items.len() + usize::try_from(skipped).unwrap_or(usize::MAX) > limit;
@@ -163,7 +164,7 @@ pub(super) fn page(conn: &Connection, key: i64, before: ItemId, limit: usize) ->
 
 /// All items from one on, in time order.
 pub(super) fn from(conn: &Connection, key: i64, first: ItemId) -> rusqlite::Result<Page> {
-    let sql = format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id >= ?2 ORDER BY id");
+    let sql = format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id >= ?2 AND rewound = 0 ORDER BY id");
     let (items, skipped) = collect(conn.prepare_cached(&sql)?.query((key, first.0))?)?;
     Ok(Page { items, more: false, skipped })
 }

@@ -2,7 +2,7 @@
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{StoreJob, StoreReply, drafts, items, search, sessions};
+use super::{StoreJob, StoreReply, drafts, items, search, sessions, uses};
 use crate::llm::message::ItemId;
 
 /// Items of a preview.
@@ -46,6 +46,11 @@ fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> 
         StoreJob::LoadHistory { limit } => Some(StoreReply::History(drafts::history(db, limit)?)),
         StoreJob::AddHistory(prompt) => {
             drafts::add_history(db, &prompt)?;
+            None
+        }
+        StoreJob::LoadUses => Some(StoreReply::Uses(uses::load(db)?)),
+        StoreJob::SaveUse { name, rank } => {
+            uses::save(db, &name, rank)?;
             None
         }
         StoreJob::DeleteSession(session) => {

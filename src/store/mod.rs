@@ -3,6 +3,7 @@
 //! Owns: schema, durability, full-text search, drafts. Does not own: what an item means to the model.
 
 mod actor;
+mod blobs;
 mod db;
 mod drafts;
 mod error;
@@ -17,6 +18,7 @@ mod open;
 mod query;
 mod resolve;
 mod resume;
+mod rewind;
 mod salvage;
 mod schema;
 mod search;
@@ -25,13 +27,16 @@ mod sessions;
 mod tests;
 mod title;
 mod transfer;
+mod uses;
 
+pub use blobs::{Blobs, LARGEST, hash};
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
 pub use query::sanitize_query;
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
+pub use rewind::{FileChange, FileState, Prompt, Rewind, RewoundFile, Since};
 pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::new_session_id;
@@ -225,6 +230,12 @@ pub enum StoreJob {
         limit: usize,
     },
     AddHistory(String),
+    /// How much each command is used, as the screen counts it.
+    LoadUses,
+    SaveUse {
+        name: String,
+        rank: i64,
+    },
     DeleteSession(SessionId),
 }
 
@@ -249,6 +260,8 @@ pub enum StoreReply {
         text: String,
     },
     History(Vec<String>),
+    /// Commands and their numbers.
+    Uses(Vec<(String, i64)>),
     /// Something failed; the text names the file and the remedy.
     Failed(String),
     /// The store was opened; a warning when it stands under another name or was repaired.

@@ -250,7 +250,18 @@ pub(super) fn memory(path: &Path, notes: &mut Vec<String>) -> rusqlite::Result<C
 }
 
 /// Tables in the order that references need.
-const TABLES: &[&str] = &["sessions", "items", "partials", "prompts", "session_meta", "drafts", "history"];
+const TABLES: &[&str] = &[
+    "sessions",
+    "items",
+    "partials",
+    "prompts",
+    "session_meta",
+    "drafts",
+    "history",
+    "changes",
+    "rewinds",
+    "rewind_files",
+];
 
 /// Copies every table of a database that must not be written to; `false` when its schema is another.
 fn copy_from(conn: &mut Connection, path: &Path) -> rusqlite::Result<bool> {

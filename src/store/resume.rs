@@ -133,7 +133,7 @@ fn loose_ends(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>> {
 
 /// Calls of the last answer that have no result, in their order, and their turn. Earlier answers had theirs before it.
 fn dangling(conn: &Connection, key: i64) -> rusqlite::Result<(u32, Vec<ToolCall>)> {
-    let sql = format!("SELECT {} FROM items WHERE session = ?1 ORDER BY id DESC", items::COLUMNS);
+    let sql = format!("SELECT {} FROM items WHERE session = ?1 AND rewound = 0 ORDER BY id DESC", items::COLUMNS);
     let mut get = conn.prepare_cached(&sql)?;
     let mut rows = get.query([key])?;
     let mut answered: Vec<String> = Vec::new();

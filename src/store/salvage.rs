@@ -49,7 +49,8 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
         saved.unreadable += each(&old, "history", |row| {
             tx.execute("INSERT INTO history (text) VALUES (?1)", [row.get::<_, String>("text")?]).map(drop)
         })?;
-        for (from, into) in SMALL {
+        let has_changes = old.prepare("SELECT 1 FROM changes").is_ok();
+        for (from, into) in SMALL.into_iter().chain(has_changes.then_some(CHANGES)) {
             saved.unreadable += rest(&old, from, |row| {
                 // The first column is a session's key, or NULL.
                 let mut values: Vec<Value> =
@@ -81,6 +82,14 @@ const SMALL: [(&str, &str); 4] = [
     ),
     ("SELECT NULL, place, at, text FROM drafts", "INSERT OR IGNORE INTO drafts (place, at, text) VALUES (?1, ?2, ?3)"),
 ];
+
+/// What tools changed; not in databases of the first schema.
+const CHANGES: (&str, &str) = (
+    "SELECT session, turn, at, call, path, before, mode, size, after FROM changes WHERE undone = 0 ORDER BY key",
+    "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+     WHERE NOT EXISTS (SELECT 1 FROM changes WHERE session = ?1 AND at = ?3 AND call = ?4 AND path = ?5)",
+);
 
 /// Calls `take` with rows until one can't be read. Returns how many failed.
 fn rest(old: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> u64 {
@@ -205,12 +214,14 @@ fn session(tx: &Transaction<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Re
 fn item(keys: &mut Keys<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
     let (number, at, turn): (i64, i64, i64) = (row.get("id")?, row.get("at")?, row.get("turn")?);
     let body: String = row.get("body")?;
+    // Rewinds do not come over: what one left out stays left out, under a number that no rewind has.
+    let rewound = row.get::<_, i64>("rewound").is_ok_and(|rewind| rewind != 0);
     let parsed = serde_json::from_str(&body)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
     let key = keys.new_key(row.get("session")?, at)?;
-    let sql =
-        "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let values = (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body);
+    let sql = "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body, rewound) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let values =
+        (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body, -i64::from(rewound));
     *count += keys.tx.prepare_cached(sql)?.execute(values)? as u64;
     Ok(())
 }

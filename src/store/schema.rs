@@ -6,8 +6,10 @@ use rusqlite::{Connection, Transaction};
 pub const APPLICATION_ID: i32 = 0x4852_4D53;
 
 /// One script a version; script n takes the database from `user_version` n to n + 1. Never edited once released.
-const MIGRATIONS: &[&str] =
-    &[include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0001_sessions.sql"))];
+const MIGRATIONS: &[&str] = &[
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0001_sessions.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0002_rewind.sql")),
+];
 
 /// The `user_version` that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;

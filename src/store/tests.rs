@@ -3,6 +3,7 @@
 mod files;
 mod finding;
 mod resuming;
+mod rewinding;
 
 use super::*;
 use crate::llm::message::{AssistantBody, Body, NoteKind, Origin, StopReason, ToolBody, ToolCall};

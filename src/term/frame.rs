@@ -59,9 +59,11 @@ impl Frames {
         out.flush()
     }
 
-    /// The next frame repaints everything.
+    /// The next frame repaints everything. The terminal is not asked anything: ratatui's own `clear` waits for the cursor's
+    /// position, and fails where the answer is slow.
     pub fn clear(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        let area = ratatui::layout::Rect::from((ratatui::layout::Position::ORIGIN, self.terminal.size()?));
+        self.terminal.resize(area)
     }
 
     fn write_out(&mut self) -> io::Result<usize> {

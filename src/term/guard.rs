@@ -12,6 +12,24 @@ const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 const LEAVE: &str =
     "\x1b[?2026l\x1b[?1006l\x1b[?1002l\x1b[?1000l\x1b[<1u\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[0 q\x1b[?1049l";
 
+/// The shape of the cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// As the person set it up.
+    Usual,
+    Block,
+    Bar,
+}
+
+/// The sequence that gives the cursor a shape that does not blink; [`restore`] takes it back.
+pub fn shape(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Usual => "\x1b[0 q",
+        Shape::Block => "\x1b[2 q",
+        Shape::Bar => "\x1b[6 q",
+    }
+}
+
 /// The terminal is ours while this lives.
 pub struct Guard {
     _private: (),

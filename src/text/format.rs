@@ -93,9 +93,13 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// US dollars: `$0.08`, `$12.40`, `$0.0004`.
+/// US dollars: `$0.08`, `$12.40`, `$0.0004`; nothing to pay is `free`.
 pub fn dollars(amount: f64) -> String {
-    if amount != 0.0 && amount.abs() < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+    match amount.abs() {
+        0.0 => "free".to_owned(),
+        small if small < 0.01 => format!("${amount:.4}"),
+        _ => format!("${amount:.2}"),
+    }
 }
 
 /// `1 file`, `2 files`.
@@ -154,6 +158,7 @@ mod tests {
         assert_eq!(count(1_204), "1,204");
         assert_eq!(count(1_000_000), "1,000,000");
         assert_eq!(dollars(0.08), "$0.08");
+        assert_eq!(dollars(0.0), "free");
         assert_eq!(plural(1, "file", "files"), "1 file");
     }
 }

@@ -13,6 +13,7 @@ pub mod stream;
 pub mod table;
 pub mod visible;
 pub mod width;
+pub mod words;
 pub mod wrap;
 
 pub use wrap::{Joint, Row};
@@ -154,11 +155,80 @@ pub enum Ground {
 pub struct Snapshot {
     pub columns: u16,
     pub rows: Vec<Line>,
+    /// By row: its line goes on in the next row, since it did not fit.
+    pub wrapped: Vec<bool>,
     /// Column and row; `None` when hidden or scrolled away.
     pub cursor: Option<(u16, u16)>,
     pub title: String,
     /// The program uses the alternate screen.
     pub alternate: bool,
-    /// Rows above the first one shown.
+    /// Lines above the first one shown; 0 where there are none.
     pub scrollback: usize,
+    /// Lines that came after the last one shown; 0 while the end is shown.
+    pub below: usize,
+    /// Number of the line in the last row, counted from the first line that was printed. It stays with its text while
+    /// more is printed.
+    pub last_line: i64,
+    /// What the program asked its terminal for.
+    pub modes: Modes,
+}
+
+/// A row of a terminal by its text, wherever it stands on the screen. Ordered as it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub line: i64,
+    /// Rows of a wrapped line count from its end: the last is 0, the one before it -1.
+    pub part: i32,
+}
+
+impl Snapshot {
+    /// The place of every row.
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = vec![Place::default(); self.rows.len()];
+        let mut at = Place { line: self.last_line, part: 0 };
+        for index in (0..places.len()).rev() {
+            if index + 1 < places.len() {
+                let goes_on = self.wrapped.get(index).copied().unwrap_or(false);
+                at = if goes_on { Place { part: at.part - 1, ..at } } else { Place { line: at.line - 1, part: 0 } };
+            }
+            places[index] = at;
+        }
+        places
+    }
+}
+
+/// What a program asked its terminal for; keys, pastes and the mouse are sent accordingly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Modes {
+    /// Arrows, Home and End as SS3 sequences (DECCKM).
+    pub application_cursor: bool,
+    /// Marks around pasted text.
+    pub bracketed_paste: bool,
+    pub mouse: MouseReports,
+    pub mouse_format: MouseFormat,
+}
+
+/// What of the mouse a program wants to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MouseReports {
+    #[default]
+    Off,
+    /// Presses (X10).
+    Press,
+    /// Presses and releases.
+    Buttons,
+    /// And motion with a button down, or any motion.
+    Motion,
+}
+
+/// How mouse reports are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MouseFormat {
+    /// One byte a number.
+    #[default]
+    Bytes,
+    /// One character a number.
+    Utf8,
+    /// Decimal numbers.
+    Sgr,
 }

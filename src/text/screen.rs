@@ -1,6 +1,6 @@
 //! A terminal screen: bytes in, [`Snapshot`] out. Wraps the emulator so that nothing else knows it.
 
-use super::{Cell, Line, Paint, Role, Snapshot, Span};
+use super::{Cell, Line, Modes, MouseFormat, MouseReports, Paint, Role, Snapshot, Span};
 use std::num::NonZeroU16;
 
 /// An emulated terminal without scrollback.
@@ -63,7 +63,12 @@ impl Screen {
         self.parser.screen().alternate_screen()
     }
 
-    /// What is on the screen now; the caller sets `scrollback`.
+    /// What the program asked for.
+    pub fn modes(&self) -> Modes {
+        modes(self.parser.screen())
+    }
+
+    /// What is on the screen now; the caller, who knows what went by, sets `scrollback`, `below` and `last_line`.
     pub fn snapshot(&self) -> Snapshot {
         let screen = self.parser.screen();
         let (rows, columns) = screen.size();
@@ -71,11 +76,33 @@ impl Screen {
         Snapshot {
             columns,
             rows: (0..rows).map(|row| line(screen, row, columns)).collect(),
+            wrapped: (0..rows).map(|row| screen.row_wrapped(row)).collect(),
             cursor: (!screen.hide_cursor()).then(|| self.cursor()),
             title: self.parser.callbacks().0.clone(),
             alternate: screen.alternate_screen(),
             scrollback: 0,
+            below: 0,
+            last_line: 0,
+            modes: modes(screen),
         }
+    }
+}
+
+fn modes(screen: &vt100::Screen) -> Modes {
+    Modes {
+        application_cursor: screen.application_cursor(),
+        bracketed_paste: screen.bracketed_paste(),
+        mouse: match screen.mouse_protocol_mode() {
+            vt100::MouseProtocolMode::None => MouseReports::Off,
+            vt100::MouseProtocolMode::Press => MouseReports::Press,
+            vt100::MouseProtocolMode::PressRelease => MouseReports::Buttons,
+            vt100::MouseProtocolMode::ButtonMotion | vt100::MouseProtocolMode::AnyMotion => MouseReports::Motion,
+        },
+        mouse_format: match screen.mouse_protocol_encoding() {
+            vt100::MouseProtocolEncoding::Default => MouseFormat::Bytes,
+            vt100::MouseProtocolEncoding::Utf8 => MouseFormat::Utf8,
+            vt100::MouseProtocolEncoding::Sgr => MouseFormat::Sgr,
+        },
     }
 }
 
@@ -174,6 +201,31 @@ mod tests {
         screen.feed(b"\x1b[?1049h\x1b[?25l");
         let snapshot = screen.snapshot();
         assert_eq!((snapshot.cursor, snapshot.alternate), (None, true));
+    }
+
+    #[test]
+    fn modes_follow_what_the_program_asks_for() {
+        let mut screen = Screen::new(10, 2);
+        assert_eq!(screen.snapshot().modes, Modes::default());
+        screen.feed(b"\x1b[?1h\x1b[?2004h\x1b[?1002h\x1b[?1006h");
+        let all = Modes {
+            application_cursor: true,
+            bracketed_paste: true,
+            mouse: MouseReports::Motion,
+            mouse_format: MouseFormat::Sgr,
+        };
+        assert_eq!(screen.snapshot().modes, all);
+        screen.feed(b"\x1b[?1l\x1b[?2004l\x1b[?1002l\x1b[?1006l");
+        assert_eq!(screen.snapshot().modes, Modes::default());
+    }
+
+    #[test]
+    fn rows_of_a_wrapped_line_know_their_place() {
+        let mut screen = Screen::new(4, 5);
+        screen.feed(b"one\r\nabcdefghij\r\nend");
+        let snapshot = Snapshot { last_line: 2, ..screen.snapshot() };
+        let places: Vec<(i64, i32)> = snapshot.places().iter().map(|place| (place.line, place.part)).collect();
+        assert_eq!(places, [(0, 0), (1, -2), (1, -1), (1, 0), (2, 0)]);
     }
 
     #[test]

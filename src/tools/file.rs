@@ -1,6 +1,9 @@
 //! What the file tools share: text as it is on disk, safe writing, and planned edits.
 
+mod checks;
 pub mod edit;
+pub mod history;
+pub mod restore;
 pub mod syntax;
 pub mod text;
 pub mod write;

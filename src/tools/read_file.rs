@@ -2,6 +2,7 @@
 
 mod pager;
 
+use super::document::{self, Kind, Unreadable};
 use super::file::{edit, write};
 use super::gutter;
 use super::paths::{self, Place};
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// What stands for content that the model has already.
@@ -126,12 +128,9 @@ impl ReadCall {
         if let Some(repeat) = repeated(ctx, &key, stamp)? {
             return Ok(repeat);
         }
-        let file = File::open(&self.place.path).map_err(|error| failed(format!("could not be opened: {error}")))?;
-        let page = match pager::page(file, &self.place.path, self.offset, self.limit, &ctx.cancel) {
-            Ok(page) => page,
-            Err(PageError::Binary(kind)) => return Err(binary(shown, kind, meta.len())),
-            Err(PageError::Io(error)) => return Err(failed(format!("could not be read: {error}"))),
-            Err(PageError::Cancelled) => return Err(ToolError::Interrupted),
+        let (page, extracted) = match self.document(ctx)? {
+            Some(page) => (page, true),
+            None => (self.plain(&meta, ctx)?, false),
         };
         let mut ledger = edit::lock(&ctx.files);
         ledger.seen.insert(self.place.path.clone(), stamp);
@@ -140,10 +139,43 @@ impl ReadCall {
         }
         ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
         drop(ledger);
-        Ok(self.result(&page, meta.len()))
+        Ok(self.result(&page, meta.len(), extracted))
     }
 
-    fn result(&self, page: &Page, size: u64) -> ToolOutput {
+    fn plain(&self, meta: &std::fs::Metadata, ctx: &ToolCtx) -> Result<Page, ToolError> {
+        let failed = |why: String| ToolError::Failed(format!("{}: {why}", self.place.shown));
+        let file = File::open(&self.place.path).map_err(|error| failed(format!("could not be opened: {error}")))?;
+        pager::page(file, &self.place.path, self.offset, self.limit, &ctx.cancel).map_err(|error| match error {
+            PageError::Binary(kind) => binary(&self.place.shown, kind, meta.len()),
+            PageError::Io(error) => failed(format!("could not be read: {error}")),
+            PageError::Cancelled => ToolError::Interrupted,
+        })
+    }
+
+    /// A page of the text of a document; `None` when the file is read as it is.
+    fn document(&self, ctx: &ToolCtx) -> Result<Option<Page>, ToolError> {
+        let Some(kind) = Kind::of(&self.place.path) else { return Ok(None) };
+        let text = match document::text(kind, &self.place.path, &ctx.cancel) {
+            Ok(text) => text,
+            // What only has the name of a notebook is a text all the same.
+            Err(Unreadable::Broken(_)) if kind == Kind::Notebook => return Ok(None),
+            Err(Unreadable::Broken(why)) => {
+                let error = format!("{}: {why}", self.place.shown);
+                return Err(ToolError::Detailed(json!({"error": error, "is_binary": true}).to_string()));
+            }
+            Err(Unreadable::Cancelled) => return Err(ToolError::Interrupted),
+        };
+        match pager::page(text.as_bytes(), Path::new("text"), self.offset, self.limit, &ctx.cancel) {
+            Ok(page) => Ok(Some(page)),
+            Err(PageError::Cancelled) => Err(ToolError::Interrupted),
+            Err(PageError::Binary(what)) => {
+                Err(ToolError::Failed(format!("{}: its text is {what}; inspect it with a program", self.place.shown)))
+            }
+            Err(PageError::Io(error)) => Err(ToolError::Failed(format!("{}: {error}", self.place.shown))),
+        }
+    }
+
+    fn result(&self, page: &Page, size: u64, extracted: bool) -> ToolOutput {
         let content: Vec<String> =
             (self.offset as u64..).zip(&page.lines).map(|(n, line)| gutter::numbered(n, line)).collect();
         let content = content.join("\n");
@@ -163,6 +195,9 @@ impl ReadCall {
             ));
         } else if self.offset as u64 > page.total_lines.max(1) {
             hint = Some(format!("offset {} is past the end: the file has {} lines", self.offset, page.total_lines));
+        }
+        if extracted {
+            result["extracted_document"] = json!(true);
         }
         if page.full {
             result["truncated_by"] = json!("bytes");
@@ -247,6 +282,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn documents_are_read_as_text() {
+        let bench = Bench::new();
+        bench.write("n.ipynb", r#"{"cells": [{"cell_type": "code", "source": "x = 1\ny = 2"}]}"#);
+        let page = read(&bench, json!({"path": "n.ipynb", "offset": 2, "limit": 1})).await;
+        assert_eq!((&page["content"], &page["extracted_document"]), (&json!("2|x = 1"), &json!(true)));
+        bench.write("plain.ipynb", "no notebook\n");
+        let page = read(&bench, json!({"path": "plain.ipynb"})).await;
+        assert_eq!((&page["content"], &page["extracted_document"]), (&json!("1|no notebook"), &Value::Null));
+    }
+
+    #[tokio::test]
     async fn large_pages_are_cut_at_a_line() {
         let bench = Bench::new();
         bench.write("f", &format!("{}\n", "x".repeat(1_000)).repeat(300));
@@ -293,6 +339,10 @@ mod tests {
             assert_eq!(output.outcome, Outcome::Failed, "{path}");
             assert!(output.content.contains(word), "{path}: {}", output.content);
         }
+        // a document that is none
+        std::fs::write(bench.path("d.docx"), b"PK\0\0").unwrap();
+        let output = bench.call("read_file", json!({"path": "d.docx"})).await;
+        assert!(output.content.contains("d.docx: is not a document"), "{}", output.content);
         // text by the name of a binary is text
         bench.write("notes.dat", "plain\n");
         assert_eq!(read(&bench, json!({"path": "notes.dat"})).await["content"], "1|plain");

@@ -199,6 +199,8 @@ pub struct ToolCtx {
     /// Progress for the tool line; lossy.
     pub progress: mpsc::Sender<Progress>,
     pub cancel: CancellationToken,
+    /// Keeps files as they were before this call changes them; `None` where there is no session to go back in.
+    pub history: Option<super::file::history::FileHistory>,
     /// Folder for spill files of this session.
     pub spill: PathBuf,
     /// What the results of this step may take together.

@@ -98,6 +98,7 @@ impl Bench {
             agent: Arc::clone(&self.agent) as Arc<dyn AgentPort>,
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),
+            history: None,
             spill: self.dir.path().join("spill"),
             room: Default::default(),
         }

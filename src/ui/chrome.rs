@@ -1,4 +1,4 @@
-//! The rows around the panes: title, strip, queue, notices, status, and the card for a screen that is too small.
+//! The rows around the panes: title, strip, queue, status, and the card for a screen that is too small.
 
 use super::layout::{Mode, SMALLEST};
 use super::live;
@@ -8,8 +8,9 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::Git;
-use crate::app::model::types::{Effort, Level, ProcessState, TodoStatus};
+use crate::app::model::types::{Effort, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
+use crate::app::vi;
 use crate::config::theme::Slot;
 use crate::policy::Mode as Approvals;
 use crate::text::format;
@@ -144,26 +145,6 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
     }
 }
 
-/// Short messages, newest last; glyph, word and colour say how grave.
-pub fn notices(model: &Model, paint: &mut Paint<'_>, area: Rect) {
-    let count = usize::from(area.height);
-    let skip = model.notices.shown.len().saturating_sub(count);
-    for (index, notice) in model.notices.shown.iter().skip(skip).enumerate() {
-        let place = inset(row(area, index as u16), 2, 2);
-        let (mark, role) = match notice.level {
-            Level::Info => ("· ", Role::Accent),
-            Level::Warning => ("⚠ warning  ", Role::Careful),
-            Level::Error => ("✗ error  ", Role::Bad),
-        };
-        let text: String = notice.text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-        let wanted = cells(width(mark) + width(&text) + 2).min(place.width);
-        let place = Rect { width: wanted, ..place };
-        paint.clear(place, Slot::Overlay);
-        let x = paint.put(place.x + 1, place.y, place.width, mark, paint.role(role));
-        paint.fit(x, place.y, place.right().saturating_sub(x + 1), &text, paint.role(Role::Text));
-    }
-}
-
 /// Mode, backend, times, what runs, and keys that work here.
 pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     if area.is_empty() {
@@ -178,6 +159,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
         Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
     };
     let mut x = paint.put(area.x + 1, area.y, end, word, paint.slot(badge)).saturating_sub(1);
+    if let Some((word, keys)) = vi::sign(model) {
+        x = paint.put(x + 2, area.y, end, word, paint.slot(Slot::StatusStrong));
+        if !keys.is_empty() {
+            x = paint.put(x + 1, area.y, end, &keys, paint.role(Role::Accent));
+        }
+    }
     let dim = paint.slot(Slot::StatusDim);
     let strong = paint.slot(Slot::StatusStrong);
     let mut part = |paint: &mut Paint<'_>, text: &str, style| {

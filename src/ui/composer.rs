@@ -8,7 +8,7 @@ use crate::app::model::Pane;
 use crate::app::model::layout::Layout;
 use crate::config::theme::Slot;
 use crate::text::format::bytes;
-use crate::text::width::width;
+use crate::text::width::{grapheme_width, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, wrap};
 use crate::text::{Line, Role};
 use ratatui::layout::Rect;
@@ -153,7 +153,7 @@ pub fn draw(
     let skip = (field.caret.1 + 1).saturating_sub(visible.max(1));
     let style = if focused { paint.slot(Slot::Prompt) } else { paint.role(Role::Dim) };
     paint.put(area.x + 2, body.y, 2, symbol, style);
-    let selection = model.composer.area.selection_range();
+    let selection = crate::app::vi::marked(model).or_else(|| model.composer.area.selection_range());
     for (at, shown) in field.lines.iter().skip(usize::from(skip)).take(usize::from(visible)).enumerate() {
         let place = row(body, at as u16);
         paint.put(place.x, place.y, place.width, &shown.text, paint.role(Role::Text));
@@ -165,7 +165,12 @@ pub fn draw(
         let text = if model.processes.pane.taken_over {
             format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
         } else if super::layout::is_running(model) {
-            format!("{} queues what you write", hints::key_of(model, "send"))
+            let does = match model.config.display.busy_input_mode.as_str() {
+                "steer" => "says to the turn what you write",
+                "interrupt" => "stops the turn and sends what you write",
+                _ => "queues what you write",
+            };
+            format!("{} {does}", hints::key_of(model, "send"))
         } else {
             "Ask anything, or / for commands".to_owned()
         };
@@ -208,7 +213,10 @@ pub fn completion(model: &Model, paint: &mut Paint<'_>, composer: Rect, above: R
         return;
     }
     let first = completion.selected.saturating_sub(count - 1).min(completion.items.len() - count);
-    let label = completion.items.iter().map(|item| width(&item.text)).max().unwrap_or(0).min(40);
+    let plain = completion.items.iter().all(|item| item.detail.is_empty());
+    // paths stand alone and get the whole width
+    let most = if plain { usize::from(composer.width.saturating_sub(8)) } else { 40 };
+    let label = completion.items.iter().map(|item| width(&item.text)).max().unwrap_or(0).min(most);
     let detail = completion.items.iter().map(|item| width(&item.detail)).max().unwrap_or(0);
     let wanted = cells(label + detail + 5);
     let place = Rect {
@@ -226,8 +234,48 @@ pub fn completion(model: &Model, paint: &mut Paint<'_>, composer: Rect, above: R
         }
         let text = inset(line, 2, 1);
         paint.put(line.x, line.y, 2, if chosen { "▸ " } else { "  " }, paint.slot(Slot::Prompt));
-        paint.fit(text.x, text.y, cells(label), &item.text, paint.role(if chosen { Role::Strong } else { Role::Text }));
+        let room = label.min(usize::from(text.width));
+        let path = item.text.starts_with('@');
+        let shown = if path { truncate_middle(&item.text, room) } else { truncate_end(&item.text, room) };
+        paint.put(text.x, text.y, cells(room), &shown, paint.role(if chosen { Role::Strong } else { Role::Text }));
+        for column in marked_columns(&item.text, &shown, &item.marks) {
+            paint.tone(Rect { x: text.x + column, y: text.y, width: 1, height: 1 }.intersection(text), Slot::Match);
+        }
         let x = text.x + cells(label) + 2;
         paint.fit(x, text.y, text.right().saturating_sub(x), &item.detail, paint.role(Role::Dim));
+    }
+}
+
+/// Columns of marked characters in a text of which the middle or the end may be left out.
+fn marked_columns(whole: &str, shown: &str, marks: &[u32]) -> Vec<u16> {
+    let head = whole.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
+    let (all, left) = (whole.chars().count(), shown.chars().count());
+    let mut columns = Vec::with_capacity(marks.len());
+    let mut column = 0;
+    for (at, character) in shown.chars().enumerate() {
+        // what stands after the sign of omission is counted from the end
+        let source = if at < head { at } else { at + all - left };
+        let omitted = at == head && all != left;
+        if !omitted && u32::try_from(source).is_ok_and(|source| marks.contains(&source)) {
+            columns.push(column);
+        }
+        column += cells(grapheme_width(character.encode_utf8(&mut [0; 4])));
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marked_columns;
+
+    #[test]
+    fn marks_follow_what_is_left_of_a_text() {
+        for (shown, marks, columns) in [
+            ("@src/app/vi.rs", vec![1, 9], vec![1, 9]),
+            ("@src…/vi.rs", vec![1, 5, 9], vec![1, 6]),
+            ("@src/a…", vec![1, 9], vec![1]),
+        ] {
+            assert_eq!(marked_columns("@src/app/vi.rs", shown, &marks), columns, "{shown}");
+        }
     }
 }

@@ -3,9 +3,9 @@
 use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::model::Pane;
 use crate::app::model::modal::{ApprovalStage, Modal};
-use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::width;
@@ -28,7 +28,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Approval(approval) if approval.inert_until > model.now => Vec::new(),
             Modal::Question(question) if question.inert_until > model.now => Vec::new(),
             Modal::Approval(approval) => match approval.stage {
-                ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")]),
+                ApprovalStage::Choosing if !approval.read.whole => {
+                    fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")])
+                }
+                ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers")]),
                 ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
                 ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
                 ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
@@ -36,6 +39,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             },
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(_) => fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "no")]),
+            Modal::Rewind(state) if state.confirm.is_some() => {
+                fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
+            }
+            Modal::Rewind(_) => fixed(&[("↑↓", "choose"), ("Enter", "goes on"), ("Esc", "close")]),
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => {
                 fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
             }
@@ -49,7 +56,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     let mut actions: Vec<(&str, &'static str)> = match model.focus {
         Pane::Terminal if model.processes.pane.taken_over => vec![("take-over", "hand back")],
         Pane::Terminal => vec![("take-over", "take over"), ("next-terminal", "next"), ("toggle-terminal", "close")],
-        Pane::Conversation if model.transcript.copy_mode.is_some() => {
+        _ if model.copy_mode.is_some() => {
             return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
         }
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
@@ -66,29 +73,110 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     hints.filter(|(key, _)| !key.is_empty()).collect()
 }
 
-/// The popup over the status bar, once the leader waited: every key that may follow, from the live keymap. Whether it is
-/// shown.
+/// Cells between the columns of the popup.
+const GAP: u16 = 3;
+/// Cells of a key of one letter and of the air after it.
+const KEY: u16 = 3;
+/// The narrowest column in which words can be read.
+const WORDS: u16 = 22;
+
+/// The popup over the status bar, once the leader waited: every key that may follow, from the live keymap, and what it does.
+/// Where not all fit, those go first that have a key of their own. Whether it is shown.
 pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
-    let Some(chord) = model.chord.as_ref().filter(|chord| chord.shown) else { return false };
-    let list = model.keymap.following(Context::Global, &chord.keys);
-    let list: Vec<(String, String)> = list.into_iter().map(|(keys, action)| (keys, action.replace('-', " "))).collect();
-    let key = list.iter().map(|(keys, _)| width(keys)).max().unwrap_or(1);
-    let word = list.iter().map(|(_, words)| width(words)).max().unwrap_or(1);
-    let column = cells(key + word + 4);
-    let columns = (area.width.saturating_sub(2) / column).clamp(1, 6);
-    let rows = cells(list.len()).div_ceil(columns).min(area.height.saturating_sub(4));
+    if model.chord.as_ref().is_none_or(|chord| !chord.shown) {
+        return false;
+    }
+    let list = following(model);
+    let most = area.height.saturating_sub(4).max(1);
+    let room = area.width.saturating_sub(4);
+    // as few columns as leave half of the screen in view, as many as can be read
+    let readable = ((room + GAP) / (KEY + WORDS + GAP)).max(1);
+    let columns = cells(list.len()).div_ceil((area.height / 2).max(1)).clamp(1, readable);
+    let (list, left) = fit(list, usize::from(most) * usize::from(columns));
+    let rows = cells(list.len() + usize::from(left > 0)).div_ceil(columns).min(most).max(1);
+    let column = (room + GAP) / columns;
     // A blank row above and below.
     let place = Rect { x: area.x, y: area.bottom().saturating_sub(3 + rows), width: area.width, height: rows + 2 };
     paint.clear(place, Slot::Overlay);
-    for (index, (keys, words)) in list.iter().enumerate() {
-        let (line, at) = (cells(index) % rows.max(1), cells(index) / rows.max(1));
-        let place = row(place, line + 1);
-        let end = place.x + 2 + at * column + cells(key);
-        if at >= columns || end >= place.right() {
-            break;
-        }
-        paint.right(end, place.y, keys, paint.role(Role::Accent));
-        paint.fit(end + 2, place.y, place.right().saturating_sub(end + 2), words, paint.role(Role::Text));
+    // keys of a column end in one line; most of them are one letter
+    let keys: Vec<u16> = list
+        .chunks(usize::from(rows))
+        .map(|part| cells(part.iter().map(|(keys, ..)| width(keys)).max().unwrap_or(1)))
+        .collect();
+    let at = |index: usize| {
+        let line = row(place, cells(index) % rows + 1);
+        let cell = Rect { x: place.x + 2 + cells(index) / rows * column, width: column.saturating_sub(GAP), ..line };
+        let key = keys.get(index / usize::from(rows)).copied().unwrap_or(1);
+        (cell, cell.x + key, cell.x + key + 2)
+    };
+    for (index, (keys, words, _)) in list.iter().enumerate() {
+        let (cell, end, start) = at(index);
+        paint.right(end, cell.y, keys, paint.role(Role::Accent));
+        paint.fit(start, cell.y, cell.right().saturating_sub(start), words, paint.role(Role::Text));
+    }
+    if left > 0 {
+        let (cell, _, start) = at(list.len());
+        let more = format!("{left} more: {}", key_of(model, "help"));
+        paint.fit(start, cell.y, cell.right().saturating_sub(start), &more, paint.role(Role::Dim));
     }
     true
+}
+
+/// Keys, what they do in words, and whether the action has a key without the leader.
+fn following(model: &Model) -> Vec<(String, &'static str, bool)> {
+    let rows = crate::app::keys::following(model).into_iter();
+    rows.filter_map(|(keys, action)| {
+        let entry = Action::from_name(action)?.entry()?;
+        let direct = model.keymap.bindings.iter().any(|binding| binding.action == action && binding.keys.len() == 1);
+        Some((keys, brief(entry.doc), direct))
+    })
+    .collect()
+}
+
+/// A description up to where it begins to explain.
+fn brief(doc: &'static str) -> &'static str {
+    doc.split([';', ':']).next().unwrap_or(doc).trim_end()
+}
+
+/// What fits into a number of places, and how many do not: one place says so.
+fn fit(mut list: Vec<(String, &'static str, bool)>, places: usize) -> (Vec<(String, &'static str, bool)>, usize) {
+    if list.len() <= places {
+        return (list, 0);
+    }
+    let surplus = (list.len() + 1).saturating_sub(places);
+    let mut left = 0;
+    for wanted in [true, false] {
+        while left < surplus
+            && let Some(at) = list.iter().rposition(|(_, _, direct)| *direct == wanted)
+        {
+            list.remove(at);
+            left += 1;
+        }
+    }
+    (list, left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_key_of_its_own_gives_way_first() {
+        let list =
+            |names: &[(&str, bool)]| names.iter().map(|(name, direct)| ((*name).to_owned(), "", *direct)).collect();
+        let names = |list: &[(String, &str, bool)]| list.iter().map(|(name, ..)| name.clone()).collect::<Vec<_>>();
+        let all = [("a", true), ("b", false), ("c", true), ("d", false)];
+        let (kept, left) = fit(list(&all), 4);
+        assert_eq!((names(&kept).len(), left), (4, 0));
+        let (kept, left) = fit(list(&all), 3);
+        assert_eq!((names(&kept), left), (vec!["b".to_owned(), "d".to_owned()], 2));
+        let (kept, left) = fit(list(&all), 2);
+        assert_eq!((names(&kept), left), (vec!["b".to_owned()], 3));
+    }
+
+    #[test]
+    fn descriptions_end_where_they_explain() {
+        assert_eq!(brief("Select with the keyboard: h j k l, v, y"), "Select with the keyboard");
+        assert_eq!(brief("Quit"), "Quit");
+    }
 }

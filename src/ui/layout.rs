@@ -1,8 +1,8 @@
 //! Where the panes stand: wide, medium, narrow, tiny.
 
-use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::TurnStatus;
+use crate::app::{Model, borders, processes};
 use ratatui::layout::Rect;
 
 /// Smaller screens get a card that says so.
@@ -33,6 +33,8 @@ pub struct Places {
     pub composer: Rect,
     pub status: Rect,
     pub sidebar: Option<Rect>,
+    /// Rows that conversation and terminal pane share: the first and the one after the last.
+    pub shared: (u16, u16),
 }
 
 /// What fits.
@@ -45,9 +47,16 @@ pub fn mode(area: Rect) -> Mode {
     }
 }
 
-/// Columns of the sidebar beside the conversation.
-fn sidebar_width(area: Rect) -> u16 {
-    (area.width / 4).clamp(30, 40)
+/// Columns of the sidebar beside the conversation: as the person set them, or by width.
+fn sidebar_width(model: &Model, area: Rect) -> u16 {
+    let widest = borders::widest(area.width);
+    model.sidebar.width.map_or((area.width / 4).clamp(30, 40), |width| width.clamp(borders::NARROWEST, widest))
+}
+
+/// Columns of the sidebar over the conversation.
+fn overlay_width(model: &Model, area: Rect) -> u16 {
+    let width = model.sidebar.width.map_or(38, |width| width.clamp(borders::NARROWEST, borders::widest(area.width)));
+    width.min(area.width.saturating_sub(2))
 }
 
 /// By itself the sidebar stands there once the session has begun and it has something to show.
@@ -59,7 +68,7 @@ fn stands_beside(model: &Model) -> bool {
 /// The column of the conversation.
 pub fn column(model: &Model, area: Rect, mode: Mode) -> Rect {
     let beside = mode == Mode::Wide && stands_beside(model);
-    Rect { width: if beside { area.width - sidebar_width(area) } else { area.width }, ..area }
+    Rect { width: if beside { area.width - sidebar_width(model, area) } else { area.width }, ..area }
 }
 
 /// Stacks the panes; `field` is the number of text rows of the composer.
@@ -78,10 +87,15 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     if area.height >= 28 {
         top += 1;
     }
-    bottom -= 1;
-    places.status = Rect { y: bottom, height: 1, ..area };
+    if model.config.display.status_bar {
+        bottom -= 1;
+        places.status = Rect { y: bottom, height: 1, ..area };
+    }
     let padding = if area.height >= 28 { 2 } else { 0 };
-    let height = (field + padding).min(bottom.saturating_sub(top) / 2).max(1);
+    // A program that needs a whole screen gets the whole of a small one while it has the keys.
+    let large = processes::needs_screen(model);
+    let whole = large && mode == Mode::Narrow && model.processes.pane.open && model.focus == Pane::Terminal;
+    let height = if whole { 0 } else { (field + padding).min(bottom.saturating_sub(top) / 2).max(1) };
     bottom -= height;
     places.composer = Rect { y: bottom, height, ..column };
     if let Mode::Wide | Mode::Medium = mode {
@@ -93,6 +107,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
         many if model.focus == Pane::Queue => many.min(4),
         _ => 1,
     };
+    let waiting = if whole { 0 } else { waiting };
     let waiting = waiting.min(bottom.saturating_sub(top) / 3);
     if waiting > 0 {
         bottom = if mode == Mode::Narrow { bottom } else { bottom + 1 } - waiting;
@@ -100,10 +115,11 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     }
     let body = bottom.saturating_sub(top);
     places.conversation = Rect { y: top, height: body, ..column };
+    places.shared = (top, bottom);
     if model.processes.pane.open {
-        let share = if model.processes.pane.height == 0 { 33 } else { model.processes.pane.height.clamp(10, 90) };
-        let wanted = (u32::from(body) * u32::from(share) / 100) as u16;
-        if mode == Mode::Narrow && body < 16 {
+        let share = if large { model.processes.pane.large } else { model.processes.pane.height };
+        let wanted = (u32::from(body) * u32::from(share.clamp(100, 900)) / 1000) as u16;
+        if whole || mode == Mode::Narrow && body < 16 {
             // No room for both: the focused one.
             if model.focus == Pane::Terminal {
                 places.terminal = Some(places.conversation);
@@ -115,7 +131,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
             places.terminal = Some(Rect { y: bottom - height, height, ..column });
         }
     }
-    let rows = (model.notices.shown.len() as u16).min(3).min(bottom.saturating_sub(top));
+    let rows = super::notices::height(model, column.width).min(bottom.saturating_sub(top));
     // over the terminal pane, never on the rows of its program
     let floor = places.terminal.map_or(bottom, |terminal| terminal.y);
     let rows = rows.min(floor.saturating_sub(top));
@@ -130,7 +146,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
             Some(Rect { x: column.right(), y: area.y + 1, width, height: area.height.saturating_sub(2) })
         }
         (Mode::Medium | Mode::Narrow, Some(true)) => {
-            let width = 38.min(area.width.saturating_sub(2));
+            let width = overlay_width(model, area);
             let y = places.title.height + places.strip.height;
             let height = area.height.saturating_sub(y + 1);
             Some(Rect { x: area.right() - width, y: area.y + y, width, height })

@@ -8,13 +8,21 @@ use crate::text::{Role, Span};
 
 /// Ten frames a second, each one cell wide.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// Two cells wide each.
+const MOONS: [&str; 8] = ["🌑", "🌒", "🌓", "🌔", "🌕", "🌖", "🌗", "🌘"];
+/// For terminals and eyes that take letters only.
+const STROKES: [&str; 4] = ["-", "\\", "|", "/"];
 /// Milliseconds of a frame.
 const FRAME: i64 = 100;
 
 /// The spinner at a time in milliseconds.
 pub fn spinner(now: i64) -> &'static str {
-    let index = (now / FRAME).rem_euclid(FRAMES.len() as i64) as usize;
-    FRAMES.get(index).copied().unwrap_or("⠋")
+    frame(&FRAMES, now)
+}
+
+fn frame(frames: &[&'static str], now: i64) -> &'static str {
+    let index = (now / FRAME).rem_euclid(frames.len() as i64) as usize;
+    frames.get(index).copied().unwrap_or_default()
 }
 
 /// Milliseconds from `start` to now, never negative.
@@ -53,8 +61,14 @@ pub fn activity(model: &Model) -> Option<Vec<Span>> {
         _ => (&skin.waiting_faces, pick(&skin.thinking_verbs, turn).unwrap_or("thinking")),
     };
     let mut spans = Vec::with_capacity(3);
-    if let Some(face) = pick(faces, turn) {
-        spans.push(Span::new(format!("{face} "), Role::Accent));
+    let moves = match model.config.display.tui_status_indicator.as_str() {
+        "emoji" => Some(frame(&MOONS, model.now)),
+        "unicode" => Some(spinner(model.now)),
+        "ascii" => Some(frame(&STROKES, model.now)),
+        _ => pick(faces, turn),
+    };
+    if let Some(moves) = moves {
+        spans.push(Span::new(format!("{moves} "), Role::Accent));
     }
     spans.push(Span::new(format!("{verb}…  "), Role::Text));
     spans.push(dim(clock));

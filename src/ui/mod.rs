@@ -4,10 +4,12 @@ mod cache;
 mod cells;
 mod chrome;
 mod composer;
+mod flat;
 mod hints;
 mod layout;
 mod live;
 mod modal;
+mod notices;
 mod paint;
 mod select;
 mod sidebar;
@@ -64,6 +66,7 @@ fn screen(
 ) -> Option<(u16, u16)> {
     let field = composer::measure(model, cache, layout::column(model, area, mode).width);
     let places = layout::arrange(model, area, mode, field.rows);
+    layout.shared = places.shared;
     chrome::title(model, paint, places.title);
     chrome::strip(model, paint, places.strip);
     let mut cursor = None;
@@ -81,9 +84,9 @@ fn screen(
     }
     chrome::status(model, paint, places.status, mode);
     if let Some(place) = places.sidebar {
-        sidebar::draw(model, paint, place, mode, layout);
+        cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
-    chrome::notices(model, paint, places.notices);
+    notices::draw(model, paint, places.notices);
     composer::completion(model, paint, places.composer, places.conversation);
     if hints::which_key(model, paint, area) {
         cursor = None;
@@ -97,7 +100,7 @@ fn screen(
 /// Where a modal is centred: beside the sidebar where that leaves enough room, so that both can be read.
 fn modal_area(model: &Model, modal: &Modal, area: Rect, mode: Mode) -> Rect {
     let column = layout::column(model, area, mode);
-    if matches!(modal, Modal::Sessions(_)) || column.width < 96 { area } else { column }
+    if matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)) || column.width < 96 { area } else { column }
 }
 
 fn to_area(rect: Rect) -> Area {

@@ -3,10 +3,11 @@
 use super::cells::{self, CellRows};
 use super::paint::Paint;
 use super::transcript::Walk;
-use crate::app::Model;
+use crate::app::model::selection::Grain;
 use crate::app::model::transcript::{Cell, CellId};
 use crate::config::theme::Slot;
 use crate::text::width::{fit_start, grapheme_width, width};
+use crate::text::words::word_at;
 use crate::text::{Joint, Row};
 use ratatui::layout::Rect;
 
@@ -21,11 +22,13 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// What is selected and searched for now.
-    pub fn new(model: &Model) -> Self {
+    /// What is selected and searched for now. The cells where the selection ends are laid out.
+    pub fn new(walk: &mut Walk<'_>) -> Self {
+        let selection = selection(walk);
+        let model = walk.model;
         let find = model.transcript.find.as_ref().filter(|find| !find.query.is_empty());
         let find = find.map(|find| (find.query.to_lowercase(), find.hits.get(find.current).copied()));
-        Self { selection: selection(model), find }
+        Self { selection, find }
     }
 
     /// Marks what is selected or found in a drawn row.
@@ -65,12 +68,48 @@ fn found(text: &str, query: &str) -> Vec<(u16, u16)> {
     out
 }
 
-fn selection(model: &Model) -> Option<(Spot, Spot)> {
-    let selection = model.transcript.selection?;
-    let index = |id: CellId| model.transcript.cells.iter().rposition(|cell| cell.id == id);
+/// First and last place that is selected, with what the grain adds.
+fn selection(walk: &mut Walk<'_>) -> Option<(Spot, Spot)> {
+    let selection = walk.model.transcript.selection?;
+    let index = |id: CellId| walk.model.transcript.cells.iter().rposition(|cell| cell.id == id);
     let one = (index(selection.from.cell)?, selection.from.row, selection.from.column);
     let other = (index(selection.to.cell)?, selection.to.row, selection.to.column);
-    Some(if one <= other { (one, other) } else { (other, one) })
+    let (from, to) = if one <= other { (one, other) } else { (other, one) };
+    Some(match selection.grain {
+        Grain::Cell => (from, to),
+        Grain::Word => (word(walk, from).0, word(walk, to).1),
+        Grain::Line => (line(walk, from).0, line(walk, to).1),
+    })
+}
+
+/// The laid-out rows of the cell at a place.
+fn laid<'a>(walk: &'a mut Walk<'_>, at: Spot) -> Option<&'a CellRows> {
+    walk.content(at.0);
+    let id = walk.model.transcript.cells.get(at.0)?.id;
+    walk.cache.rows(id)
+}
+
+/// First and last cell of the word at a place.
+fn word(walk: &mut Walk<'_>, at: Spot) -> (Spot, Spot) {
+    let Some(laid) = laid(walk, at) else { return (at, at) };
+    let Some(row) = laid.rows().get(at.1) else { return (at, at) };
+    let (from, to) = word_at(&row.line.text(), usize::from(at.2.saturating_sub(laid.indent)));
+    let column = |column: usize| super::paint::cells(column).saturating_add(laid.indent);
+    ((at.0, at.1, column(from)), (at.0, at.1, column(to.saturating_sub(1))))
+}
+
+/// First and last cell of the line at a place, however many rows it has.
+fn line(walk: &mut Walk<'_>, at: Spot) -> (Spot, Spot) {
+    let Some(laid) = laid(walk, at) else { return (at, at) };
+    let goes_on = |row: usize| matches!(laid.rows().get(row).map(|row| row.joint), Some(Joint::Soft(_)));
+    let (mut first, mut last) = (at.1, at.1);
+    while first > 0 && goes_on(first) {
+        first -= 1;
+    }
+    while goes_on(last + 1) {
+        last += 1;
+    }
+    ((at.0, first, 0), (at.0, last, u16::MAX))
 }
 
 /// The selected columns of a row, the last one excluded.
@@ -88,7 +127,7 @@ fn columns(selection: Option<(Spot, Spot)>, index: usize, row: usize) -> Option<
 /// The selected text: the source of cells that are selected whole, else what the rows show, without the breaks and
 /// ornaments of the screen.
 pub fn text(walk: &mut Walk<'_>) -> Option<String> {
-    let (from, to) = selection(walk.model)?;
+    let (from, to) = selection(walk)?;
     let mut out = String::new();
     for index in from.0..=to.0 {
         let height = walk.content(index);
@@ -117,21 +156,24 @@ fn rows(out: &mut String, laid: &CellRows, columns: impl Fn(usize) -> Option<(u1
     let mut is_first = true;
     for (index, row) in laid.rows().iter().enumerate() {
         let Some((from, to)) = columns(index) else { continue };
-        match row.joint {
-            Joint::Ornament => continue,
-            _ if is_first => {}
-            Joint::Line => out.push('\n'),
-            Joint::Soft(gap) => out.extend(std::iter::repeat_n(' ', usize::from(gap))),
-        }
-        is_first = false;
         let (from, to) = (from.saturating_sub(laid.indent), to.saturating_sub(laid.indent));
-        if let Some(raw) = row.raw.as_deref().filter(|_| from <= row.lead && usize::from(to) >= row.line.width()) {
-            out.push_str(raw);
-            continue;
-        }
-        let part = part(row, from, to);
-        out.push_str(part.trim_end());
+        is_first &= !append(out, is_first, row, from, to);
     }
+}
+
+/// Appends what a row shows between two columns to the rows before it. `false`: there is nothing to copy in it.
+pub fn append(out: &mut String, is_first: bool, row: &Row, from: u16, to: u16) -> bool {
+    match row.joint {
+        Joint::Ornament => return false,
+        _ if is_first => {}
+        Joint::Line => out.push('\n'),
+        Joint::Soft(gap) => out.extend(std::iter::repeat_n(' ', usize::from(gap))),
+    }
+    match row.raw.as_deref().filter(|_| from <= row.lead && usize::from(to) >= row.line.width()) {
+        Some(raw) => out.push_str(raw),
+        None => out.push_str(part(row, from, to).trim_end()),
+    }
+    true
 }
 
 /// The text of a row between two columns, ornaments left out.

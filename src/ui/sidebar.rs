@@ -2,17 +2,18 @@
 
 use super::layout::Mode;
 use super::paint::{Paint, cells, inset};
-use super::{chrome, live, to_area};
+use super::{chrome, flat, live, to_area};
 use crate::app::Model;
-use crate::app::model::Pane;
-use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::layout::{Area, Border, Hit, Layout};
+use crate::app::model::selection::Surface;
 use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::types::{ProcessId, ProcessInfo, ProcessState, TodoStatus};
+use crate::app::model::{Pane, Pressed};
 use crate::config::theme::Slot;
 use crate::text::format;
 use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Wrap, wrap_into};
-use crate::text::{Ground, Role, Row, Span};
+use crate::text::{Ground, Joint, Line, Role, Row, Span};
 use ratatui::layout::Rect;
 
 /// Entries of long lists.
@@ -28,11 +29,30 @@ struct Entry {
     process: Option<ProcessId>,
     /// Filled and all cells of a meter, instead of text.
     meter: Option<u64>,
+    /// How it continues the row above.
+    joint: Joint,
+    /// Columns at the start that are a mark.
+    lead: u16,
+    /// What was cut to fit: copying the whole row gives it.
+    source: Option<String>,
 }
 
 impl Entry {
     fn text(text: impl Into<String>, role: Role) -> Self {
         Self { left: vec![Span::new(text, role)], ..Self::default() }
+    }
+
+    /// The row as it can be copied.
+    fn row(&self, room: u16) -> Row {
+        let mut spans = self.left.clone();
+        let used: usize = self.left.iter().chain(&self.right).map(|span| width(&span.text)).sum();
+        if !self.right.is_empty() {
+            spans.push(Span::new(" ".repeat(usize::from(room).saturating_sub(used)), Role::Text));
+            spans.extend(self.right.iter().cloned());
+        }
+        let joint = if self.meter.is_some() { Joint::Ornament } else { self.joint };
+        let line = Line { spans, ground: Ground::Base };
+        Row { line, lead: self.lead, joint, raw: self.source.as_deref().map(Into::into), ..Row::default() }
     }
 }
 
@@ -42,10 +62,10 @@ pub fn is_empty(model: &Model) -> bool {
     sections(model, 20).iter().all(|(_, body)| body.is_empty())
 }
 
-/// Draws the sidebar on its own tone.
-pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout: &mut Layout) {
+/// Draws the sidebar on its own tone and returns the caret of copy mode.
+pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout: &mut Layout) -> Option<(u16, u16)> {
     if area.width < 8 {
-        return;
+        return None;
     }
     layout.panes.push((Pane::Sidebar, to_area(area)));
     if mode == Mode::Wide {
@@ -65,12 +85,15 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout
         entries.extend(body);
     }
     let skip = usize::from(model.sidebar.scroll).min(entries.len().saturating_sub(usize::from(room.height)));
-    if focused {
+    layout.targets.push((to_area(Rect { width: 1, ..area }), Hit::Border(Border::Sidebar)));
+    if focused || model.pressed == Some(Pressed::Border(Border::Sidebar)) {
         let bar = paint.slot(Slot::BorderFocused);
         paint.repeat(Rect { width: 1, ..area }, "▎", bar);
     }
     for (index, entry) in entries.iter().skip(skip).take(usize::from(room.height)).enumerate() {
         let y = room.y + index as u16;
+        let place = Rect { y, height: 1, ..room };
+        flat::put(layout, Surface::Sidebar, place, flat::nth(skip + index), entry.left.is_empty());
         if let Some(percent) = entry.meter {
             meter(paint, Rect { y, height: 1, ..room }, percent);
             continue;
@@ -83,6 +106,9 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout
             layout.targets.push((hit, Hit::ShowProcess(process.clone())));
         }
     }
+    flat::selection(model, Surface::Sidebar)?;
+    let rows = flat::numbered(entries.iter().map(|entry| entry.row(room.width)));
+    flat::finish(model, paint, Surface::Sidebar, &rows, layout)
 }
 
 fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
@@ -111,7 +137,12 @@ fn plan(model: &Model, room: usize) -> Vec<Entry> {
         let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
         wrap_into(&mut rows, &[Span::new(todo.content.clone(), role)], Ground::Base, &how);
         // Two rows tell enough of one step.
-        out.extend(rows.into_iter().take(2).map(|row| Entry { left: row.line.spans, ..Entry::default() }));
+        out.extend(rows.into_iter().take(2).map(|row| Entry {
+            left: row.line.spans,
+            joint: row.joint,
+            lead: row.lead.max(2),
+            ..Entry::default()
+        }));
     }
     out
 }
@@ -192,13 +223,15 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
 }
 
 fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: Option<ProcessId>) -> Entry {
-    let text: String = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    let text = truncate_end(&text, room.saturating_sub(width(&end) + 3));
+    let shown: String = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = truncate_end(&shown, room.saturating_sub(width(&end) + 3));
     Entry {
-        left: vec![Span::new(format!("{mark} "), role), Span::new(text, Role::Text)],
+        left: vec![Span::new(format!("{mark} "), role), Span::new(shown, Role::Text)],
         right: vec![Span::new(end, Role::Dim)],
         process,
-        meter: None,
+        lead: 2,
+        source: Some(text.to_owned()),
+        ..Entry::default()
     }
 }
 
@@ -221,8 +254,8 @@ fn files(model: &Model, room: usize) -> Vec<Entry> {
                 ),
             ];
             let used: usize = right.iter().map(|span| width(&span.text)).sum();
-            let path = truncate_middle(path, room.saturating_sub(used + 1));
-            Entry { left: vec![Span::new(path, Role::Text)], right, ..Entry::default() }
+            let shown = truncate_middle(path, room.saturating_sub(used + 1));
+            Entry { left: vec![Span::new(shown, Role::Text)], right, source: Some(path.clone()), ..Entry::default() }
         })
         .collect();
     if skip > 0 {
@@ -246,7 +279,8 @@ fn memory(model: &Model, room: usize) -> Vec<Entry> {
     for (_, entries) in [&knowledge.notes, &knowledge.profile].into_iter().flatten() {
         for entry in entries.iter().take(MOST_NOTES) {
             let first = entry.lines().next().unwrap_or_default();
-            out.push(Entry::text(truncate_end(&format!("+ {first}"), room), Role::Dim));
+            let shown = truncate_end(&format!("+ {first}"), room);
+            out.push(Entry { lead: 2, source: Some(entry.clone()), ..Entry::text(shown, Role::Dim) });
         }
     }
     out

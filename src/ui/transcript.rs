@@ -8,7 +8,7 @@ use super::{hints, live, to_area};
 use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
-use crate::app::model::transcript::{Cell, CellKind, Position, ToolState};
+use crate::app::model::transcript::{Cell, CellKind, Position, Thinking, ToolState};
 use crate::config::theme::Slot;
 use crate::text::format;
 use crate::text::width::width;
@@ -174,7 +174,7 @@ pub fn draw(
         Some(cell) if !follows => Position::Anchor { cell: cell.id, row: top.1 },
         _ => Position::Latest,
     };
-    let marks = Marks::new(model);
+    let marks = Marks::new(&mut walk);
     let (mut index, mut row) = top;
     let mut at: u16 = 0;
     while at < area.height && index < transcript.cells.len() {
@@ -215,7 +215,7 @@ pub fn draw(
         let mut walk = Walk { model, cache, width: area.width, footer };
         layout.selected_text = select::text(&mut walk);
     }
-    let caret = transcript.selection.filter(|_| transcript.copy_mode.is_some())?.to;
+    let caret = transcript.selection.filter(|_| model.copy_mode.is_some())?.to;
     let (y, _, _) = layout.rows.iter().find(|(_, cell, row)| (*cell, *row) == (caret.cell, caret.row))?;
     Some((area.x + caret.column.min(area.width.saturating_sub(1)), *y))
 }
@@ -270,7 +270,14 @@ fn draw_row(
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
         }
-        CellKind::Reasoning { .. } => layout.targets.push((to_area(place), Hit::ToggleCell(cell.id))),
+        CellKind::Reasoning { time, .. } => {
+            layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)));
+            if let (Thinking::Since(start), false) = (*time, cell.finished) {
+                let clock = format::clock(live::since(model.now, start));
+                let end = place.right().saturating_sub(cell_count(cells::tool::AFTER_TIME));
+                paint.right(end, place.y, &clock, paint.role(Role::Dim));
+            }
+        }
         CellKind::User { .. } | CellKind::Assistant { .. } | CellKind::Note { .. } | CellKind::TurnEnd { .. } => {}
     }
 }

@@ -56,6 +56,17 @@ fn spin(limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
     began.elapsed()
 }
 
+/// Waits until the program sent nothing for a while: what is measured next starts from rest.
+fn quiet(term: &Term, millis: u64) {
+    let (mut last, mut since) = (term.bytes(), Instant::now());
+    spin(Duration::from_secs(20), || {
+        if term.bytes() != last {
+            (last, since) = (term.bytes(), Instant::now());
+        }
+        since.elapsed() >= Duration::from_millis(millis)
+    });
+}
+
 fn seeded(mock: &Mock, sessions: usize) -> Home {
     let home = Home::with(mock, "approvals:\n  mode: \"off\"\n");
     let folder = tempfile::tempdir().unwrap();
@@ -99,7 +110,7 @@ fn idle() -> Vec<Row> {
     let mock = Mock::start(vec![]);
     let home = seeded(&mock, 20);
     let term = Term::start(&home, &[]);
-    term.wait("❯").settled(3000);
+    quiet(term.wait("❯"), 3000);
     let (bytes, cpu, rss) = (term.bytes(), proc::cpu(term.pid()), proc::rss(term.pid()));
     let seconds = 60;
     std::thread::park_timeout(Duration::from_secs(seconds));
@@ -132,12 +143,12 @@ fn echo() -> Vec<Row> {
     let mock = Mock::start(vec![Step::Paced(words.clone(), 10), Step::Text(words)]);
     let home = Home::with(&mock, "");
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").settled(500);
+    quiet(term.wait("❯"), 500);
     let calm = percentile(typed(&mut term, 60), 95);
     term.send("\x15go\r").wait("lorem");
     let busy = percentile(typed(&mut term, 60), 95);
-    term.send("\x15").settled(100);
-    term.send("\x1b").wait("stopped").settled(500);
+    quiet(term.send("\x15"), 100);
+    quiet(term.send("\x1b").wait("stopped"), 500);
     term.send("\x15go\r").wait("lorem");
     spin(Duration::from_secs(10), || mock.count() == 2);
     std::thread::park_timeout(Duration::from_millis(500));
@@ -164,7 +175,7 @@ fn stream() -> Vec<Row> {
     let home = Home::with(&mock, "");
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
-    term.send("warm up\r").wait("all-is-warm").settled(500);
+    quiet(term.send("warm up\r").wait("all-is-warm"), 500);
     let (bytes, cpu) = (term.bytes(), proc::cpu(term.pid()));
     term.send("go\r");
     spin(Duration::from_secs(5), || mock.count() == 2);
@@ -183,7 +194,7 @@ fn tool_loop() -> Vec<Row> {
     let mock = Mock::start(steps.chain([Step::Text("loop-is-done".into())]).collect());
     let home = Home::with(&mock, "");
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").settled(500);
+    quiet(term.wait("❯"), 500);
     term.send("go\r");
     spin(Duration::from_secs(10), || mock.count() >= 2);
     let began = Instant::now();

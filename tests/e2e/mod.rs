@@ -2,6 +2,16 @@
 
 mod bad_days;
 mod commands;
+mod disks;
+mod editing;
+mod first_run;
+mod floods;
+mod hangup;
+mod panes;
 mod print;
+mod rewind;
+mod sessions;
+mod signals;
 mod story;
+mod suspend;
 mod terminal;

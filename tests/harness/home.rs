@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 /// `HOME`, `HERMES_HOME` and a project to work in.
 pub struct Home {
     root: tempfile::TempDir,
+    more: Vec<(String, String)>,
 }
 
 impl Home {
@@ -15,17 +16,27 @@ impl Home {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("home/.hermes")).unwrap();
         std::fs::create_dir_all(root.path().join("project")).unwrap();
-        Self { root }
+        Self { root, more: Vec::new() }
     }
 
     /// A home whose model is this server.
     pub fn with(mock: &Mock, more: &str) -> Self {
         let home = Self::empty();
-        home.config(&format!(
+        home.model(mock, more);
+        home
+    }
+
+    /// Writes a `config.yaml` whose model is this server.
+    pub fn model(&self, mock: &Mock, more: &str) {
+        self.config(&format!(
             "model:\n  default: mock-model\n  provider: custom\n  base_url: {}/v1\n  api_key: mock\n  context_length: 200000\n{more}",
             mock.url()
         ));
-        home
+    }
+
+    /// Sets one more variable of the program's environment.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.more.push((name.to_owned(), value.to_owned()));
     }
 
     /// Writes `config.yaml`.
@@ -48,7 +59,7 @@ impl Home {
     /// The environment of the program: nothing of the person who runs the tests.
     pub fn environment(&self) -> Vec<(String, String)> {
         let text = |path: &Path| path.display().to_string();
-        vec![
+        let own = vec![
             ("HOME".into(), text(&self.user())),
             ("HERMES_HOME".into(), text(&self.hermes())),
             ("PATH".into(), std::env::var("PATH").unwrap_or_default()),
@@ -57,7 +68,16 @@ impl Home {
             ("LANG".into(), "C.UTF-8".into()),
             ("SHELL".into(), "/bin/bash".into()),
             ("NO_PROXY".into(), "127.0.0.1,localhost".into()),
-        ]
+        ];
+        own.into_iter().chain(self.more.iter().cloned()).collect()
+    }
+
+    /// The program without a terminal, not yet started.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args(args).env_clear().envs(self.environment()).current_dir(self.project());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 
     /// Runs the program without a terminal.
@@ -68,16 +88,7 @@ impl Home {
     /// The same with this on standard input.
     pub fn run_with(&self, args: &[&str], input: &str) -> Output {
         use std::io::Write as _;
-        let mut child = Command::new(binary())
-            .args(args)
-            .env_clear()
-            .envs(self.environment())
-            .current_dir(self.project())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     }

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{Response, StatusCode};
+use axum::http::{HeaderMap, Response, StatusCode};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt as _;
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ pub enum Step {
 struct Script {
     steps: VecDeque<Step>,
     requests: Vec<Value>,
+    keys: Vec<String>,
 }
 
 /// The server; ends with the test.
@@ -44,7 +45,7 @@ impl Mock {
     /// Starts a server that plays these steps; afterwards it says `done`.
     pub fn start(steps: Vec<Step>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let script = Arc::new(Mutex::new(Script { steps: steps.into(), requests: Vec::new() }));
+        let script = Arc::new(Mutex::new(Script { steps: steps.into(), ..Script::default() }));
         let app = Router::new()
             .route("/v1/chat/completions", post(complete))
             .route("/v1/models", get(models))
@@ -72,6 +73,11 @@ impl Mock {
         self.script.lock().unwrap().requests.len()
     }
 
+    /// The `Authorization` of each request so far.
+    pub fn keys(&self) -> Vec<String> {
+        self.script.lock().unwrap().keys.clone()
+    }
+
     /// The bodies of all requests so far.
     pub fn requests(&self) -> Vec<Value> {
         self.script.lock().unwrap().requests.clone()
@@ -87,11 +93,13 @@ async fn models() -> String {
     json!({ "object": "list", "data": [{ "id": "mock-model", "object": "model" }] }).to_string()
 }
 
-async fn complete(State(script): State<Arc<Mutex<Script>>>, body: Bytes) -> Response<Body> {
+async fn complete(State(script): State<Arc<Mutex<Script>>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let request: Value = serde_json::from_slice(&body).unwrap();
     let (step, count) = {
         let mut script = script.lock().unwrap();
         script.requests.push(request);
+        let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        script.keys.push(key);
         (script.steps.pop_front().unwrap_or(Step::Text("done".into())), script.requests.len())
     };
     if let Step::Error(status, text, retry) = &step {

@@ -1,12 +1,14 @@
 //! What the integration tests share: a home of their own, the built program in a real PTY, a model on loopback.
 
+pub mod disk;
 pub mod home;
 pub mod mock;
 pub mod term;
 
+pub use disk::Disk;
 pub use home::Home;
 pub use mock::{Mock, Step};
-pub use term::Term;
+pub use term::{Modes, Term};
 
 use std::time::{Duration, Instant};
 

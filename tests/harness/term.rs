@@ -16,8 +16,50 @@ pub struct Term {
 
 struct Shown {
     parser: vt100::Parser,
-    bytes: usize,
     raw: Vec<u8>,
+    /// Whole frames so far: ends of synchronized updates.
+    frames: usize,
+}
+
+/// What ends a frame.
+const FRAME: &[u8] = b"\x1b[?2026l";
+
+impl Shown {
+    fn take(&mut self, bytes: &[u8]) {
+        // The mark may lie across two reads.
+        let from = self.raw.len().saturating_sub(FRAME.len() - 1);
+        self.raw.extend_from_slice(bytes);
+        self.frames += self.raw[from..].windows(FRAME.len()).filter(|window| *window == FRAME).count();
+        self.parser.process(bytes);
+    }
+}
+
+/// What a terminal is set to besides its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// Lines are edited by the terminal and echoed.
+    pub cooked: bool,
+    pub main_screen: bool,
+    pub cursor: bool,
+    pub mouse: bool,
+    pub bracketed_paste: bool,
+    /// Kitty's key flags that were pushed and not popped.
+    pub keys: usize,
+    /// Focus is reported.
+    pub focus: bool,
+}
+
+impl Modes {
+    /// As a shell has it.
+    pub const SHELL: Self = Self {
+        cooked: true,
+        main_screen: true,
+        cursor: true,
+        mouse: false,
+        bracketed_paste: false,
+        keys: 0,
+        focus: false,
+    };
 }
 
 impl Term {
@@ -27,19 +69,32 @@ impl Term {
     }
 
     /// Starts it in a terminal of this size.
-    pub fn sized(home: &Home, args: &[&str], (cols, rows): (u16, u16)) -> Self {
+    pub fn sized(home: &Home, args: &[&str], size: (u16, u16)) -> Self {
+        Self::with_env(home, args, size, &[])
+    }
+
+    /// The same with more variables in its environment.
+    pub fn with_env(home: &Home, args: &[&str], size: (u16, u16), more: &[(String, String)]) -> Self {
+        Self::run(home, binary(), args, size, more)
+    }
+
+    /// Starts another program (a shell) as the terminal's first one.
+    pub fn run(home: &Home, program: &str, args: &[&str], (cols, rows): (u16, u16), more: &[(String, String)]) -> Self {
         let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
-        let mut command = CommandBuilder::new(binary());
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
         for (name, value) in home.environment() {
+            command.env(name, value);
+        }
+        for (name, value) in more {
             command.env(name, value);
         }
         command.cwd(home.project());
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
         let size = |n: u16| NonZeroU16::new(n).unwrap();
-        let shown = Shown { parser: vt100::Parser::new(size(rows), size(cols), 0), bytes: 0, raw: Vec::new() };
+        let shown = Shown { parser: vt100::Parser::new(size(rows), size(cols), 0), raw: Vec::new(), frames: 0 };
         let screen = Arc::new(Mutex::new(shown));
         let mut reader = pty.master.try_clone_reader().unwrap();
         let writer = pty.master.take_writer().unwrap();
@@ -50,11 +105,7 @@ impl Term {
                 if n == 0 {
                     break;
                 }
-                let mut seen = seen.lock().unwrap();
-                seen.bytes += n;
-                seen.raw.extend_from_slice(&buffer[..n]);
-                let bytes = &buffer[..n];
-                seen.parser.process(bytes);
+                seen.lock().unwrap().take(&buffer[..n]);
             }
         });
         Self { screen, writer, master: pty.master, child }
@@ -75,7 +126,7 @@ impl Term {
 
     /// Bytes sent so far.
     pub fn bytes(&self) -> usize {
-        self.screen.lock().unwrap().bytes
+        self.screen.lock().unwrap().raw.len()
     }
 
     /// Waits until the text is on the screen.
@@ -98,18 +149,51 @@ impl Term {
         self
     }
 
-    /// Waits until nothing was sent for a while: the keys are quiet and the screen is settled.
-    pub fn settled(&self, millis: u64) -> &Self {
-        let quiet = std::time::Duration::from_millis(millis);
-        let (mut last, mut since) = (self.bytes(), std::time::Instant::now());
-        let stop = since + PATIENCE;
-        while since.elapsed() < quiet && std::time::Instant::now() < stop {
+    /// Waits for a condition of the screen's text.
+    pub fn shows(&self, what: &str, fits: impl Fn(&str) -> bool) -> &Self {
+        let stop = std::time::Instant::now() + PATIENCE;
+        while !fits(&self.text()) {
+            assert!(std::time::Instant::now() < stop, "never: {what}\n{}", self.text());
             std::thread::park_timeout(std::time::Duration::from_millis(5));
-            if self.bytes() != last {
-                (last, since) = (self.bytes(), std::time::Instant::now());
-            }
         }
         self
+    }
+
+    /// Whole frames that were drawn so far.
+    pub fn frames(&self) -> usize {
+        self.screen.lock().unwrap().frames
+    }
+
+    /// Waits until more frames than this were drawn.
+    pub fn drawn_after(&self, frames: usize) -> &Self {
+        until("another frame", || self.frames() > frames);
+        self
+    }
+
+    /// What the terminal is set to.
+    pub fn modes(&self) -> Modes {
+        use rustix::termios::LocalModes;
+        let lines = (LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG).bits();
+        let cooked = self.master.get_termios().is_some_and(|set| set.local_flags.bits() & lines == lines);
+        let shown = self.screen.lock().unwrap();
+        let times = |sequence: &str| shown.raw.windows(sequence.len()).filter(|w| *w == sequence.as_bytes()).count();
+        let screen = shown.parser.screen();
+        Modes {
+            cooked,
+            main_screen: !screen.alternate_screen(),
+            cursor: !screen.hide_cursor(),
+            mouse: screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None,
+            bracketed_paste: screen.bracketed_paste(),
+            keys: times("\x1b[>1u").saturating_sub(times("\x1b[<1u")),
+            focus: times("\x1b[?1004h") > times("\x1b[?1004l"),
+        }
+    }
+
+    /// The most memory that the program ever had, in bytes.
+    pub fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
     /// Sends bytes as typed.

@@ -90,13 +90,20 @@ impl Runner {
         let mut item =
             Item { id: ItemId(self.session.next_item), at: crate::agent::now(), turn: self.session.turn, body };
         self.create_once().await;
-        match self.deps.store.append(&self.session.id, vec![item.clone()]).await {
+        // What a full disk refused comes first, so that nothing is missing once there is room again.
+        let mut items = self.session.unsaved.clone();
+        items.push(item.clone());
+        match self.deps.store.append(&self.session.id, items).await {
             Ok(ids) => {
+                self.session.unsaved.clear();
                 if let Some(id) = ids.last() {
                     item.id = *id;
                 }
             }
-            Err(error) => self.not_saved(error.to_string()).await,
+            Err(error) => {
+                self.session.unsaved.push(item.clone());
+                self.not_saved(error.to_string()).await;
+            }
         }
         self.tell_trouble().await;
         self.session.next_item = item.id.0 + 1;
@@ -110,6 +117,19 @@ impl Runner {
         self.out.send(AgentEvent::ItemFinished(item)).await;
         let meter = self.session.meter();
         self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Tries once more to save what the disk refused; for when the session is left.
+    pub(super) async fn save_rest(&mut self) {
+        if self.session.unsaved.is_empty() {
+            return;
+        }
+        self.create_once().await;
+        let items = std::mem::take(&mut self.session.unsaved);
+        let count = items.len();
+        if let Err(error) = self.deps.store.append(&self.session.id, items).await {
+            tracing::error!("{count} items of session {} were not saved: {error}", self.session.id);
+        }
     }
 
     /// Tells once what keeps the session from being saved.
@@ -221,6 +241,7 @@ impl Runner {
         self.tools = None;
         self.keep_folder().await;
         self.sync().await;
+        self.sweep_history();
         let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
         self.out.send(AgentEvent::TurnFinished(outcome)).await;

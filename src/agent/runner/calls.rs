@@ -5,6 +5,8 @@ use crate::agent::event::AgentEvent;
 use crate::agent::turn::Input;
 use crate::llm::Delta;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
+use crate::store::Blobs;
+use crate::tools::file::history::FileHistory;
 use crate::tools::gate::{CallEvent, Gate};
 use crate::tools::parallel::{repeats, segments_in};
 use crate::tools::room::Room;
@@ -127,6 +129,12 @@ impl Runner {
             agent: Arc::clone(&self.port) as Arc<dyn crate::tools::spec::AgentPort>,
             progress,
             cancel: cancel.child_token(),
+            history: Some(FileHistory {
+                store: self.deps.store.clone(),
+                blobs: Blobs::new(self.deps.paths.history()),
+                session: self.session.id.clone(),
+                turn: self.session.turn,
+            }),
             spill: self.deps.paths.spill().join(&self.session.id.0),
             room: room.clone(),
         }

@@ -82,6 +82,7 @@ impl Runner {
                 session.saw_usage(item.id, body.usage);
             }
         }
+        session.spent(opening.meta.usage);
         session.context = Context::new(items);
         self.session = session;
         if self.session.choice.is_none() && !opening.meta.row.model.is_empty() {
@@ -130,6 +131,7 @@ impl Runner {
             };
             self.feed(cut).await;
         }
+        self.save_rest().await;
         self.wait = None;
         self.guard_question = None;
         self.tools = None;
@@ -144,12 +146,12 @@ impl Runner {
     /// Leaves this session for a past one.
     pub(super) async fn switch(&mut self, id: SessionId) {
         if id == self.session.id {
-            return;
+            return self.out.send(AgentEvent::SessionKept).await;
         }
         // Opened first: a session that can't be had leaves this one as it is.
         let opening = match self.opening(&id).await {
             Some(opening) => opening,
-            None => return,
+            None => return self.out.send(AgentEvent::SessionKept).await,
         };
         self.leave().await;
         self.gate.restore_grants(Vec::new());

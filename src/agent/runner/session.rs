@@ -7,7 +7,7 @@ use crate::agent::models::Models;
 use crate::agent::situation::{self, Situation};
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
-use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
 use crate::tools::offer::Offer;
@@ -37,6 +37,8 @@ pub struct Session {
     pub offer: Arc<Offer>,
     /// Tools that can be searched for, by toolset, as the model knows them.
     pub searched: BTreeMap<String, usize>,
+    /// Items that the store did not take; they go with the next that it takes.
+    pub unsaved: Vec<Item>,
     /// A row in the store exists.
     pub created: bool,
     /// The folder as the store has it.
@@ -82,6 +84,7 @@ impl Session {
             tools: Vec::new().into(),
             offer: Arc::default(),
             searched: BTreeMap::new(),
+            unsaved: Vec::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -171,6 +174,22 @@ impl Session {
         self.priced_once = true;
     }
 
+    /// The conversation is another one: what was spent stays spent, what the next request holds is counted anew.
+    pub fn replace_context(&mut self, items: Vec<Item>) {
+        let last = items.iter().rev().find_map(|item| match &item.body {
+            Body::Assistant(body) => body.usage.map(|usage| (item.id, usage.input + usage.output)),
+            Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
+        });
+        self.counted = last;
+        self.context.replace(items);
+    }
+
+    /// Sums that the store kept: what was left out of the conversation was paid for too.
+    pub fn spent(&mut self, whole: Usage) {
+        let cost = if self.total.cost.is_some() { whole.cost } else { None };
+        self.total = Usage { cost, ..whole };
+    }
+
     /// Tokens of the next request.
     pub fn next_request(&self) -> u64 {
         match self.counted {
@@ -242,6 +261,9 @@ impl Runner {
         };
         if let Err(error) = self.deps.store.create(new).await {
             self.not_saved(error.to_string()).await;
+            // Tried again with the next item: the row knows the folder.
+            self.session.created = false;
+            return;
         }
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;

@@ -153,3 +153,27 @@ fn cell_ids_are_never_used_again() {
     super::opened(&mut model, vec![user(1, "c")]);
     assert!(!before.contains(&model.transcript.cells[0].id));
 }
+
+#[test]
+fn reasoning_is_timed_until_something_else_begins() {
+    use crate::app::model::transcript::Thinking;
+    let time = |model: &Model| {
+        model.transcript.cells.iter().find_map(|cell| match cell.kind {
+            CellKind::Reasoning { time, .. } => Some(time),
+            _ => None,
+        })
+    };
+    let call = || AgentEvent::CallDelta { index: 0, name: "terminal".into(), bytes: 1 };
+    for next in [AgentEvent::TextDelta("so".into()), call()] {
+        let mut model = ready();
+        update(&mut model, 1000, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 1000 }));
+        update(&mut model, 2000, Msg::Agent(AgentEvent::ReasoningDelta("hm".into())));
+        update(&mut model, 4000, Msg::Agent(AgentEvent::ReasoningDelta("m".into())));
+        assert_eq!(time(&model), Some(Thinking::Since(2000)));
+        update(&mut model, 6500, Msg::Agent(next));
+        assert_eq!(time(&model), Some(Thinking::For(4500)));
+        let answer = AssistantBody { reasoning: "hmm".into(), text: "so".into(), ..AssistantBody::default() };
+        update(&mut model, 9000, Msg::Agent(AgentEvent::ItemFinished(item(2, Body::Assistant(answer)))));
+        assert_eq!(time(&model), Some(Thinking::For(4500)), "as long as it was");
+    }
+}

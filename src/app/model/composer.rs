@@ -55,4 +55,6 @@ pub struct CompletionItem {
     /// What is put in place of the word.
     pub text: String,
     pub detail: String,
+    /// The characters of `text` that match the word, in order.
+    pub marks: Vec<u32>,
 }

@@ -1,7 +1,9 @@
 //! What the last frame put where: hit areas and page sizes for the next message.
 
 use super::Pane;
+use super::selection::Surface;
 use super::transcript::{CellId, Position};
+use crate::text::Place;
 
 /// Columns and rows below which nothing but a card is drawn, and nothing that it hides takes a key.
 pub const SMALLEST: (u16, u16) = (40, 12);
@@ -32,6 +34,10 @@ pub struct Layout {
     pub position: Position,
     /// The inner size of the terminal pane; `None` when closed.
     pub terminal: Option<(u16, u16)>,
+    /// Rows of panes whose text can be selected, top down; a modal's last.
+    pub flat: Vec<FlatRow>,
+    /// Rows that conversation and terminal pane share: the first and the one after the last.
+    pub shared: (u16, u16),
     /// Things that can be clicked, topmost last.
     pub targets: Vec<(Area, Hit)>,
     /// Text of the mouse or keyboard selection, source where it is known.
@@ -56,6 +62,26 @@ pub struct Reading {
     pub all: u16,
 }
 
+/// A row on the screen whose text can be selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlatRow {
+    pub surface: Surface,
+    pub x: u16,
+    pub y: u16,
+    pub width: u16,
+    pub place: Place,
+    pub is_blank: bool,
+}
+
+/// A border that can be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Border {
+    /// Between conversation and terminal pane.
+    Terminal,
+    /// Between conversation and sidebar.
+    Sidebar,
+}
+
 /// What a click means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hit {
@@ -66,4 +92,5 @@ pub enum Hit {
     Link(String),
     ToEnd,
     FirstRunRow(usize),
+    Border(Border),
 }

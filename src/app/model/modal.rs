@@ -12,11 +12,48 @@ pub enum Modal {
     Question(QuestionModal),
     Picker(Box<Picker>),
     Sessions(Box<SessionBrowser>),
+    Rewind(Box<super::rewind::RewindModal>),
     /// Scrollable text: help, reports, the whole of something.
     Text(TextModal),
     Confirm(Confirm),
     /// One line of input: a title, a key (masked), a search.
     Input(InputModal),
+}
+
+impl Modal {
+    /// The text that is written in it and its cursor, in characters. A masked field is none: nothing of it is kept.
+    pub fn field(&mut self) -> Option<(&mut String, &mut usize)> {
+        if !self.has_field() {
+            return None;
+        }
+        match self {
+            Modal::Approval(ApprovalModal {
+                stage: ApprovalStage::Reason(text) | ApprovalStage::Editing(text),
+                cursor,
+                ..
+            }) => Some((text, cursor)),
+            Modal::Question(QuestionModal { text: Some(text), cursor, .. }) => Some((text, cursor)),
+            Modal::Picker(picker) => Some((&mut picker.query, &mut picker.cursor)),
+            Modal::Sessions(browser) => Some((&mut browser.query, &mut browser.cursor)),
+            Modal::Rewind(rewind) => Some((&mut rewind.query, &mut rewind.cursor)),
+            Modal::Input(input) => Some((&mut input.text, &mut input.cursor)),
+            Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) => None,
+        }
+    }
+
+    /// Whether text is being written in it.
+    pub fn has_field(&self) -> bool {
+        match self {
+            Modal::Approval(approval) => {
+                matches!(approval.stage, ApprovalStage::Reason(_) | ApprovalStage::Editing(_))
+            }
+            Modal::Question(question) => question.text.is_some(),
+            Modal::Picker(_) | Modal::Sessions(_) => true,
+            Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
+            Modal::Input(input) => !input.masked && !input.busy,
+            Modal::Text(_) | Modal::Confirm(_) => false,
+        }
+    }
 }
 
 /// The answer to a dangerous command.
@@ -92,6 +129,8 @@ pub struct QuestionModal {
     pub selected: usize,
     /// `Some` while a free answer is typed.
     pub text: Option<String>,
+    /// Cursor in it, in characters.
+    pub cursor: usize,
 }
 
 /// A list to choose from, with a filter.
@@ -100,6 +139,8 @@ pub struct Picker {
     pub kind: PickerKind,
     pub title: String,
     pub query: String,
+    /// Cursor in the query, in characters.
+    pub cursor: usize,
     pub items: Vec<PickItem>,
     /// Indices into `items`, best match first.
     pub matches: Vec<usize>,
@@ -121,8 +162,6 @@ pub enum PickerKind {
     Servers,
     Inbox,
     History,
-    /// Earlier prompts of this session.
-    Rewind,
 }
 
 /// One row of a picker.
@@ -135,6 +174,8 @@ pub struct PickItem {
     /// What choosing it means: an action name, a model, a skin.
     pub value: String,
     pub group: String,
+    /// Points beside those of a match: it is used or useful.
+    pub boost: u32,
     pub current: bool,
 }
 
@@ -142,6 +183,8 @@ pub struct PickItem {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionBrowser {
     pub query: String,
+    /// Cursor in the query, in characters.
+    pub cursor: usize,
     pub rows: Vec<SessionRow>,
     pub selected: usize,
     /// The end of the selected session.

@@ -12,10 +12,32 @@ pub struct Processes {
     pub pane: TerminalPane,
     /// The process and size whose screens were last asked for.
     pub watching: Watching,
+    /// The process whose view is held while something is selected in it, and whether it followed the end before.
+    pub held: Option<(ProcessId, bool)>,
+    /// Lines that were asked for and have not come.
+    pub asked: Option<(i64, i64)>,
+    /// The external editor, from the order to its end.
+    pub editor: Option<Editor>,
+    /// The editor that ended last: what is still told of it means nothing.
+    pub closed: Option<ProcessId>,
 }
 
 /// A process and the size (columns, rows) of the pane that shows it.
 pub type Watching = Option<(ProcessId, (u16, u16))>;
+
+/// The external editor on the draft.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Editor {
+    /// `None` until it runs.
+    pub id: Option<ProcessId>,
+    /// The text that it was given.
+    pub text: String,
+    /// The pane as it was before.
+    pub open: bool,
+    pub touched: bool,
+    pub chosen: bool,
+    pub shown: Option<ProcessId>,
+}
 
 /// The terminal pane.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,8 +52,10 @@ pub struct TerminalPane {
     pub taken_over: bool,
     /// Rows above the end.
     pub scroll: usize,
-    /// Share of the height, in percent.
+    /// Share of the height, in thousandths.
     pub height: u16,
+    /// The same for programs that need a whole screen.
+    pub large: u16,
     /// The person chose the tab.
     pub chosen: bool,
     /// The key that handed back and when; pressed again at once it goes to the program.

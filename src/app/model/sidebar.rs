@@ -13,6 +13,8 @@ pub struct Sidebar {
     pub files: Vec<(String, u32, u32)>,
     pub knowledge: Knowledge,
     pub scroll: u16,
+    /// Columns, as the person set them; `None`: by width.
+    pub width: Option<u16>,
 }
 
 /// State of the repository around the working folder.

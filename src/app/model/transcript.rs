@@ -1,5 +1,6 @@
 //! The conversation as cells: what the view lays out, caches and scrolls.
 
+use super::selection::Grain;
 use crate::exec::ProcessId;
 use crate::llm::message::{FileDiff, ItemId, NoteKind, Origin, Outcome};
 use std::sync::Arc;
@@ -25,12 +26,6 @@ pub struct Transcript {
     pub selection: Option<Selection>,
     /// The cells that grow now.
     pub streaming: Streaming,
-    /// Where the mouse went down.
-    pub pressed: Option<Spot>,
-    /// The keyboard moves the selection.
-    pub copy_mode: Option<CopyMode>,
-    /// The text of the selection goes to the clipboard with the next frame.
-    pub copying: Option<Copying>,
     next_cell: u64,
 }
 
@@ -39,23 +34,6 @@ pub struct Transcript {
 pub struct Streaming {
     pub text: Option<CellId>,
     pub reasoning: Option<CellId>,
-}
-
-/// What becomes of a selection that is copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Copying {
-    /// It was dragged with the mouse, and stays.
-    Keep,
-    Clear,
-}
-
-/// Selecting with the keyboard; the caret is the `to` of the selection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CopyMode {
-    /// `v` was pressed: the other end stays.
-    pub marking: bool,
-    /// The caret left the screen; the next frame puts it on the first (-1) or last (1) row.
-    pub beyond: i8,
 }
 
 /// Unique within a process; never reused.
@@ -91,6 +69,8 @@ pub enum CellKind {
     /// Folded to one line unless expanded.
     Reasoning {
         text: String,
+        /// How long it took, while that is known: of a stored session it is not.
+        time: Thinking,
     },
     Tool(Box<ToolCell>),
     Note {
@@ -101,6 +81,26 @@ pub enum CellKind {
     TurnEnd {
         text: String,
     },
+}
+
+/// How long the model thought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thinking {
+    #[default]
+    Unknown,
+    /// Since this time (milliseconds since the epoch).
+    Since(i64),
+    /// Milliseconds.
+    For(u64),
+}
+
+impl Thinking {
+    /// It came to its end, at this time.
+    pub fn end(&mut self, now: i64) {
+        if let Thinking::Since(start) = *self {
+            *self = Thinking::For(now.saturating_sub(start).max(0) as u64);
+        }
+    }
 }
 
 /// One tool call.
@@ -174,6 +174,7 @@ pub struct Find {
 pub struct Selection {
     pub from: Spot,
     pub to: Spot,
+    pub grain: Grain,
 }
 
 /// A place in a laid-out cell.
@@ -244,7 +245,7 @@ impl Cell {
         match &self.kind {
             CellKind::User { text, .. }
             | CellKind::Assistant { text }
-            | CellKind::Reasoning { text }
+            | CellKind::Reasoning { text, .. }
             | CellKind::Note { text, .. }
             | CellKind::TurnEnd { text } => text,
             CellKind::Tool(tool) if tool.output.is_empty() => &tool.target,

@@ -1,6 +1,10 @@
 //! Types of other rooms that the model holds, by one name for the view.
 
-pub use crate::agent::event::{Level, Meter, Question, QuestionId, SessionInfo, Todo, TodoStatus};
+pub use crate::agent::event::{
+    Fate, FileBack, FileKind, LeftOut, Level, Meter, Question, QuestionId, RanCommands, RewindPoint, RewindPreview,
+    SessionInfo, Todo, TodoStatus, Who,
+};
 pub use crate::exec::{Exit, ExitReason, ProcessId, ProcessInfo, ProcessState};
 pub use crate::llm::Effort;
 pub use crate::store::SessionRow;
+pub use crate::text::{Place, Snapshot};

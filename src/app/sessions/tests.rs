@@ -164,3 +164,54 @@ fn a_resumed_session_shows_its_own_draft() {
     assert!(effects.contains(&drafts::load(&model)));
     assert_eq!(composer::text(&model.composer), "", "the draft of the folder stays in the store");
 }
+
+#[test]
+fn arrows_choose_in_a_question() {
+    for keys in ["<down>", "<up>", "j", "k", "<tab>", "y"] {
+        let mut model = ready();
+        script(&mut model, "go<ret>");
+        script(&mut model, "/new<ret>");
+        assert_eq!(script(&mut model, "<ret>"), [], "no is chosen at first");
+        script(&mut model, "/new<ret>");
+        script(&mut model, keys);
+        assert!(script(&mut model, "<ret>").contains(&Effect::Agent(AgentCommand::New)), "{keys}");
+    }
+}
+
+fn submitted(effects: &[Effect]) -> Vec<&str> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Agent(AgentCommand::Submit { text, .. }) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_sent_while_a_session_opens_goes_to_that_session() {
+    let mut model = ready();
+    script(&mut model, "go<ret>");
+    script(&mut model, "meant for the old one<ret>");
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["b"]);
+    assert!(script(&mut model, "<ret>").contains(&Effect::Agent(AgentCommand::Resume("b".into()))));
+    assert_eq!(submitted(&script(&mut model, "meant for the new one<ret>")), [""; 0]);
+    let effects = opened(&mut model, "b", &["hello"]);
+    assert_eq!(submitted(&effects), ["meant for the new one"]);
+    assert_eq!(model.composer.drafts, ["meant for the old one"]);
+}
+
+#[test]
+fn a_session_that_cannot_be_had_leaves_this_one_as_it_was() {
+    let mut model = ready();
+    script(&mut model, "a draft<C-r>");
+    rows(&mut model, "", &["b"]);
+    script(&mut model, "<ret>");
+    let effects = update(&mut model, 10, Msg::Agent(crate::agent::event::AgentEvent::SessionKept));
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::LoadDraft { .. }))), "{effects:?}");
+    // Drafts are stored again.
+    script_at(&mut model, 20, "x");
+    let effects = update(&mut model, 1000, Msg::Woke);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::SaveDraft { .. }))), "{effects:?}");
+}

@@ -96,7 +96,8 @@ fn escape_closes_a_popup_then_a_selection_then_stops() {
     let mut model = running();
     script(&mut model, "/he");
     let spot = crate::app::model::transcript::Spot { cell: model.transcript.cells[0].id, row: 0, column: 0 };
-    model.transcript.selection = Some(crate::app::model::transcript::Selection { from: spot, to: spot });
+    model.transcript.selection =
+        Some(crate::app::model::transcript::Selection { from: spot, to: spot, grain: Default::default() });
     assert!(orders(&script(&mut model, "<esc>")).is_empty());
     assert!(model.composer.completion.is_none() && model.transcript.selection.is_some());
     assert!(orders(&script(&mut model, "<esc>")).is_empty());

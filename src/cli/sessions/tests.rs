@@ -217,6 +217,11 @@ fn sessions_are_named_deleted_and_counted() {
         "{out}"
     );
     assert_eq!(home.json(&["stats", "--json"])["sessions"], json!(2));
+    let fork = home.json(&["fork", "Fix the test", "--json"]);
+    assert_eq!((&fork["title"], &fork["from"]), (&json!("Fix the test (fork)"), &json!("20260101_080001_bbbbbb")));
+    let copy = fork["id"].as_str().expect("an id").to_owned();
+    assert_eq!(home.json(&["stats", "--json"])["items"], json!(3));
+    assert_eq!(home.run(&["delete", &copy]).0, 0);
     let (code, out, err) = home.run(&["delete", "Fix the test", "zzz"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("hermes: no session matches `zzz`"), "{err}");

@@ -209,3 +209,14 @@ fn the_scripted_model_needs_nothing() {
     let file = resolve(&Config::default(), &env(&[]), Some("scripted:scripts/a.yaml")).unwrap();
     assert_eq!((file.model.as_str(), file.dialect), ("scripts/a.yaml", Dialect::Scripted));
 }
+
+#[test]
+fn a_provider_moved_by_its_own_variable_keeps_its_key_and_its_models() {
+    let vars = [("OPENROUTER_API_KEY", "k"), ("OPENROUTER_BASE_URL", "https://proxy.example/v1")];
+    let moved = resolve(&config("openrouter", "", ""), &env(&vars), None).unwrap();
+    assert_eq!(moved.url(), "https://proxy.example/v1/chat/completions");
+    assert_eq!((moved.key.expose(), moved.model.as_str()), ("k", "anthropic/claude-sonnet-5"));
+    // An address in the config may be anybody's: the key stays here.
+    let other = resolve(&config("openrouter", "m", "https://other.example/v1"), &env(&vars), None).unwrap();
+    assert_eq!(other.key.expose(), "");
+}

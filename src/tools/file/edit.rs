@@ -1,6 +1,8 @@
 //! A planned change of files: what the gate and the person see is computed once, and the run does exactly that, or
 //! nothing when a file is no longer what the plan read.
 
+use super::checks;
+use super::history;
 use super::write::{self, Stamp};
 use crate::llm::message::FileDiff;
 use crate::policy::{EditIntent, Intent};
@@ -30,6 +32,17 @@ pub struct Change {
     /// The bytes that the plan read; `None` when there was no file.
     pub before: Option<Vec<u8>>,
     pub after: After,
+}
+
+impl Change {
+    /// The file that has new content afterwards, and how it is shown.
+    fn written(&self) -> Option<(PathBuf, String)> {
+        match &self.after {
+            After::Write(bytes) if self.before.as_ref() != Some(bytes) => Some((self.path.clone(), self.shown.clone())),
+            After::Move { to, shown, bytes: Some(_) } => Some((to.clone(), shown.clone())),
+            _ => None,
+        }
+    }
 }
 
 /// What becomes of a file.
@@ -123,20 +136,36 @@ impl Call for EditCall {
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let ledger = Arc::clone(&ctx.files);
-            let changes = self.changes;
+            let (changes, mut reply) = (Arc::new(self.changes), self.reply);
+            let written: Vec<_> = changes.iter().filter_map(Change::written).collect();
             let cancel = ctx.cancel.clone();
-            crate::tools::blocking(move || {
+            let kept = history::keep(ctx.history.as_ref(), &ctx.call_id, &changes).await;
+            let done = crate::tools::blocking(move || {
                 // A yes that came after the stop is no yes.
                 if cancel.is_cancelled() {
                     return Err(ToolError::Interrupted);
                 }
                 apply(&changes, &ledger)
             })
-            .await??;
+            .await
+            .and_then(|done| done);
+            if let Err(error) = done {
+                kept.forget().await;
+                return Err(error);
+            }
+            if let Some(found) = checks::run(&written, &ctx).await {
+                reply.insert("checks".into(), found);
+                kept.settle().await;
+            }
             let (added, removed) =
                 self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));
-            let summary = if self.diffs.is_empty() { "no change".to_owned() } else { format!("+{added} −{removed}") };
-            Ok(ToolOutput::json(&Value::Object(self.reply)).summary(summary).diffs(self.diffs))
+            let summary = match (self.diffs.is_empty(), kept.failed) {
+                (true, _) => "no change".to_owned(),
+                (false, false) => format!("+{added} −{removed}"),
+                // The edit is worth more than its undo, but nobody should count on one that is not there.
+                (false, true) => format!("+{added} −{removed}, cannot be undone"),
+            };
+            Ok(ToolOutput::json(&Value::Object(reply)).summary(summary).diffs(self.diffs))
         })
     }
 }

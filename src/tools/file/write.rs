@@ -21,11 +21,17 @@ pub fn stamp_of(meta: &Metadata) -> Stamp {
 
 /// Replaces the file by way of a temporary one beside it, keeping mode and owner. Missing folders are made.
 pub fn atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    atomic_as(path, bytes, None)
+}
+
+/// The same with these permission bits, which the file has from its first moment.
+pub fn atomic_as(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     let existing = fs::metadata(path).ok();
     // 0o666 minus the umask, as for any new file.
-    let mode = existing.as_ref().map_or(0o666, |meta| meta.mode() & 0o7777);
+    let wanted = mode;
+    let mode = wanted.unwrap_or_else(|| existing.as_ref().map_or(0o666, |meta| meta.mode() & 0o7777));
     let made = tempfile::Builder::new()
         .prefix(".hermes-")
         .suffix(".tmp")
@@ -44,6 +50,10 @@ pub fn atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
             // Only root may give a file away; for others the file becomes theirs, as with any editor.
             let _ = std::os::unix::fs::fchown(temp.as_file(), Some(meta.uid()), Some(meta.gid()));
         }
+        temp.as_file().set_permissions(Permissions::from_mode(mode))?;
+    }
+    if let Some(mode) = wanted {
+        // The umask took its part of it when the file was made.
         temp.as_file().set_permissions(Permissions::from_mode(mode))?;
     }
     temp.as_file().sync_data()?;

@@ -67,6 +67,7 @@ fn desk() -> Desk {
         agent: Arc::new(Nobody),
         progress: sender,
         cancel: CancellationToken::new(),
+        history: None,
         spill: root.join("spill"),
         room: Default::default(),
     };

@@ -93,7 +93,7 @@ pub fn layout(cell: &Cell, before: Option<CellRows>, context: &mut Context<'_>) 
     match &cell.kind {
         CellKind::User { text, images, origin } => user::layout(text, *images, *origin, context),
         CellKind::Assistant { text } => assistant(text, cell.finished, before, context),
-        CellKind::Reasoning { text } => reasoning::layout(text, cell.finished, context),
+        CellKind::Reasoning { text, time } => reasoning::layout(text, *time, cell.finished, context),
         CellKind::Tool(tool) => tool::layout(tool, context),
         CellKind::Note { kind, text } => note::layout(*kind, text, context),
         CellKind::TurnEnd { text } => note::turn_end(text, context),
@@ -104,7 +104,7 @@ pub fn layout(cell: &Cell, before: Option<CellRows>, context: &mut Context<'_>) 
 pub fn is_hidden(cell: &Cell, config: &Config) -> bool {
     match &cell.kind {
         CellKind::Assistant { text } => text.trim().is_empty(),
-        CellKind::Reasoning { text } => !config.display.show_reasoning || text.trim().is_empty(),
+        CellKind::Reasoning { text, .. } => !config.display.show_reasoning || text.trim().is_empty(),
         CellKind::TurnEnd { text } => text.is_empty(),
         CellKind::User { .. } | CellKind::Tool(_) | CellKind::Note { .. } => false,
     }

@@ -1,7 +1,8 @@
 //! How the model thinks aloud: one line when done, the last lines while it goes on.
 
 use super::{CellRows, Context};
-use crate::text::format::plural;
+use crate::app::model::transcript::Thinking;
+use crate::text::format::{self, plural};
 use crate::text::markdown::READING_WIDTH;
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span};
@@ -10,7 +11,7 @@ use crate::text::{Ground, Line, Role, Row, Span};
 const LIVE: usize = 3;
 
 /// Lays out reasoning; nothing when it is switched off.
-pub fn layout(text: &str, finished: bool, context: &Context<'_>) -> CellRows {
+pub fn layout(text: &str, time: Thinking, finished: bool, context: &Context<'_>) -> CellRows {
     let text = text.trim();
     if super::Context::room(context) == 0 || text.is_empty() || !context.config.display.show_reasoning {
         return CellRows::new(Vec::new());
@@ -18,10 +19,16 @@ pub fn layout(text: &str, finished: bool, context: &Context<'_>) -> CellRows {
     let words = text.split_ascii_whitespace().count() as u64;
     let width = context.room().min(READING_WIDTH);
     let mut rows = Vec::new();
-    if finished {
+    // What is thought folds as soon as the answer begins.
+    if finished || matches!(time, Thinking::For(_)) {
         let sign = if context.expanded { "▾" } else { "▸" };
+        let took = match time {
+            Thinking::For(ms) if ms < 1000 => format!("thought for {} ", format::elapsed(ms)),
+            Thinking::For(ms) => format!("thought for {} ", format::clock(ms)),
+            Thinking::Unknown | Thinking::Since(_) => "thought ".to_owned(),
+        };
         let spans = vec![
-            Span::new("thought ", Role::Emphasis),
+            Span::new(took, Role::Emphasis),
             Span::new(format!("· {}  {sign}", plural(words, "word", "words")), Role::Dim),
         ];
         rows.push(Row::ornament(Line { spans, ground: Ground::Base }));

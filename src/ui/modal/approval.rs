@@ -6,12 +6,14 @@ use crate::app::approvals;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
 use crate::app::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage};
+use crate::app::model::selection::Surface;
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent, Target, Verdict};
 use crate::text::visible::visible;
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Span, diff, format, highlight};
+use crate::ui::flat;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
@@ -88,7 +90,12 @@ pub fn draw(
         all: cells(must),
     });
     for (index, line) in body.iter().skip(skip).take(usize::from(window)).enumerate() {
-        paint.line(row(place, index as u16), &line.line);
+        let at = row(place, index as u16);
+        paint.line(at, &line.line);
+        flat::put(layout, Surface::Modal, at, flat::nth(skip + index), line.line.spans.is_empty());
+    }
+    if flat::selection(model, Surface::Modal).is_some() {
+        flat::finish(model, paint, Surface::Modal, &flat::numbered(body.iter().cloned()), layout);
     }
     if most > 0 && window > 0 {
         let left = most - skip;
@@ -102,7 +109,7 @@ pub fn draw(
         let line = row(base, index as u16);
         match part {
             Part::Line(text) => paint.line(line, text),
-            Part::Field(prompt, text) => caret = field(paint, line, prompt, text, state.cursor),
+            Part::Field(prompt, text) => caret = field(model, paint, line, prompt, text, state.cursor),
             Part::Choices(choices) => {
                 let half = if choices.len() > 1 { line.width / 2 } else { line.width };
                 for (at, choice) in choices.iter().enumerate() {

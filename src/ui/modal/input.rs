@@ -31,9 +31,9 @@ pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect
     let caret = if state.masked {
         // Length alone is shown.
         let dots = "•".repeat(state.text.chars().count());
-        field(paint, line, "❯ ", &dots, state.cursor)
+        field(model, paint, line, "❯ ", &dots, state.cursor)
     } else {
-        field(paint, line, "❯ ", &state.text, state.cursor)
+        field(model, paint, line, "❯ ", &state.text, state.cursor)
     };
     if state.busy && !line.is_empty() {
         let x = line.right().saturating_sub(1);

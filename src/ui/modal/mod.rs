@@ -6,6 +6,7 @@ mod confirm;
 mod input;
 mod picker;
 mod question;
+mod rewind;
 mod sessions;
 mod text;
 
@@ -35,7 +36,8 @@ pub fn draw(
         Modal::Question(state) => question::draw(model, state, paint, area, layout),
         Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
-        Modal::Text(state) => text::draw(state, paint, area),
+        Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
+        Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
     }
@@ -111,7 +113,14 @@ impl Frame<'_> {
 }
 
 /// A field of one line; returns where its caret is.
-fn field(paint: &mut Paint<'_>, place: Rect, prompt: &str, text: &str, cursor: usize) -> Option<(u16, u16)> {
+fn field(
+    model: &Model,
+    paint: &mut Paint<'_>,
+    place: Rect,
+    prompt: &str,
+    text: &str,
+    cursor: usize,
+) -> Option<(u16, u16)> {
     if place.is_empty() {
         return None;
     }
@@ -125,5 +134,11 @@ fn field(paint: &mut Paint<'_>, place: Rect, prompt: &str, text: &str, cursor: u
     let next = paint.put(x, place.y, cells(used), shown, paint.role(Role::Text));
     let after: String = clean.chars().skip(cursor).collect();
     paint.put(next, place.y, place.right().saturating_sub(next), &after, paint.role(Role::Text));
+    if let Some((from, to)) = crate::app::vi::marked_field(model, text, cursor) {
+        let hidden = before.chars().count() - shown.chars().count();
+        let cell = |at: usize| x + cells(width(&clean.chars().take(at).skip(hidden).collect::<String>()));
+        let (start, end) = (cell(from), cell(to).min(place.right()));
+        paint.tone(Rect { x: start, width: end.saturating_sub(start), ..place }, Slot::Marked);
+    }
     Some((next, place.y))
 }

@@ -49,7 +49,7 @@ pub fn draw(
     let count = format!("{} of {}", state.matches.len(), state.items.len());
     let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", aside, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(body) + 2 + note_rows);
-    let caret = field(paint, row(place, 0), "❯ ", &state.query, state.query.chars().count());
+    let caret = field(model, paint, row(place, 0), "❯ ", &state.query, state.cursor);
     if state.loading {
         let line = row(place, 0);
         paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));

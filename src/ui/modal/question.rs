@@ -68,5 +68,5 @@ pub fn draw(
     }
     let text = state.text.as_ref()?;
     let last = row(place, place.height.saturating_sub(1));
-    field(paint, last, "❯ ", text, text.chars().count())
+    field(model, paint, last, "❯ ", text, state.cursor)
 }

@@ -30,7 +30,7 @@ pub fn draw(
     let foot = "Enter resumes · Tab all or here · Del removes · Esc";
     let frame = Frame { title, note: &count, foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
-    let caret = field(paint, row(place, 0), "⌕ ", &state.query, state.query.chars().count());
+    let caret = field(model, paint, row(place, 0), "⌕ ", &state.query, state.cursor);
     if state.loading {
         let line = row(place, 0);
         paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));

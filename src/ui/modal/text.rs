@@ -1,23 +1,34 @@
 //! Text to read: help, reports, the whole of something.
 
 use super::Frame;
+use crate::app::Model;
+use crate::app::model::layout::Layout;
 use crate::app::model::modal::TextModal;
+use crate::app::model::selection::Surface;
 use crate::text::width::width;
 use crate::text::wrap::{Row, Wrap, wrap_into};
-use crate::text::{Role, Span};
+use crate::text::{Place, Role, Span};
+use crate::ui::flat;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
-pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16, u16)> {
+pub fn draw(
+    model: &Model,
+    state: &TextModal,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
     let natural = state.lines.iter().map(|line| line.width()).max().unwrap_or(0);
     let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
     let mut rows: Vec<Row> = Vec::new();
+    let mut places: Vec<Place> = Vec::new();
     let mut skipped = 0;
     let window = usize::from(area.height.saturating_sub(5)).max(1);
     // Only what may be seen is wrapped: the lines before the first row count as one row each.
     let first = state.scroll.min(state.lines.len().saturating_sub(1));
-    for line in &state.lines[first.min(state.lines.len())..] {
+    for (number, line) in state.lines.iter().enumerate().skip(first) {
         if rows.len() > window {
             skipped += 1;
             continue;
@@ -32,6 +43,8 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
         let rest = [Span::new(" ".repeat(hang), Role::Text)];
         let how = Wrap { width: usize::from(columns), rest: &rest, ..Wrap::default() };
         wrap_into(&mut rows, &line.spans, line.ground, &how);
+        let count = (rows.len() - places.len()) as i32;
+        places.extend((1..=count).map(|row| Place { line: number as i64, part: row - count }));
     }
     let foot = if first > 0 || skipped > 0 {
         let percent = (first + window.min(state.lines.len() - first)) * 100 / state.lines.len().max(1);
@@ -45,7 +58,12 @@ pub fn draw(state: &TextModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16
     // A blank row above.
     let place = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
     for (index, line) in rows.iter().take(usize::from(place.height)).enumerate() {
-        paint.line(row(place, index as u16), &line.line);
+        let at = row(place, index as u16);
+        paint.line(at, &line.line);
+        flat::put(layout, Surface::Modal, at, places[index], line.line.spans.is_empty());
+    }
+    if flat::selection(model, Surface::Modal).is_some() {
+        flat::finish(model, paint, Surface::Modal, &places.into_iter().zip(rows).collect(), layout);
     }
     None
 }

@@ -4,6 +4,7 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::*;
+use crate::app::model::rewind::{Confirming, RewindModal};
 use crate::app::model::transcript::{CellKind, ToolCell, ToolState};
 use crate::app::model::types::*;
 use crate::app::model::*;
@@ -11,7 +12,7 @@ use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::{Look, LookDirs};
 use crate::config::theme::Canvas;
-use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
+use crate::llm::message::{FileDiff, ItemId, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
 use crate::text::{Cell, Line, Role, Snapshot};
 use crate::ui::{ViewCache, draw};
@@ -80,7 +81,14 @@ pub fn busy() -> Model {
     let t = &mut model.transcript;
     let user = |text: &str| CellKind::User { text: text.into(), images: 0, origin: Origin::Person };
     t.push(user("The resume test fails one run in ten. Find out why."), None, true);
-    t.push(CellKind::Reasoning { text: "I should run it in a loop. Then read the actor.".into() }, None, true);
+    t.push(
+        CellKind::Reasoning {
+            text: "I should run it in a loop. Then read the actor.".into(),
+            time: crate::app::model::transcript::Thinking::For(4_200),
+        },
+        None,
+        true,
+    );
     t.push(CellKind::Assistant { text: "I'll run it in a loop first, then read the store actor.".into() }, None, true);
     let failed = tool(
         "terminal",
@@ -185,6 +193,8 @@ pub fn with_terminal() -> Model {
             ..Snapshot::default()
         })),
         taken_over: true,
+        height: 330,
+        large: 650,
         ..processes::TerminalPane::default()
     };
     model.focus = Pane::Terminal;
@@ -274,7 +284,7 @@ pub fn wide_text() -> Model {
     t.push(tool("search_files", "🔎", &text, &text, ToolState::Done(Outcome::Ok), Some(1)), None, true);
     t.push(CellKind::Note { kind: NoteKind::Error, text: "x".repeat(500) }, None, true);
     t.push(CellKind::TurnEnd { text: "3 steps · 41.2 s · $0.08".into() }, None, true);
-    t.push(CellKind::Reasoning { text: text.clone() }, None, false);
+    t.push(CellKind::Reasoning { text: text.clone(), time: Default::default() }, None, false);
     model.composer.area = tui_textarea::TextArea::new(vec![text, "👩‍👩‍👧 second".into(), String::new()]);
     model
 }
@@ -282,6 +292,7 @@ pub fn wide_text() -> Model {
 /// One modal of each kind over the busy state.
 pub fn modals() -> Vec<(&'static str, Model)> {
     let items = ["Resume a session", "Pick a model", "Next skin", "日本語"].iter().map(|label| PickItem {
+        boost: 0,
         label: (*label).into(),
         detail: "what it does".into(),
         hint: "Ctrl-R".into(),
@@ -307,6 +318,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 kind: PickerKind::Palette,
                 title: "Commands".into(),
                 query: String::new(),
+                cursor: 0,
                 items: items.collect(),
                 matches: vec![0, 1, 2, 3],
                 selected: 1,
@@ -318,6 +330,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
             "sessions",
             Modal::Sessions(Box::new(SessionBrowser {
                 query: "race".into(),
+                cursor: 4,
                 rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
                 selected: 0,
                 preview: vec![
@@ -328,6 +341,11 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 here: true,
                 ask_at: None,
             })),
+        ),
+        ("rewind", Modal::Rewind(Box::new(rewind(None)))),
+        (
+            "rewind-choice",
+            Modal::Rewind(Box::new(rewind(Some(Confirming { overwrite: true, ..Confirming::default() })))),
         ),
         (
             "text",
@@ -378,7 +396,8 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         allow_freetext: true,
     };
     asked.approvals.entries = vec![Entry::Question(question)];
-    asked.modals = vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None })];
+    asked.modals =
+        vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
     out.push(("question", asked));
     let mut always = approval();
     if let Some(Modal::Approval(state)) = always.modals.last_mut() {
@@ -433,4 +452,44 @@ pub fn screen(model: &Model, cache: &mut ViewCache, columns: u16, rows: u16) -> 
         out.push('\n');
     }
     (out, layout)
+}
+
+/// Two prompts; the selected one has a file of each kind, and a command.
+fn rewind(confirm: Option<Confirming>) -> RewindModal {
+    let point =
+        |item, text: &str, files| RewindPoint { item: ItemId(item), at: NOW - 90_000, text: text.into(), files };
+    let file = |path: &str, kind, fate| FileBack { path: path.into(), kind, added: 3, removed: 12, fate };
+    let files = vec![
+        file("src/store/mod.rs", FileKind::Modified, Fate::Ready),
+        file("docs/new.md", FileKind::Deleted, Fate::Ready),
+        file("Cargo.toml", FileKind::Modified, Fate::Foreign("changed since by somebody else".into())),
+        file("big.bin", FileKind::Modified, Fate::Lost("its 24 MB were too large to keep".into())),
+        file("src/lib.rs", FileKind::Added, Fate::Already),
+    ];
+    let said = |who, text: &str| LeftOut { who, text: text.into() };
+    let preview = RewindPreview {
+        item: ItemId(5),
+        text: "fix the race".into(),
+        files,
+        commands: vec![RanCommands {
+            prompt: "fix the race".into(),
+            commands: vec![
+                "cargo fmt && sed -i s/close/finish/ src/*.rs && git diff > everything-that-changed.patch".into(),
+            ],
+        }],
+        prompts: 1,
+        items: 6,
+        left_out: vec![
+            said(Who::Person, "fix the race"),
+            said(Who::Tool, "src/store/mod.rs"),
+            said(Who::Model, "It was a race between the writer and the reader, and it is gone now that both wait."),
+        ],
+    };
+    RewindModal {
+        points: vec![point(5, "fix the race", 5), point(1, "why does it fail?", 0)],
+        matches: vec![0, 1],
+        preview: Some(preview),
+        confirm,
+        ..RewindModal::default()
+    }
 }

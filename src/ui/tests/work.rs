@@ -1,7 +1,9 @@
 //! How little is done again, where the reader stays, and what copying gives.
 
 use super::fixture::{busy, model, screen};
+use crate::agent::event::Level;
 use crate::app::Model;
+use crate::app::model::selection::Grain;
 use crate::app::model::transcript::{CellKind, Position, Selection, Spot};
 use crate::llm::message::Origin;
 use crate::ui::ViewCache;
@@ -101,6 +103,37 @@ fn memory_is_bounded() {
 }
 
 #[test]
+fn notices_hide_no_last_words() {
+    for (width, height) in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = long(59);
+        model.transcript.push(assistant("An answer.\n\nIt ends with the last words"), None, true);
+        for text in ["the first notice", "the second notice", "the third notice"] {
+            model.notices.add(model.now, Level::Warning, text);
+        }
+        let (text, _) = screen(&model, &mut ViewCache::default(), width, height);
+        let rows = |wanted: &str| text.lines().filter(|line| line.contains(wanted)).count();
+        for wanted in ["the last words", "the first notice", "the second notice", "the third notice"] {
+            assert_eq!(rows(wanted), 1, "{wanted:?} at {width}×{height}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_long_notice_shows_its_remedy_on_every_width() {
+    let told = "this session is not being saved: could not save the item in /home/somebody/.hermes/state.db: \
+                database or disk is full; free some disk space";
+    for (width, height) in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = long(60);
+        model.notices.add(model.now, Level::Info, "an earlier one");
+        model.notices.add(model.now, Level::Error, told);
+        let (text, _) = screen(&model, &mut ViewCache::default(), width, height);
+        for wanted in ["an earlier one", "this session is not", "disk space"] {
+            assert!(text.contains(wanted), "{wanted:?} at {width}×{height}:\n{text}");
+        }
+    }
+}
+
+#[test]
 fn the_view_stays_under_the_reader() {
     let mut cache = ViewCache::default();
     let mut model = long(100);
@@ -139,7 +172,7 @@ fn selected(model: &mut Model, from: (usize, usize, u16), to: (usize, usize, u16
         row,
         column,
     };
-    model.transcript.selection = Some(Selection { from: spot(from, model), to: spot(to, model) });
+    model.transcript.selection = Some(Selection { from: spot(from, model), to: spot(to, model), grain: Grain::Cell });
     screen(model, &mut ViewCache::default(), 60, 20).1.selected_text
 }
 
@@ -158,6 +191,19 @@ fn copying_gives_the_source() {
     // Bullets and labels are ornaments.
     let list = selected(&mut model, (1, 0, 5), (1, 4, 99)).unwrap_or_default();
     assert_eq!(list, "one\ntwo\n\nlet a =\t1;");
+}
+
+#[test]
+fn a_double_click_takes_the_word_and_a_triple_click_the_line() {
+    let mut model = model();
+    let text = "Look at src/app/run.rs, a sentence that is long enough to wrap over more than one row of it.";
+    model.transcript.push(assistant(text), None, true);
+    let at = Spot { cell: model.transcript.cells[0].id, row: 0, column: 14 };
+    for (grain, expected) in [(Grain::Word, "src/app/run.rs"), (Grain::Line, text)] {
+        model.transcript.selection = Some(Selection { from: at, to: at, grain });
+        let shown = screen(&model, &mut ViewCache::default(), 60, 20).1.selected_text;
+        assert_eq!(shown.as_deref(), Some(expected));
+    }
 }
 
 #[test]

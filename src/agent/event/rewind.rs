@@ -1,0 +1,123 @@
+//! Going back: the prompts to go back to, what that would mean, and what it meant.
+
+use crate::llm::message::{Image, Item, ItemId};
+
+/// A prompt that can be gone back to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RewindPoint {
+    pub item: ItemId,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// Its start, on one line.
+    pub text: String,
+    /// Files that tools changed from there on.
+    pub files: u64,
+}
+
+/// What going back to a prompt would mean, as of now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RewindPreview {
+    pub item: ItemId,
+    /// The start of the prompt that comes back to the composer, on one line.
+    pub text: String,
+    pub files: Vec<FileBack>,
+    /// Commands whose changes are not undone, by prompt.
+    pub commands: Vec<RanCommands>,
+    /// Prompts and items that would be left out of the conversation.
+    pub prompts: usize,
+    pub items: usize,
+    /// The first of them.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl RewindPreview {
+    /// Files that would be as they were, without those that somebody else changed. One that is so already counts: a
+    /// rewind that was cut off is completed by choosing it again.
+    pub fn ready(&self) -> usize {
+        self.files.iter().filter(|file| matches!(file.fate, Fate::Ready | Fate::Already)).count()
+    }
+
+    /// Files that somebody else changed.
+    pub fn foreign(&self) -> usize {
+        self.files.iter().filter(|file| matches!(file.fate, Fate::Foreign(_))).count()
+    }
+}
+
+/// A file that would be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileBack {
+    /// As a person reads it: below the working folder where it lies there.
+    pub path: String,
+    pub kind: FileKind,
+    /// Lines that putting it back adds and removes.
+    pub added: u32,
+    pub removed: u32,
+    pub fate: Fate,
+}
+
+/// What putting a file back does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    Modified,
+    /// It is not there and comes back.
+    Added,
+    /// A tool made it, and it goes.
+    Deleted,
+}
+
+/// Whether a file would be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Ready,
+    /// It is as it was.
+    Already,
+    /// Not overwritten unless that is chosen; says how it is known.
+    Foreign(String),
+    /// It can't be put back; says why.
+    Lost(String),
+}
+
+/// Commands of a turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RanCommands {
+    /// The start of the prompt they ran for.
+    pub prompt: String,
+    /// One line each.
+    pub commands: Vec<String>,
+}
+
+/// The start of something that would be left out, on one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub who: Who,
+    pub text: String,
+}
+
+/// Who said or did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Person,
+    Model,
+    Tool,
+}
+
+/// A choice that was confirmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RewindOrder {
+    pub item: ItemId,
+    pub conversation: bool,
+    pub files: bool,
+    /// Put files back though somebody else changed them.
+    pub overwrite: bool,
+}
+
+/// What a rewind or a redo did to the conversation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rewound {
+    /// The newest page of what is in the conversation now.
+    pub items: Vec<Item>,
+    /// The prompt that goes back to the composer.
+    pub prompt: Option<(String, Vec<Image>)>,
+    /// The prompt that a redo took out of the composer again.
+    pub taken: Option<String>,
+}

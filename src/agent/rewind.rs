@@ -1,0 +1,237 @@
+//! What going back to a prompt means: the prompts there are, and a preview of one. Reads, changes nothing.
+
+use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, RewindPreview, Rewound, Todo, Who};
+use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
+use crate::store::{Blobs, Since, Store, StoreError};
+use crate::tools::file::edit::{MAX_BYTES, file_diff};
+use crate::tools::file::restore::{Back, Now, Verdict, undoing};
+use crate::tools::registry::{Registry, Snapshot};
+use crate::tools::spec::Access;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Characters of a line.
+const LINE: usize = 160;
+/// Entries that the preview shows of what is left out.
+const SHOWN: usize = 60;
+/// Commands that the preview names for one prompt.
+const COMMANDS: usize = 8;
+
+/// The prompts of a session, newest first.
+pub async fn points(store: &Store, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
+    let prompts = store.prompts(session).await?;
+    let point = |prompt: crate::store::Prompt| RewindPoint {
+        item: prompt.item.id,
+        at: prompt.item.at,
+        text: prompt_text(&prompt.item),
+        files: prompt.files,
+    };
+    Ok(prompts.into_iter().map(point).collect())
+}
+
+/// What going back to a prompt would do now. `None`: the prompt is not in the conversation.
+pub async fn preview(
+    store: &Store,
+    blobs: &Blobs,
+    tools: &Registry,
+    session: &SessionId,
+    item: ItemId,
+    cwd: &Path,
+) -> Result<Option<RewindPreview>, StoreError> {
+    let since = store.since(session, item).await?;
+    if since.items.is_empty() {
+        return Ok(None);
+    }
+    let mut preview = said(&since, tools);
+    let (blobs, cwd) = (blobs.clone(), cwd.to_owned());
+    let files = tokio::task::spawn_blocking(move || files(&since, &blobs, &cwd)).await;
+    // A task that was ended with the program is missed by nobody.
+    preview.files = files.unwrap_or_default();
+    Ok(Some(preview))
+}
+
+fn files(since: &Since, blobs: &Blobs, cwd: &Path) -> Vec<FileBack> {
+    undoing(&since.changes, blobs).iter().map(|back| file(back, blobs, cwd)).collect()
+}
+
+fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
+    let path = back.path.strip_prefix(cwd).unwrap_or(&back.path).display().to_string();
+    let kind = match (&back.now, &back.target.hash) {
+        (Now::Missing, _) => FileKind::Added,
+        (_, None) => FileKind::Deleted,
+        (_, Some(_)) => FileKind::Modified,
+    };
+    let (mut added, mut removed) = (0, 0);
+    if matches!(back.verdict, Verdict::Ready | Verdict::Foreign(_)) {
+        let small = std::fs::metadata(&back.path).is_ok_and(|about| about.len() <= MAX_BYTES);
+        let now = if small { std::fs::read(&back.path).ok() } else { None };
+        let then = back.target.hash.as_ref().and_then(|hash| blobs.read(hash).ok().flatten());
+        let diff = file_diff(&path, now.as_deref(), then.as_deref());
+        (added, removed) = (diff.added, diff.removed);
+    }
+    let fate = match &back.verdict {
+        Verdict::Ready => Fate::Ready,
+        Verdict::Already => Fate::Already,
+        Verdict::Foreign(how) => Fate::Foreign((*how).to_owned()),
+        Verdict::Lost(why) => Fate::Lost(why.clone()),
+    };
+    FileBack { path, kind, added, removed, fate }
+}
+
+/// What would be left out, and the commands whose changes stay.
+fn said(since: &Since, tools: &Registry) -> RewindPreview {
+    let mut preview = RewindPreview { items: since.items.len(), ..RewindPreview::default() };
+    if let Some(first) = since.items.first() {
+        preview.item = first.id;
+        preview.text = prompt_text(first);
+    }
+    let mut asked: HashMap<&str, &ToolCall> = HashMap::new();
+    let tools = tools.snapshot();
+    for item in &since.items {
+        if let Body::Assistant(body) = &item.body {
+            asked.extend(body.calls.iter().map(|call| (call.id.as_str(), call)));
+        }
+        let (who, text) = match &item.body {
+            Body::User { text, origin, .. } => {
+                if *origin == Origin::Person {
+                    preview.prompts += 1;
+                    preview.commands.push(RanCommands { prompt: line(text), commands: Vec::new() });
+                }
+                (Who::Person, text)
+            }
+            Body::Assistant(body) => (Who::Model, &body.text),
+            Body::Tool(tool) => {
+                let executes = may_have_changed(&tools, &tool.name);
+                let ran = executes && !matches!(tool.outcome, Outcome::Denied | Outcome::Refused);
+                if ran && let Some(last) = preview.commands.last_mut() {
+                    let whole = asked.get(tool.call_id.as_str()).and_then(|call| command(call));
+                    let target = if tool.view.target.is_empty() { &tool.name } else { &tool.view.target };
+                    last.commands.push(line(whole.as_deref().unwrap_or(target)));
+                }
+                (Who::Tool, &tool.view.target)
+            }
+            Body::Note { .. } => continue,
+        };
+        if preview.left_out.len() < SHOWN && !text.trim().is_empty() {
+            preview.left_out.push(LeftOut { who, text: line(text) });
+        }
+    }
+    preview.commands.retain(|ran| !ran.commands.is_empty());
+    for ran in &mut preview.commands {
+        let more = ran.commands.len().saturating_sub(COMMANDS);
+        if more > 0 {
+            ran.commands.truncate(COMMANDS);
+            ran.commands.push(format!("… {more} more"));
+        }
+    }
+    preview
+}
+
+/// The whole command of a call: its short form leaves out redirections, which are what changes files.
+fn command(call: &ToolCall) -> Option<String> {
+    let args: serde_json::Value = serde_json::from_str(&call.args).ok()?;
+    Some(args.get("command")?.as_str()?.to_owned())
+}
+
+/// Whether a tool may have changed what the history does not keep: a command, a tool that is not known, or one from
+/// elsewhere that writes in its own way.
+fn may_have_changed(tools: &Snapshot, name: &str) -> bool {
+    tools.get(name).is_none_or(|tool| match tool.spec().access {
+        Access::Execute => true,
+        Access::Write => tools.origin(name).is_some(),
+        Access::Read | Access::Agent => false,
+    })
+}
+
+fn prompt_text(item: &Item) -> String {
+    match &item.body {
+        Body::User { text, images, .. } if text.trim().is_empty() => {
+            crate::text::format::plural(images.len() as u64, "image", "images")
+        }
+        Body::User { text, .. } => line(text),
+        Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => String::new(),
+    }
+}
+
+/// The start of a text on one line.
+fn line(text: &str) -> String {
+    let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = line.char_indices().nth(LINE) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+/// The plan as the last call of the conversation left it; `None` when that can't be told.
+pub fn plan(items: &[Item]) -> Option<Vec<Todo>> {
+    let last = items.iter().rev().find_map(|item| match &item.body {
+        Body::Tool(tool) if tool.name == "todo" && tool.outcome == Outcome::Ok => Some(&tool.content),
+        _ => None,
+    });
+    let Some(content) = last else { return Some(Vec::new()) };
+    let mut value: serde_json::Value = serde_json::from_str(content).ok()?;
+    serde_json::from_value(value.get_mut("todos")?.take()).ok()
+}
+
+/// The prompt of an item, to go back to the composer.
+pub fn prompt(item: &Item, items: Vec<Item>) -> Rewound {
+    let prompt = match &item.body {
+        Body::User { text, images, .. } => Some((text.clone(), images.clone())),
+        Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => None,
+    };
+    Rewound { items, prompt, taken: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::message::{AssistantBody, ToolBody, ToolView};
+
+    fn item(id: i64, body: Body) -> Item {
+        Item { id: ItemId(id), at: 0, turn: 1, body }
+    }
+
+    fn user(text: &str) -> Body {
+        Body::User { text: text.into(), images: vec![], context: String::new(), origin: Origin::Person }
+    }
+
+    fn tool(name: &str, target: &str, content: &str, outcome: Outcome) -> Body {
+        let view = ToolView { target: target.into(), ..ToolView::default() };
+        Body::Tool(ToolBody { name: name.into(), content: content.into(), outcome, view, ..ToolBody::default() })
+    }
+
+    #[test]
+    fn commands_are_named_by_prompt_and_reads_are_not_commands() {
+        let items = vec![
+            item(1, user("format\n it")),
+            item(2, Body::Assistant(AssistantBody { text: "yes".into(), ..AssistantBody::default() })),
+            item(3, tool("terminal", "cargo fmt", "", Outcome::Ok)),
+            item(4, tool("terminal", "rm -rf /", "", Outcome::Refused)),
+            item(5, tool("read_file", "a.rs", "", Outcome::Ok)),
+            item(6, user("look")),
+            item(7, tool("read_file", "b.rs", "", Outcome::Ok)),
+            item(8, user("mystery")),
+            item(9, tool("mcp_thing", "", "", Outcome::Failed)),
+        ];
+        let preview = said(&Since { items, changes: vec![] }, &Registry::builtin());
+        let commands: Vec<(&str, Vec<&str>)> = preview
+            .commands
+            .iter()
+            .map(|ran| (ran.prompt.as_str(), ran.commands.iter().map(String::as_str).collect()))
+            .collect();
+        assert_eq!(commands, [("format it", vec!["cargo fmt"]), ("mystery", vec!["mcp_thing"])]);
+        assert_eq!((preview.prompts, preview.items, preview.text.as_str()), (3, 9, "format it"));
+    }
+
+    #[test]
+    fn the_plan_is_that_of_the_last_call_left() {
+        let todo = |content: &str| tool("todo", "", content, Outcome::Ok);
+        let one = item(1, todo(r#"{"todos":[{"id":"1","content":"sow","status":"pending"}],"summary":{}}"#));
+        let two = item(2, todo(r#"{"todos":[]}"#));
+        assert_eq!(plan(std::slice::from_ref(&one)).map(|plan| plan[0].content.clone()), Some("sow".into()));
+        assert_eq!(plan(&[one, two]), Some(vec![]));
+        assert_eq!(plan(&[item(1, user("x"))]), Some(vec![]));
+        assert_eq!(plan(&[item(1, todo("cut off"))]), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! Going back to a prompt, taking that back, and going on in a copy of the session.
+
+use super::Runner;
+use super::session::PAGE;
+use crate::agent::event::{AgentEvent, Level, RewindOrder, Rewound};
+use crate::agent::rewind;
+use crate::llm::message::{Body, Item, ItemId};
+use crate::store::{Blobs, Rewind};
+use crate::text::format::plural;
+use crate::tools::file::restore::{self, Restored};
+use crate::tools::file::{edit, write};
+use std::path::Path;
+
+impl Runner {
+    /// Whether nothing runs; says so otherwise.
+    async fn is_quiet(&mut self, what: &str) -> bool {
+        let running = self.turn.is_running();
+        if running {
+            self.notice(Level::Error, format!("a turn is running: stop it first, then {what}")).await;
+        }
+        !running
+    }
+
+    /// Goes back to a prompt: files first, so that one that can't be written leaves the conversation as it is.
+    pub(super) async fn rewind(&mut self, order: RewindOrder) {
+        if !self.is_quiet("go back").await {
+            return;
+        }
+        let id = self.session.id.clone();
+        let since = match self.deps.store.since(&id, order.item).await {
+            Ok(since) => since,
+            Err(error) => return self.notice(Level::Error, format!("nothing was rewound: {error}")).await,
+        };
+        let Some(first) = since.items.first().cloned() else {
+            let text = "nothing was rewound: that prompt is no longer in the conversation";
+            return self.notice(Level::Error, text).await;
+        };
+        let mut done = Restored::default();
+        if order.files {
+            let (blobs, changes) = (Blobs::new(self.deps.paths.history()), since.changes.clone());
+            let restore = move || restore::restore(&restore::undoing(&changes, &blobs), order.overwrite, &blobs);
+            match tokio::task::spawn_blocking(restore).await {
+                Ok(restored) => done = restored,
+                Err(error) => return self.notice(Level::Error, format!("nothing was rewound: {error}")).await,
+            }
+        }
+        let conversation = order.conversation && done.failed.is_empty();
+        let files = done.files.clone();
+        if !conversation && files.is_empty() {
+            self.notice(Level::Info, "no file was put back").await;
+            return self.told("rewound", None, &done).await;
+        }
+        let wanted = Rewind { key: 0, item: order.item, conversation, files };
+        match self.deps.store.rewind(&id, wanted).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                let text = format!("the conversation was not rewound: {error}; go back to the same prompt again");
+                return self.notice(Level::Error, text).await;
+            }
+        }
+        let paths: Vec<&Path> = since.changes.iter().map(|change| change.path.as_path()).collect();
+        if conversation {
+            let page = self.look_back().await;
+            self.out.send(AgentEvent::Rewound(Box::new(rewind::prompt(&first, page)))).await;
+        }
+        self.forget_files(&paths, &done, conversation);
+        self.told("rewound", conversation.then_some(since.items.len()), &done).await;
+        self.sync().await;
+    }
+
+    /// Takes the last rewind back, as long as nothing was said since.
+    pub(super) async fn redo(&mut self) {
+        if !self.is_quiet("redo").await {
+            return;
+        }
+        let id = self.session.id.clone();
+        let last = if self.session.created { self.deps.store.last_rewind(&id).await } else { Ok(None) };
+        let last = match last {
+            Ok(Some(last)) => last,
+            Ok(None) => {
+                let text = "nothing to redo: nothing was rewound, or something was said since";
+                return self.notice(Level::Info, text).await;
+            }
+            Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
+        };
+        let (blobs, files) = (Blobs::new(self.deps.paths.history()), last.files.clone());
+        let restore = move || restore::restore(&restore::redoing(&files, &blobs), false, &blobs);
+        let done = match tokio::task::spawn_blocking(restore).await {
+            Ok(done) => done,
+            Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
+        };
+        if !done.failed.is_empty() {
+            return self.told("redone", None, &done).await;
+        }
+        if let Err(error) = self.deps.store.redo(&id, last.key).await {
+            return self.notice(Level::Error, format!("the conversation was not redone: {error}; try again")).await;
+        }
+        let mut back = None;
+        if last.conversation {
+            let items = self.look_back().await;
+            let again = || self.session.context.items().iter().filter(|item| item.id >= last.item);
+            back = Some(again().count());
+            let taken = again().next().and_then(|item| match &item.body {
+                Body::User { text, .. } => Some(text.clone()),
+                Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => None,
+            });
+            self.out.send(AgentEvent::Rewound(Box::new(Rewound { items, prompt: None, taken }))).await;
+        }
+        let paths: Vec<&Path> = last.files.iter().map(|file| file.path.as_path()).collect();
+        self.forget_files(&paths, &done, true);
+        self.told("redone", back, &done).await;
+        self.sync().await;
+    }
+
+    /// Goes on in a new session with the same conversation.
+    pub(super) async fn fork(&mut self) {
+        if !self.is_quiet("fork").await {
+            return;
+        }
+        if self.session.context.items().is_empty() {
+            return self.notice(Level::Error, "nothing was said in this session yet: there is nothing to fork").await;
+        }
+        let new = crate::store::new_session_id();
+        match self.deps.store.fork(&self.session.id, &new).await {
+            Ok(_) => self.switch(new).await,
+            Err(error) => self.notice(Level::Error, format!("the session was not forked: {error}")).await,
+        }
+    }
+
+    /// Reads the conversation again as it is in the store now: context, plan, meter. Returns its newest page.
+    async fn look_back(&mut self) -> Vec<Item> {
+        let id = self.session.id.clone();
+        let items = match self.deps.store.all_items(&id).await {
+            Ok(items) => items,
+            Err(error) => {
+                self.notice(Level::Error, format!("the conversation could not be read again: {error}")).await;
+                Vec::new()
+            }
+        };
+        if let Some(plan) = rewind::plan(&items) {
+            self.port.restore_plan(plan.clone());
+            if let Ok(json) = serde_json::to_value(&plan) {
+                self.keep("plan", json).await;
+            }
+            self.out.send(AgentEvent::PlanChanged(plan)).await;
+        }
+        self.session.replace_context(items);
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
+        match self.deps.store.older(&id, ItemId(i64::MAX), PAGE).await {
+            Ok(page) => page.items,
+            Err(_) => self.session.context.items().to_vec(),
+        }
+    }
+
+    /// What the model knew of files may no longer hold: it may read them again, and hears of it before it writes one.
+    fn forget_files(&self, paths: &[&Path], done: &Restored, in_step: bool) {
+        let mut ledger = edit::lock(&self.session.files);
+        ledger.forget_reads();
+        for path in paths {
+            // Files and conversation went back together: the model knows this state.
+            let known = in_step && done.files.iter().any(|file| file.path == *path);
+            if known {
+                ledger.wrote(path, write::stamp(path));
+            } else {
+                ledger.seen.insert(path.to_path_buf(), (0, 0));
+            }
+        }
+    }
+
+    async fn told(&mut self, word: &str, items: Option<usize>, done: &Restored) {
+        let mut parts = Vec::new();
+        if let Some(items) = items {
+            parts.push(plural(items as u64, "entry", "entries"));
+        }
+        if !done.files.is_empty() {
+            parts.push(plural(done.files.len() as u64, "file", "files"));
+        }
+        if !parts.is_empty() {
+            self.notice(Level::Info, format!("{word}: {}", parts.join(", "))).await;
+        }
+        if !done.left.is_empty() {
+            let names: Vec<String> = done.left.iter().map(|path| path.display().to_string()).collect();
+            let text = format!("left alone, changed by somebody else: {}", names.join(", "));
+            self.notice(Level::Warning, text).await;
+        }
+        for (path, why) in &done.lost {
+            self.notice(Level::Warning, format!("{} could not be put back: {why}", path.display())).await;
+        }
+        for (path, why) in &done.failed {
+            let text = format!("{} could not be written: {why}; the conversation stays as it is", path.display());
+            self.notice(Level::Error, text).await;
+        }
+    }
+
+    /// Once in a run, after a turn: what the history keeps too long or too much of goes.
+    pub(super) fn sweep_history(&mut self) {
+        if std::mem::replace(&mut self.swept, true) {
+            return;
+        }
+        let blobs = Blobs::new(self.deps.paths.history());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = blobs.sweep() {
+                tracing::warn!(%error, "the history of files was not tidied");
+            }
+        });
+    }
+}

@@ -1,0 +1,262 @@
+//! Going back: choose a prompt, see what that means, choose what is taken back. Nothing happens before the last Enter.
+
+use super::edit::{self, Edited};
+use super::effect::{Effect, LoadRequest};
+use super::modals::{self, Move};
+use super::model::modal::Modal;
+use super::model::rewind::{Confirming, RewindChoice, RewindModal};
+use super::model::{Model, Pane};
+use super::{composer, drafts, focus, history, items, turn};
+use crate::agent::event::{AgentCommand, Level, RewindOrder, RewindPoint, RewindPreview, Rewound};
+use crate::config::keymap::{Code, Context, Key};
+use crate::llm::message::ItemId;
+
+/// Opens the list of prompts.
+pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
+    show(model, out, RewindModal { loading: true, ..RewindModal::default() });
+}
+
+/// `/undo`: the last exchange. Asks only when more than the conversation changes.
+pub fn undo(model: &mut Model, out: &mut Vec<Effect>) {
+    show(model, out, RewindModal { loading: true, undo: true, ..RewindModal::default() });
+}
+
+fn show(model: &mut Model, out: &mut Vec<Effect>, modal: RewindModal) {
+    if is_quiet(model) {
+        model.modals.push(Modal::Rewind(Box::new(modal)));
+        out.push(Effect::Load(LoadRequest::RewindPoints));
+    }
+}
+
+/// `/redo`: takes the last undo or rewind back.
+pub fn redo(model: &mut Model, out: &mut Vec<Effect>) {
+    if is_quiet(model) {
+        out.push(Effect::Agent(AgentCommand::Redo));
+    }
+}
+
+/// Whether nothing runs; says so otherwise.
+pub fn is_quiet(model: &mut Model) -> bool {
+    let running = turn::is_running(model);
+    if running {
+        model.notices.add(model.now, Level::Warning, "a turn is running: stop it first (Esc)");
+    }
+    !running
+}
+
+fn modal(model: &mut Model) -> Option<&mut RewindModal> {
+    model.modals.iter_mut().rev().find_map(|modal| match modal {
+        Modal::Rewind(modal) => Some(&mut **modal),
+        _ => None,
+    })
+}
+
+fn close(model: &mut Model) {
+    model.modals.retain(|modal| !matches!(modal, Modal::Rewind(_)));
+}
+
+/// The prompts came.
+pub fn listed(model: &mut Model, out: &mut Vec<Effect>, points: Result<Vec<RewindPoint>, String>) {
+    let Some(modal) = modal(model) else { return };
+    modal.loading = false;
+    let problem = match points {
+        Ok(points) if points.is_empty() => "nothing was said in this session yet".to_owned(),
+        Ok(points) => {
+            modal.points = points;
+            filter(modal);
+            return ask(model, out);
+        }
+        Err(problem) => problem,
+    };
+    close(model);
+    model.notices.add(model.now, Level::Info, problem);
+}
+
+/// Prompts that hold the query, upper and lower case alike.
+fn filter(modal: &mut RewindModal) {
+    let query = modal.query.trim().to_lowercase();
+    let fits = |point: &RewindPoint| query.is_empty() || point.text.to_lowercase().contains(&query);
+    modal.matches = (0..modal.points.len()).filter(|at| fits(&modal.points[*at])).collect();
+    modal.selected = 0;
+}
+
+/// Asks what the selected prompt would mean.
+fn ask(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(modal) = modal(model) else { return };
+    modal.preview = None;
+    modal.problem.clear();
+    if let Some(point) = modal.point() {
+        out.push(Effect::Load(LoadRequest::RewindPreview { item: point.item }));
+    }
+}
+
+/// The preview of a prompt came.
+pub fn previewed(model: &mut Model, out: &mut Vec<Effect>, item: ItemId, preview: Result<RewindPreview, String>) {
+    let Some(modal) = modal(model) else { return };
+    if modal.point().is_none_or(|point| point.item != item) {
+        return;
+    }
+    match preview {
+        Err(problem) if modal.undo => {
+            close(model);
+            model.notices.add(model.now, Level::Error, problem);
+        }
+        Err(problem) => modal.problem = problem,
+        Ok(preview) => {
+            let plain = preview.files.is_empty() && preview.commands.is_empty();
+            modal.preview = Some(preview);
+            if modal.undo && plain {
+                let order = RewindOrder { item, conversation: true, ..RewindOrder::default() };
+                close(model);
+                out.push(Effect::Agent(AgentCommand::Rewind(order)));
+            } else if modal.undo {
+                confirm(modal);
+            }
+        }
+    }
+}
+
+/// Goes on to the choice, when it is known what would happen.
+fn confirm(modal: &mut RewindModal) {
+    let Some(preview) = &modal.preview else { return };
+    let selected = if preview.ready() > 0 { RewindChoice::Both } else { RewindChoice::Conversation };
+    modal.confirm = Some(Confirming { selected, overwrite: false });
+}
+
+/// A key for the modal.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let movement = modals::movement(model, Context::Picker, key);
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    if modal.confirm.is_some() {
+        return choice_key(model, out, movement, key);
+    }
+    match (movement, key.code) {
+        (Some(movement), _) => step(model, out, movement),
+        (None, Code::Esc) => close(model),
+        (None, Code::Enter) => confirm(modal),
+        (None, _) => {
+            if edit::line(&mut modal.query, &mut modal.cursor, key) == Edited::Changed {
+                typed(model, out);
+            }
+        }
+    }
+}
+
+/// The query changed.
+pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    filter(modal);
+    ask(model, out);
+}
+
+fn choice_key(model: &mut Model, out: &mut Vec<Effect>, movement: Option<Move>, key: Key) {
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let choices = modal.choices();
+    let undo = modal.undo;
+    let Some(confirm) = &mut modal.confirm else { return };
+    let at = choices.iter().position(|choice| *choice == confirm.selected).unwrap_or_default();
+    let movement = movement.or(match key.code {
+        Code::Tab => Some(Move::Rows(1)),
+        Code::BackTab => Some(Move::Rows(-1)),
+        _ => None,
+    });
+    let letter = match key.code {
+        Code::Char('b') => Some(RewindChoice::Both),
+        Code::Char('c') => Some(RewindChoice::Conversation),
+        Code::Char('f') => Some(RewindChoice::Files),
+        Code::Char('o') => Some(RewindChoice::Overwrite),
+        _ => None,
+    };
+    let letter = letter.filter(|choice| !key.ctrl && !key.alt && choices.contains(choice));
+    match (movement, letter, key.code) {
+        (Some(movement), _, _) => confirm.selected = choices[modals::moved(at, choices.len(), movement)],
+        (None, Some(RewindChoice::Overwrite), _) => confirm.overwrite = !confirm.overwrite,
+        (None, Some(choice), _) => confirm.selected = choice,
+        (None, None, Code::Esc) if undo => close(model),
+        (None, None, Code::Esc) => modal.confirm = None,
+        (None, None, Code::Enter) if confirm.selected == RewindChoice::Overwrite => {
+            confirm.overwrite = !confirm.overwrite;
+        }
+        (None, None, Code::Enter) => take(model, out),
+        (None, None, _) => {}
+    }
+}
+
+/// The choice is confirmed.
+fn take(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(modal) = modal(model) else { return };
+    let (Some(confirm), Some(preview)) = (modal.confirm, &modal.preview) else { return };
+    let (conversation, files) = match confirm.selected {
+        RewindChoice::Both => (true, true),
+        RewindChoice::Conversation => (true, false),
+        RewindChoice::Files => (false, true),
+        RewindChoice::Overwrite => return,
+    };
+    let order = RewindOrder { item: preview.item, conversation, files, overwrite: files && confirm.overwrite };
+    close(model);
+    if is_quiet(model) {
+        out.push(Effect::Agent(AgentCommand::Rewind(order)));
+    }
+}
+
+/// Moves the selection in the list, or among the choices.
+pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    if modal.confirm.is_some() {
+        return;
+    }
+    let to = modals::moved(modal.selected, modal.matches.len(), movement);
+    if to != modal.selected {
+        modal.selected = to;
+        ask(model, out);
+    }
+}
+
+/// A click selects: a row of the list, or a choice.
+pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let choices = modal.choices();
+    match &mut modal.confirm {
+        Some(confirm) => {
+            if let Some(choice) = choices.get(row) {
+                confirm.selected = *choice;
+            }
+        }
+        None if row == modal.selected => confirm(modal),
+        None if row < modal.matches.len() => {
+            modal.selected = row;
+            ask(model, out);
+        }
+        None => {}
+    }
+}
+
+/// Pasted text joins the query.
+pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    if modal.confirm.is_none() {
+        edit::insert(&mut modal.query, &mut modal.cursor, text.trim_end());
+        filter(modal);
+        ask(model, out);
+    }
+}
+
+/// The conversation is another one now. The prompt comes back to the composer; what stood there goes on the ring.
+pub fn rewound(model: &mut Model, out: &mut Vec<Effect>, rewound: Rewound) {
+    model.sidebar.files.clear();
+    items::opened(model, rewound.items);
+    if let Some((text, images)) = rewound.prompt {
+        history::chosen(model, out, &text);
+        model.composer.images = images;
+        focus::set(model, Pane::Composer);
+    }
+    // A redo takes its prompt out of the composer, unless it was worked on.
+    if rewound.taken.is_some_and(|taken| taken == composer::whole(&model.composer)) {
+        composer::clear(model);
+        composer::changed(model, out);
+    }
+    drafts::save(model, out);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Keys and facts to effects: nothing happens before the last Enter.
+
+use super::*;
+use crate::agent::event::{AgentEvent, Fate, FileBack, FileKind, RanCommands};
+use crate::app::msg::{LoadReply, Msg};
+use crate::app::tests::{item, opened, ready, script, user};
+use crate::app::update;
+use crate::llm::message::{Body, NoteKind};
+
+fn point(item: i64, text: &str) -> RewindPoint {
+    RewindPoint { item: ItemId(item), at: 0, text: text.into(), files: 1 }
+}
+
+fn file(fate: Fate) -> FileBack {
+    FileBack { path: "a.rs".into(), kind: FileKind::Modified, added: 1, removed: 2, fate }
+}
+
+fn preview(item: i64, fates: &[Fate]) -> RewindPreview {
+    let files = fates.iter().cloned().map(file).collect();
+    RewindPreview { item: ItemId(item), files, prompts: 1, items: 2, ..RewindPreview::default() }
+}
+
+fn list(model: &mut Model, points: &[RewindPoint]) -> Vec<Effect> {
+    update(model, 0, Msg::Loaded(LoadReply::RewindPoints(Ok(points.to_vec()))))
+}
+
+fn see(model: &mut Model, preview: RewindPreview) -> Vec<Effect> {
+    let item = preview.item;
+    update(model, 0, Msg::Loaded(LoadReply::RewindPreview { item, preview: Ok(Box::new(preview)) }))
+}
+
+fn ask_for(item: i64) -> Effect {
+    Effect::Load(LoadRequest::RewindPreview { item: ItemId(item) })
+}
+
+fn order(item: i64, conversation: bool, files: bool, overwrite: bool) -> Effect {
+    Effect::Agent(AgentCommand::Rewind(RewindOrder { item: ItemId(item), conversation, files, overwrite }))
+}
+
+/// A model with the list open and the second prompt of two selected.
+fn chosen(fates: &[Fate]) -> Model {
+    let mut model = ready();
+    script(&mut model, "<C-x>u");
+    list(&mut model, &[point(5, "two"), point(1, "one")]);
+    script(&mut model, "<down>");
+    see(&mut model, preview(1, fates));
+    model
+}
+
+#[test]
+fn the_list_asks_for_a_preview_on_every_move_and_after_typing() {
+    let mut model = ready();
+    assert_eq!(script(&mut model, "<C-x>u").last(), Some(&Effect::Load(LoadRequest::RewindPoints)));
+    assert_eq!(list(&mut model, &[point(5, "two"), point(1, "One")]), [ask_for(5)]);
+    assert_eq!(script(&mut model, "<down>"), [ask_for(1)]);
+    // An answer about another prompt is late, and Enter waits for the right one.
+    see(&mut model, preview(5, &[]));
+    assert_eq!(script(&mut model, "<ret>"), []);
+    assert!(modal(&mut model).is_some_and(|modal| modal.confirm.is_none() && modal.preview.is_none()));
+    assert_eq!(script(&mut model, "o"), [ask_for(5)], "both hold an o");
+    assert_eq!(script(&mut model, "n"), [ask_for(1)]);
+    assert_eq!(script(&mut model, "<esc>"), []);
+    assert!(model.modals.is_empty());
+}
+
+#[test]
+fn every_choice_is_an_order_and_comes_with_the_second_enter() {
+    let foreign = Fate::Foreign("changed".into());
+    let lost = Fate::Lost("too large".into());
+    for (fates, keys, effect) in [
+        (vec![], "", order(1, true, false, false)),
+        (vec![lost], "", order(1, true, false, false)),
+        (vec![Fate::Ready], "", order(1, true, true, false)),
+        (vec![Fate::Already], "", order(1, true, true, false)),
+        (vec![Fate::Ready], "c", order(1, true, false, false)),
+        (vec![Fate::Ready], "f", order(1, false, true, false)),
+        (vec![Fate::Ready], "o", order(1, true, true, false)),
+        (vec![Fate::Ready], "<down>", order(1, true, false, false)),
+        (vec![Fate::Ready], "<down><down>", order(1, false, true, false)),
+        (vec![Fate::Ready], "<up>b", order(1, true, true, false)),
+        (vec![foreign.clone()], "", order(1, true, false, false)),
+        (vec![foreign.clone()], "b", order(1, true, true, false)),
+        (vec![foreign.clone(), Fate::Ready], "o", order(1, true, true, true)),
+        (vec![foreign.clone(), Fate::Ready], "<up><ret><down>", order(1, true, true, true)),
+        (vec![foreign.clone(), Fate::Ready], "oo", order(1, true, true, false)),
+        (vec![foreign, Fate::Ready], "oc", order(1, true, false, false)),
+    ] {
+        let mut model = chosen(&fates);
+        assert_eq!(script(&mut model, "<ret>"), [], "{fates:?} {keys}");
+        assert_eq!(script(&mut model, keys), [], "{fates:?} {keys}");
+        assert_eq!(script(&mut model, "<ret>"), [effect], "{fates:?} {keys}");
+        assert!(model.modals.is_empty());
+    }
+}
+
+#[test]
+fn esc_goes_back_to_the_list_and_then_out() {
+    let mut model = chosen(&[Fate::Ready]);
+    assert_eq!(script(&mut model, "<ret><esc>"), []);
+    assert!(modal(&mut model).is_some_and(|modal| modal.confirm.is_none()));
+    assert_eq!(script(&mut model, "<esc>"), []);
+    assert!(model.modals.is_empty());
+}
+
+#[test]
+fn undo_asks_only_when_more_than_the_conversation_changes() {
+    let commands = RewindPreview {
+        commands: vec![RanCommands { prompt: "two".into(), commands: vec!["make".into()] }],
+        ..preview(5, &[])
+    };
+    for (preview, asks) in [(preview(5, &[]), false), (preview(5, &[Fate::Ready]), true), (commands, true)] {
+        let mut model = ready();
+        assert_eq!(script(&mut model, "/undo<ret>").last(), Some(&Effect::Load(LoadRequest::RewindPoints)));
+        assert_eq!(list(&mut model, &[point(5, "two"), point(1, "one")]), [ask_for(5)]);
+        let files = !preview.files.is_empty();
+        let effects = see(&mut model, preview);
+        if asks {
+            assert_eq!(effects, []);
+            assert_eq!(script(&mut model, "<ret>"), [order(5, true, files, false)]);
+        } else {
+            assert_eq!(effects, [order(5, true, false, false)]);
+        }
+        assert!(model.modals.is_empty());
+    }
+}
+
+#[test]
+fn nothing_of_it_while_a_turn_runs_and_nothing_to_go_back_to_is_said() {
+    let mut model = ready();
+    update(&mut model, 0, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 0 }));
+    for keys in ["<C-x>u", "<C-x>U", "<C-x>R", "<C-x>F"] {
+        let effects = script(&mut model, keys);
+        assert!(
+            !effects.iter().any(|effect| matches!(effect, Effect::Agent(_) | Effect::Load(_))),
+            "{keys} {effects:?}"
+        );
+        assert!(model.notices.shown.last().is_some_and(|notice| notice.text.contains("stop it first")), "{keys}");
+        assert!(model.modals.is_empty());
+    }
+    let mut model = ready();
+    script(&mut model, "<C-x>u");
+    list(&mut model, &[]);
+    assert!(model.modals.is_empty() && !model.notices.shown.is_empty());
+}
+
+#[test]
+fn redo_and_fork_are_orders() {
+    let mut model = ready();
+    assert!(script(&mut model, "/redo<ret>").contains(&Effect::Agent(AgentCommand::Redo)));
+    assert!(script(&mut model, "/branch<ret>").contains(&Effect::Agent(AgentCommand::Fork)));
+    assert!(model.switching, "what is typed from now on belongs to the copy");
+}
+
+fn back(prompt: Option<&str>, taken: Option<&str>, items: Vec<crate::llm::message::Item>) -> Msg {
+    let prompt = prompt.map(|text| (text.to_owned(), vec![]));
+    Msg::Agent(AgentEvent::Rewound(Box::new(Rewound { items, prompt, taken: taken.map(str::to_owned) })))
+}
+
+#[test]
+fn the_prompt_comes_back_and_a_redo_takes_it_out_again() {
+    let mut model = ready();
+    opened(&mut model, "s", &["one", "two"]);
+    script(&mut model, "draft");
+    update(&mut model, 0, back(Some("two"), None, vec![user(1, "one")]));
+    assert_eq!(composer::text(&model.composer), "two");
+    assert_eq!(model.composer.drafts, ["draft"]);
+    assert_eq!(model.transcript.cells.len(), 1);
+    let note = item(3, Body::Note { kind: NoteKind::Info, text: "n".into() });
+    update(&mut model, 0, back(None, Some("two"), vec![user(1, "one"), user(2, "two"), note]));
+    assert_eq!((composer::text(&model.composer).as_str(), model.transcript.cells.len()), ("", 3));
+    // A prompt that was worked on stays.
+    update(&mut model, 0, back(Some("two"), None, vec![user(1, "one")]));
+    script(&mut model, "!");
+    update(&mut model, 0, back(None, Some("two"), vec![user(1, "one"), user(2, "two")]));
+    assert_eq!(composer::text(&model.composer), "two!");
+}

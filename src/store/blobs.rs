@@ -1,0 +1,175 @@
+//! Bytes of files as they were, in a folder of their own, each named by its hash. Private: they may hold secrets.
+
+use sha2::{Digest, Sha256};
+use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Larger files are not kept (`checkpoints.max_file_size_mb` of Python Hermes).
+pub const LARGEST: u64 = 10 * 1024 * 1024;
+/// Bytes of the whole folder; the oldest go first (`checkpoints.max_total_size_mb` of Python Hermes).
+const MOST: u64 = 500 * 1024 * 1024;
+/// How long bytes are kept that nobody kept again.
+const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The folder of kept bytes.
+#[derive(Clone, Debug)]
+pub struct Blobs {
+    folder: PathBuf,
+}
+
+/// SHA-256 in hex, the name under which bytes are kept.
+pub fn hash(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut name, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+impl Blobs {
+    /// The kept bytes in this folder, which need not exist.
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Keeps bytes and returns their hash. They are on the disk when this returns.
+    pub fn keep(&self, bytes: &[u8]) -> io::Result<String> {
+        let name = hash(bytes);
+        let path = self.folder.join(&name);
+        if let Ok(file) = File::options().write(true).open(&path)
+            && file.metadata()?.len() == bytes.len() as u64
+        {
+            // Its age counts from now on.
+            file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
+            return Ok(name);
+        }
+        self.make_folder()?;
+        let mut file = tempfile::Builder::new()
+            .prefix(".new-")
+            .permissions(Permissions::from_mode(0o600))
+            .tempfile_in(&self.folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_data()?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(name)
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let about = fs::symlink_metadata(&self.folder)?;
+        if !about.is_dir() {
+            return Err(io::Error::other(format!("{} is not a folder", self.folder.display())));
+        }
+        if about.permissions().mode() & 0o077 != 0 {
+            fs::set_permissions(&self.folder, Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes of a hash; `None` when they are no longer kept, or are not what the name says.
+    pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.folder.join(name)) {
+            Ok(bytes) => Ok((hash(&bytes) == name).then_some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether bytes are kept.
+    pub fn has(&self, name: &str) -> bool {
+        self.folder.join(name).is_file()
+    }
+
+    /// Removes what is too old, and the oldest while the folder is too large. Returns the number of files removed.
+    pub fn sweep(&self) -> io::Result<usize> {
+        self.sweep_to(SystemTime::now(), AGE, MOST)
+    }
+
+    fn sweep_to(&self, now: SystemTime, age: Duration, most: u64) -> io::Result<usize> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+            entries => entries?,
+        };
+        let mut kept: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+        for entry in entries.flatten() {
+            let Ok(about) = entry.metadata() else { continue };
+            if about.is_file() {
+                kept.push((about.modified().unwrap_or(now), about.len(), entry.path()));
+            }
+        }
+        kept.sort();
+        let mut total: u64 = kept.iter().map(|(_, size, _)| size).sum();
+        let mut removed = 0;
+        for (at, size, path) in kept {
+            let old = now.duration_since(at).is_ok_and(|past| past > age);
+            if !old && total <= most {
+                break;
+            }
+            self.remove(&path)?;
+            total -= size;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// The only deletion: a file that lies in the folder itself and has a name that we give.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let ours = name.starts_with(".new-") || name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if path.parent() != Some(self.folder.as_path()) || !ours || !fs::symlink_metadata(path)?.is_file() {
+            return Err(io::Error::other(format!("{} is not a file of the history and stays", path.display())));
+        }
+        fs::remove_file(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_only_their_owner_reads_them() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(home.path().join("history"));
+        let name = blobs.keep(b"token=1\0\xff").unwrap();
+        assert_eq!(name, blobs.keep(b"token=1\0\xff").unwrap());
+        assert_eq!(blobs.read(&name).unwrap().as_deref(), Some(b"token=1\0\xff".as_slice()));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&blobs.folder), mode(&blobs.folder.join(&name))), (0o700, 0o600));
+        assert_eq!(fs::read_dir(&blobs.folder).unwrap().count(), 1);
+        // A file that was tampered with is not taken for what it was.
+        fs::write(blobs.folder.join(&name), b"something").unwrap();
+        assert_eq!(blobs.read(&name).unwrap(), None);
+        assert_eq!(blobs.read(&hash(b"never")).unwrap(), None);
+    }
+
+    #[test]
+    fn the_old_and_then_the_oldest_go() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = Blobs::new(home.path().join("history"));
+        let now = SystemTime::now();
+        let keep = |bytes: &[u8], days: u64| {
+            let name = blobs.keep(bytes).unwrap();
+            let file = File::options().write(true).open(blobs.folder.join(&name)).unwrap();
+            file.set_times(FileTimes::new().set_modified(now - Duration::from_secs(days * 24 * 3600))).unwrap();
+            name
+        };
+        let (ancient, old, new) = (keep(b"aaaa", 40), keep(b"bbbb", 3), keep(b"cccc", 1));
+        fs::write(blobs.folder.join("mine.txt"), "a person's").unwrap();
+        assert_eq!(blobs.sweep_to(now, AGE, 1000).unwrap(), 1);
+        assert!(!blobs.has(&ancient) && blobs.has(&old) && blobs.has(&new));
+        assert_eq!(blobs.sweep_to(now, AGE, 14).unwrap(), 1);
+        assert!(!blobs.has(&old) && blobs.has(&new));
+        // What is not ours is never removed, nor anything outside the folder.
+        fs::remove_file(blobs.folder.join(&new)).unwrap();
+        assert!(blobs.sweep_to(now, AGE, 0).is_err());
+        let outside = home.path().join(hash(b"x"));
+        fs::write(&outside, "x").unwrap();
+        assert!(blobs.remove(&outside).is_err());
+        assert!(outside.exists() && blobs.folder.join("mine.txt").exists());
+    }
+}

@@ -1,0 +1,374 @@
+//! Going back in a session: what tools changed, what is left out of the conversation, and what a redo puts back.
+//! Nothing is deleted here: a rewound item stays in its session, marked with the rewind that left it out.
+
+use super::db::Db;
+use super::error::StoreError;
+use super::items::{self, COLUMNS};
+use super::{Store, sessions};
+use crate::llm::message::{Body, Item, ItemId, Origin, SessionId};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Prompts that are listed at most.
+const PROMPTS: i64 = 1000;
+
+/// A file at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileState {
+    /// SHA-256 in hex; `None`: there is no file.
+    pub hash: Option<String>,
+    /// Permission bits.
+    pub mode: Option<u32>,
+}
+
+/// A change that a tool made, or was about to make, to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    pub turn: u32,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// The tool call.
+    pub call: String,
+    /// Absolute, without links.
+    pub path: PathBuf,
+    pub before: FileState,
+    /// Bytes before.
+    pub size: u64,
+    /// The hash after; `None`: the file goes.
+    pub after: Option<String>,
+}
+
+/// A file that a rewind put back, for the redo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RewoundFile {
+    pub path: PathBuf,
+    pub was: FileState,
+    pub became: FileState,
+}
+
+/// A rewind to a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rewind {
+    pub key: i64,
+    /// The prompt: it and all after it are left out.
+    pub item: ItemId,
+    pub conversation: bool,
+    pub files: Vec<RewoundFile>,
+}
+
+/// A prompt that a session can go back to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    pub item: Item,
+    /// Files that tools changed from there on.
+    pub files: u64,
+}
+
+/// What came after a prompt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Since {
+    /// The prompt first.
+    pub items: Vec<Item>,
+    /// Changes that are in effect, oldest first.
+    pub changes: Vec<FileChange>,
+}
+
+fn path(row: &Row<'_>, column: usize) -> rusqlite::Result<PathBuf> {
+    Ok(PathBuf::from(OsString::from_vec(row.get(column)?)))
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+/// The turn of a prompt that is in the conversation.
+fn turn_of(conn: &Connection, key: i64, item: ItemId) -> rusqlite::Result<Option<u32>> {
+    conn.prepare_cached("SELECT turn FROM items WHERE session = ?1 AND id = ?2 AND role = 'user' AND rewound = 0")?
+        .query_row((key, item.0), |row| row.get(0))
+        .optional()
+}
+
+fn changes(conn: &Connection, key: i64, turn: u32) -> rusqlite::Result<Vec<FileChange>> {
+    let sql = "SELECT turn, at, call, path, before, mode, size, after FROM changes
+               WHERE session = ?1 AND turn >= ?2 AND undone = 0 ORDER BY key";
+    let read = |row: &Row<'_>| {
+        Ok(FileChange {
+            turn: row.get(0)?,
+            at: row.get(1)?,
+            call: row.get(2)?,
+            path: path(row, 3)?,
+            before: FileState { hash: row.get(4)?, mode: row.get(5)? },
+            size: u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
+            after: row.get(7)?,
+        })
+    };
+    conn.prepare_cached(sql)?.query_map((key, turn), read)?.collect()
+}
+
+fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
+    let sql = format!(
+        "SELECT {COLUMNS}, (SELECT count(DISTINCT path) FROM changes c
+           WHERE c.session = ?1 AND c.turn >= items.turn AND c.undone = 0)
+         FROM items WHERE session = ?1 AND role = 'user' AND rewound = 0 ORDER BY id DESC LIMIT ?2"
+    );
+    let mut get = conn.prepare_cached(&sql)?;
+    let mut rows = get.query((key, PROMPTS))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(item) = items::decode(row) else { continue };
+        if matches!(item.body, Body::User { origin: Origin::Person, .. }) {
+            found.push(Prompt { item, files: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0) });
+        }
+    }
+    Ok(found)
+}
+
+fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> rusqlite::Result<Vec<i64>> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    let mut keys = Vec::with_capacity(changes.len());
+    for change in changes {
+        let size = i64::try_from(change.size).unwrap_or(i64::MAX);
+        let (before, mode) = (&change.before.hash, change.before.mode);
+        insert.execute((
+            key,
+            change.turn,
+            change.at,
+            &change.call,
+            bytes(&change.path),
+            before,
+            mode,
+            size,
+            &change.after,
+        ))?;
+        keys.push(tx.last_insert_rowid());
+    }
+    Ok(keys)
+}
+
+fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<bool> {
+    let Some(turn) = turn_of(tx, key, wanted.item)? else { return Ok(false) };
+    tx.execute(
+        "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from)
+         SELECT key, ?2, ?3, ?4, last_item, context_from FROM sessions WHERE key = ?1",
+        (key, super::now(), wanted.item.0, wanted.conversation),
+    )?;
+    let number = tx.last_insert_rowid();
+    let mut file = tx.prepare_cached(
+        "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let mut undo = tx.prepare_cached(
+        "UPDATE changes SET undone = ?1 WHERE session = ?2 AND turn >= ?3 AND undone = 0 AND path = ?4",
+    )?;
+    for moved in &wanted.files {
+        let (was, became) = (&moved.was, &moved.became);
+        file.execute((number, bytes(&moved.path), &was.hash, was.mode, &became.hash, became.mode))?;
+        undo.execute((number, key, turn, bytes(&moved.path)))?;
+    }
+    if wanted.conversation {
+        tx.execute(
+            "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id >= ?3 AND rewound = 0",
+            (number, key, wanted.item.0),
+        )?;
+        // Before a compression there is no summary: the model reads from the start again.
+        tx.execute("UPDATE sessions SET context_from = 1 WHERE key = ?1 AND context_from >= ?2", (key, wanted.item.0))?;
+        tx.execute("DELETE FROM partials WHERE session = ?1", [key])?;
+    }
+    Ok(true)
+}
+
+fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> {
+    // The newest of all: an older one is no longer reached once something was said after a newer one.
+    let sql = "SELECT r.key, r.item, r.conversation FROM rewinds r JOIN sessions s ON s.key = r.session
+               WHERE r.session = ?1 AND r.last_item = s.last_item ORDER BY r.key DESC LIMIT 1";
+    let found = conn
+        .prepare_cached(sql)?
+        .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)))
+        .optional()?;
+    let Some((number, item, conversation)) = found else { return Ok(None) };
+    let mut get = conn.prepare_cached(
+        "SELECT path, was, was_mode, became, became_mode FROM rewind_files WHERE rewind = ?1 ORDER BY path",
+    )?;
+    let files = get.query_map([number], |row| {
+        Ok(RewoundFile {
+            path: path(row, 0)?,
+            was: FileState { hash: row.get(1)?, mode: row.get(2)? },
+            became: FileState { hash: row.get(3)?, mode: row.get(4)? },
+        })
+    })?;
+    let files = files.collect::<rusqlite::Result<_>>()?;
+    Ok(Some(Rewind { key: number, item: ItemId(item), conversation, files }))
+}
+
+fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
+    tx.execute(
+        "UPDATE sessions SET context_from = (SELECT context_from FROM rewinds WHERE key = ?2 AND session = ?1)
+         WHERE key = ?1 AND EXISTS (SELECT 1 FROM rewinds WHERE key = ?2 AND session = ?1 AND conversation)",
+        (key, number),
+    )?;
+    tx.execute("UPDATE items SET rewound = 0 WHERE session = ?1 AND rewound = ?2", (key, number))?;
+    tx.execute("UPDATE changes SET undone = 0 WHERE session = ?1 AND undone = ?2", (key, number))?;
+    tx.execute("DELETE FROM rewinds WHERE key = ?1 AND session = ?2", (number, key)).map(drop)
+}
+
+/// Copies what is in the conversation, its prompt, plan and effort. Grants stay with the session they were given in,
+/// and tokens with the one that they were spent in.
+fn fork(tx: &Transaction<'_>, key: i64, id: &SessionId, at: i64) -> rusqlite::Result<Option<String>> {
+    tx.execute(
+        "INSERT INTO sessions (id, source, cwd, model, preview, started_at, updated_at, item_count, last_item, last_turn,
+           context_from)
+         SELECT ?2, source, cwd, model, preview, ?3, ?3,
+           (SELECT count(*) FROM items WHERE session = ?1 AND rewound = 0), last_item, last_turn, context_from
+         FROM sessions WHERE key = ?1",
+        (key, &id.0, at),
+    )?;
+    let copy = tx.last_insert_rowid();
+    for sql in [
+        "INSERT INTO items (session, id, at, turn, role, cjk, body)
+         SELECT ?2, id, at, turn, role, cjk, body FROM items WHERE session = ?1 AND rewound = 0 ORDER BY id",
+        "INSERT INTO prompts (session, text) SELECT ?2, text FROM prompts WHERE session = ?1",
+        "INSERT INTO session_meta (session, name, value)
+         SELECT ?2, name, value FROM session_meta WHERE session = ?1 AND name <> 'grants'",
+        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
+         SELECT ?2, turn, at, call, path, before, mode, size, after FROM changes WHERE session = ?1 AND undone = 0 ORDER BY key",
+    ] {
+        tx.execute(sql, (key, copy))?;
+    }
+    let (title, preview): (Option<String>, String) =
+        tx.query_row("SELECT title, preview FROM sessions WHERE key = ?1", [key], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let name = title.unwrap_or(preview);
+    let room = super::TITLE_CHARS - " (fork)".len();
+    let base: String = name.chars().take(room).collect();
+    let Some(title) = super::sanitize_title(&format!("{} (fork)", base.trim_end())) else { return Ok(None) };
+    let title = super::title::unique(tx, copy, &title)?;
+    tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (copy, &title))?;
+    Ok(Some(title))
+}
+
+fn read<T>(
+    db: &Db,
+    session: &SessionId,
+    work: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
+) -> Result<T, StoreError> {
+    let found = db.read("read the session", |conn| match sessions::key(conn, session)? {
+        Some(key) => work(conn, key).map(Some),
+        None => Ok(None),
+    })?;
+    found.ok_or_else(|| sessions::missing(session))
+}
+
+/// Items in the journal would come back later as if nothing had happened: they go into the database first.
+fn settled(db: &mut Db) -> Result<(), StoreError> {
+    if db.journaled {
+        super::journal::take_in(db);
+    }
+    if !db.journaled {
+        return Ok(());
+    }
+    Err(StoreError::File {
+        doing: "take in",
+        path: db.home.join(super::journal::FOLDER).display().to_string(),
+        reason: "the database takes no items now".to_owned(),
+        remedy: "free some disk space and try again",
+    })
+}
+
+impl Store {
+    /// Writes down changes of files before they are made; returns their keys.
+    pub async fn record_changes(&self, session: &SessionId, changes: Vec<FileChange>) -> Result<Vec<i64>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            sessions::change(db, "keep the history of files", &session, |tx, key| record(tx, key, &changes))
+        })
+        .await
+    }
+
+    /// Forgets changes that did not happen after all.
+    pub async fn forget_changes(&self, keys: Vec<i64>) -> Result<(), StoreError> {
+        self.ask(move |db| {
+            db.write("keep the history of files", |tx| {
+                let mut forget = tx.prepare_cached("DELETE FROM changes WHERE key = ?1")?;
+                keys.iter().try_for_each(|key| forget.execute([key]).map(drop))
+            })
+        })
+        .await
+    }
+
+    /// What changed files hold after all, by the keys of their changes.
+    pub async fn settle_changes(&self, moved: Vec<(i64, String)>) -> Result<(), StoreError> {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        self.ask(move |db| {
+            db.write("keep the history of files", |tx| {
+                let mut settle = tx.prepare_cached("UPDATE changes SET after = ?2 WHERE key = ?1")?;
+                moved.iter().try_for_each(|(key, after)| settle.execute((key, after)).map(drop))
+            })
+        })
+        .await
+    }
+
+    /// The prompts of a session that are in its conversation, newest first.
+    pub async fn prompts(&self, session: &SessionId) -> Result<Vec<Prompt>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, prompts)).await
+    }
+
+    /// What came after a prompt, the prompt first; no items when it is not in the conversation.
+    pub async fn since(&self, session: &SessionId, item: ItemId) -> Result<Since, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            read(db, &session, |conn, key| {
+                let Some(turn) = turn_of(conn, key, item)? else { return Ok(Since::default()) };
+                Ok(Since { items: items::from(conn, key, item)?.items, changes: changes(conn, key, turn)? })
+            })
+        })
+        .await
+    }
+
+    /// Leaves the prompt and what follows out of the conversation, or marks files as put back, or both, in one
+    /// transaction; its `key` is ignored. `false`: the prompt is not in the conversation, and nothing changed.
+    pub async fn rewind(&self, session: &SessionId, wanted: Rewind) -> Result<bool, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            settled(db)?;
+            super::live::forget_stream(db, &session);
+            sessions::change(db, "rewind the session", &session, |tx, key| rewind(tx, key, &wanted))
+        })
+        .await
+    }
+
+    /// The last rewind, while nothing was said since.
+    pub async fn last_rewind(&self, session: &SessionId) -> Result<Option<Rewind>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, last_rewind)).await
+    }
+
+    /// Takes a rewind back: its items are in the conversation again, its changes in effect.
+    pub async fn redo(&self, session: &SessionId, key: i64) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            settled(db)?;
+            sessions::change(db, "redo", &session, |tx, row| redo(tx, row, key))
+        })
+        .await
+    }
+
+    /// A new session with the conversation of this one and the same system prompt; returns its title.
+    pub async fn fork(&self, session: &SessionId, new: &SessionId) -> Result<Option<String>, StoreError> {
+        let (session, new) = (session.clone(), new.clone());
+        self.ask(move |db| {
+            settled(db)?;
+            let title = sessions::change(db, "fork the session", &session, |tx, key| fork(tx, key, &new, super::now()));
+            db.unindexed = true;
+            title
+        })
+        .await
+    }
+}

@@ -1,0 +1,177 @@
+//! Going back: nothing is lost, and what is left out is out for everyone but the search.
+
+use super::*;
+
+fn at(number: i64, turn: u32, body: Body) -> Item {
+    Item { id: ItemId(number), at: number, turn, body }
+}
+
+/// Two exchanges, the second with a command.
+fn talk() -> Vec<Item> {
+    vec![
+        at(1, 1, user("plant a walrus")),
+        at(2, 1, assistant("planted", &[])),
+        at(3, 2, user("paint an okapi")),
+        at(4, 2, assistant("", &[("c", "terminal")])),
+        at(5, 2, tool("c", "terminal", "painted")),
+        at(6, 2, assistant("all painted", &[])),
+    ]
+}
+
+fn change(turn: u32, path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+    FileChange {
+        turn,
+        at: 7,
+        call: "c".into(),
+        path: path.into(),
+        before: FileState { hash: before.map(str::to_owned), mode: before.map(|_| 0o640) },
+        size: 3,
+        after: after.map(str::to_owned),
+    }
+}
+
+fn to(item: i64, conversation: bool, paths: &[&str]) -> Rewind {
+    let file = |path: &&str| RewoundFile {
+        path: path.into(),
+        was: FileState { hash: Some("was".into()), mode: Some(0o600) },
+        became: FileState::default(),
+    };
+    Rewind { key: 0, item: ItemId(item), conversation, files: paths.iter().map(file).collect() }
+}
+
+async fn visible(store: &Store) -> Vec<i64> {
+    store.whole(&id("one")).await.expect("reads").items.iter().map(|item| item.id.0).collect()
+}
+
+async fn counts(store: &Store) -> Vec<(i64, u64)> {
+    let prompts = store.prompts(&id("one")).await.expect("reads");
+    prompts.iter().map(|prompt| (prompt.item.id.0, prompt.files)).collect()
+}
+
+#[test]
+fn what_is_left_out_is_kept_found_and_comes_back() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        assert!(store.rewind(&one, to(3, true, &[])).await.expect("rewinds"));
+        // Another process, as after a kill.
+        let again = Store::spawn(home.path());
+        assert_eq!(visible(&again).await, [1, 2]);
+        let opening = again.open_session(&one, 100).await.expect("opens");
+        assert_eq!(words(&opening.items), ["user plant a walrus", "assistant planted"], "no call dangles");
+        assert_eq!((opening.meta.last_item, opening.meta.last_turn), (ItemId(6), 2), "numbers are not given twice");
+        assert_eq!(again.list("okapi", None, 10).await.expect("finds").len(), 1, "still found");
+        // Redone, and undone again to the first prompt: the session is still there.
+        let last = again.last_rewind(&one).await.expect("reads").expect("one");
+        assert_eq!((last.item, last.conversation), (ItemId(3), true));
+        again.redo(&one, last.key).await.expect("redone");
+        assert_eq!(visible(&again).await, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(again.last_rewind(&one).await.expect("reads"), None);
+        again.rewind(&one, to(3, true, &[])).await.expect("rewinds");
+        again.rewind(&one, to(1, true, &[])).await.expect("rewinds");
+        assert!(visible(&again).await.is_empty());
+        again.create(new("two", "/src")).await.expect("created");
+        assert_eq!(again.list("", None, 10).await.expect("lists").len(), 1, "an emptied session is not an empty one");
+        // Both come back, the last first.
+        for left in [vec![1, 2], vec![1, 2, 3, 4, 5, 6]] {
+            let last = again.last_rewind(&one).await.expect("reads").expect("one");
+            again.redo(&one, last.key).await.expect("redone");
+            assert_eq!(visible(&again).await, left);
+        }
+        again.close().await;
+    });
+}
+
+#[test]
+fn what_was_said_since_ends_the_redo_and_only_prompts_are_gone_back_to() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        assert!(!store.rewind(&one, to(4, true, &[])).await.expect("answers"), "an answer is no prompt");
+        store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
+        assert!(!store.rewind(&one, to(3, true, &[])).await.expect("answers"), "it is left out already");
+        store.append(&one, vec![at(7, 3, user("something else"))]).await.expect("kept");
+        assert_eq!(store.last_rewind(&one).await.expect("reads"), None);
+        assert_eq!(visible(&store).await, [1, 2, 7]);
+    });
+}
+
+#[test]
+fn changes_are_those_in_effect_from_the_prompt_on() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        let changes = vec![
+            change(1, "/w/a", None, Some("A")),
+            change(2, "/w/a", Some("A"), Some("B")),
+            change(2, "/w/b", Some("X"), None),
+        ];
+        let keys = store.record_changes(&one, changes.clone()).await.expect("kept");
+        assert_eq!(counts(&store).await, [(3, 2), (1, 2)]);
+        let since = store.since(&one, ItemId(3)).await.expect("reads");
+        assert_eq!((since.items.len(), since.changes.as_slice()), (4, &changes[1..]));
+        // One file put back, the conversation as it was.
+        store.rewind(&one, to(3, false, &["/w/a"])).await.expect("rewinds");
+        assert_eq!(counts(&store).await, [(3, 1), (1, 2)]);
+        let last = store.last_rewind(&one).await.expect("reads").expect("one");
+        assert_eq!(last.files, to(3, false, &["/w/a"]).files);
+        store.redo(&one, last.key).await.expect("redone");
+        assert_eq!(store.since(&one, ItemId(1)).await.expect("reads").changes, changes);
+        store.forget_changes(keys[1..].to_vec()).await.expect("forgotten");
+        assert_eq!(counts(&store).await, [(3, 0), (1, 1)]);
+        store.delete(&one).await.expect("deleted");
+        assert!(store.prompts(&one).await.is_err());
+    });
+}
+
+#[test]
+fn a_fork_has_the_same_conversation_prompt_and_changes_and_nothing_else() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let (one, two) = (id("one"), id("two"));
+        store.append(&one, talk()).await.expect("kept");
+        store.set_title(&one, "zoo").await.expect("named");
+        store.set_prompt(&one, "be kind\n".into()).await.expect("kept");
+        store.set_meta(&one, "plan", serde_json::json!([])).await.expect("kept");
+        store.set_meta(&one, "grants", serde_json::json!(["recursive delete"])).await.expect("kept");
+        let made = vec![change(1, "/w/a", None, Some("A"))];
+        store.record_changes(&one, made.clone()).await.expect("kept");
+        store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
+        assert_eq!(store.fork(&one, &two).await.expect("forks").as_deref(), Some("zoo (fork)"));
+        let opening = store.open_session(&two, 100).await.expect("opens");
+        assert_eq!(opening.items, talk()[..2]);
+        assert_eq!(opening.prompt.as_deref(), Some("be kind\n"));
+        assert_eq!(opening.values.keys().collect::<Vec<_>>(), ["plan"]);
+        assert_eq!(store.since(&two, ItemId(1)).await.expect("reads").changes, made);
+        // The copy goes its own way.
+        store.append(&two, vec![at(7, 3, user("on"))]).await.expect("kept");
+        assert_eq!(visible(&store).await, [1, 2]);
+        assert_eq!(store.fork(&one, &id("three")).await.expect("forks").as_deref(), Some("zoo (fork) #2"));
+    });
+}
+
+#[test]
+fn a_database_of_the_first_schema_gets_the_new_tables() {
+    let home = home();
+    let path = home.path().join("state.db");
+    let old = rusqlite::Connection::open(&path).expect("a file");
+    old.pragma_update(None, "application_id", APPLICATION_ID).expect("named");
+    old.execute_batch(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0001_sessions.sql")))
+        .expect("the first schema");
+    old.pragma_update(None, "user_version", 1).expect("numbered");
+    drop(old);
+    run(async {
+        let store = Store::spawn(home.path());
+        assert_eq!(store.opened().await.warning, None);
+        store.append(&id("one"), talk()).await.expect("kept");
+        store.rewind(&id("one"), to(3, true, &[])).await.expect("rewinds");
+        assert_eq!(visible(&store).await, [1, 2]);
+    });
+}

@@ -1,0 +1,148 @@
+use super::*;
+use std::io::Write as _;
+
+fn read(name: &str, bytes: &[u8]) -> Result<String, Unreadable> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    text(Kind::of(&path).unwrap(), &path, &CancellationToken::new())
+}
+
+fn packed(parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in parts {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn notebooks_show_cells_and_outputs() {
+    let notebook = serde_json::json!({"cells": [
+        {"cell_type": "markdown", "source": ["# Title\n", "words"]},
+        {"cell_type": "code", "source": "print(1)", "outputs": [
+            {"output_type": "stream", "text": ["1\n"]},
+            {"output_type": "error", "ename": "ValueError", "evalue": "no"},
+            {"output_type": "display_data", "data": {"image/png": "AAAA"}},
+        ]},
+    ]});
+    let text = read("a.ipynb", notebook.to_string().as_bytes()).unwrap();
+    assert_eq!(
+        text,
+        "# %% cell 1 [markdown]\n# Title\nwords\n\n# %% cell 2 [code]\nprint(1)\n# -> output\n1\n# -> error\nValueError: \
+         no\n# -> result\n[image/png]\n\n"
+    );
+}
+
+#[test]
+fn word_keeps_headings_lists_tables_and_entities() {
+    let xml = r#"<w:document xmlns:w="w"><w:body>
+        <w:p><w:pPr><w:pStyle w:val="Heading2"/></w:pPr><w:r><w:t>Plan</w:t></w:r></w:p>
+        <w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>one &amp; two</w:t><w:tab/><w:t xml:space="preserve"> three</w:t></w:r></w:p>
+        <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b&#233;</w:t></w:r></w:p></w:tc></w:tr></w:tbl>
+        <w:p/><w:p/><w:instrText>no</w:instrText></w:body></w:document>"#;
+    assert_eq!(
+        read("a.docx", &packed(&[("word/document.xml", xml)])).unwrap(),
+        "## Plan\n- one & two\t three\na | bé\n"
+    );
+}
+
+#[test]
+fn slides_come_in_their_order_with_notes() {
+    let slide = |text: &str| format!(r#"<p:sld><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sld>"#);
+    let bytes = packed(&[
+        ("ppt/slides/slide10.xml", &slide("last")),
+        ("ppt/slides/slide2.xml", &slide("second")),
+        ("ppt/notesSlides/notesSlide2.xml", &slide("say this")),
+    ]);
+    assert_eq!(read("a.pptx", &bytes).unwrap(), "## Slide 2\nsecond\n### Notes\nsay this\n\n## Slide 10\nlast\n\n");
+}
+
+#[test]
+fn open_document_text() {
+    let xml = r#"<o><text:h text:outline-level="2">Head</text:h><text:p>a<text:s/>b<text:span>c</text:span></text:p>stray</o>"#;
+    assert_eq!(read("a.odt", &packed(&[("content.xml", xml)])).unwrap(), "## Head\na bc\n");
+}
+
+#[test]
+fn sheets_are_rows_with_tabs() {
+    let bytes = packed(&[
+        ("[Content_Types].xml", "<Types/>"),
+        (
+            "_rels/.rels",
+            r#"<Relationships><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#,
+        ),
+        (
+            "xl/workbook.xml",
+            r#"<workbook xmlns:r="r"><sheets><sheet name="Sums" sheetId="1" r:id="rId1"/></sheets></workbook>"#,
+        ),
+        (
+            "xl/_rels/workbook.xml.rels",
+            r#"<Relationships><Relationship Id="rId1" Type="worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#,
+        ),
+        (
+            "xl/worksheets/sheet1.xml",
+            r#"<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>name</t></is></c><c r="B1"><v>2.5</v></c></row>
+               <row r="2"><c r="B2" t="b"><v>1</v></c></row></sheetData></worksheet>"#,
+        ),
+    ]);
+    assert_eq!(read("a.xlsx", &bytes).unwrap(), "## Sheet Sums (2 × 2)\nname\t2.5\n\ttrue\n\n");
+}
+
+#[test]
+fn pdf_text_by_page() {
+    let stream = "BT /F1 24 Tf 72 700 Td (Hello paper) Tj ET";
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{stream}\nendstream", stream.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
+    ];
+    let (mut pdf, mut places) = ("%PDF-1.4\n".to_owned(), Vec::new());
+    for (index, object) in objects.iter().enumerate() {
+        places.push(pdf.len());
+        pdf.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
+    }
+    let start = pdf.len();
+    pdf.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
+    places.iter().for_each(|place| pdf.push_str(&format!("{place:010} 00000 n \n")));
+    pdf.push_str(&format!("trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1));
+    let text = read("a.pdf", pdf.as_bytes()).unwrap();
+    assert_eq!(text, "## Page 1\nHello paper\n\n");
+}
+
+#[test]
+fn what_is_broken_says_so() {
+    for (name, bytes, words) in [
+        ("a.pdf", b"%PDF-1.4\nrubbish".to_vec(), "not a PDF"),
+        ("a.docx", b"rubbish".to_vec(), "not a document"),
+        ("a.docx", packed(&[("other", "x")]), "no text part"),
+        ("a.odt", packed(&[("content.xml", "<a><b></a>")]), "damaged"),
+        ("a.xlsx", packed(&[("other", "x")]), "not a spreadsheet"),
+        ("a.xls", b"rubbish".to_vec(), "not a spreadsheet"),
+        ("a.ipynb", b"{}".to_vec(), "no cells"),
+        ("a.ipynb", b"{".to_vec(), "not a notebook"),
+    ] {
+        let error = read(name, &bytes).unwrap_err();
+        assert!(error.to_string().contains(words), "{name}: {error}");
+    }
+}
+
+#[test]
+fn what_unfolds_without_end_is_refused() {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let chunk = vec![b' '; 1 << 20];
+    for name in ["word/document.xml", "xl/workbook.xml"] {
+        writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        for _ in 0..=MAX_UNPACKED / (1 << 20) {
+            writer.write_all(&chunk).unwrap();
+        }
+    }
+    let bytes = writer.finish().unwrap().into_inner();
+    for name in ["a.docx", "a.xlsx"] {
+        assert!(read(name, &bytes).unwrap_err().to_string().contains("unfolds"), "{name}");
+    }
+}

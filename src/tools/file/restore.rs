@@ -1,0 +1,342 @@
+//! Putting files back: what would become of each is worked out first, and only what still is as planned is written.
+//!
+//! A path is never followed through a link: it was recorded without links, and where one stands now the file is left alone.
+
+use super::edit::MAX_BYTES;
+use super::write;
+use crate::store::{Blobs, FileChange, FileState, RewoundFile, hash};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What stands at a path now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Now {
+    Missing,
+    File {
+        hash: String,
+        mode: u32,
+    },
+    /// Something that is neither read nor replaced; says what.
+    Other(String),
+}
+
+impl Now {
+    /// The hash of the file, `Some(None)` when there is none; `None` for something else.
+    pub fn hash(&self) -> Option<Option<&str>> {
+        match self {
+            Self::Missing => Some(None),
+            Self::File { hash, .. } => Some(Some(hash)),
+            Self::Other(_) => None,
+        }
+    }
+
+    fn state(&self) -> FileState {
+        match self {
+            Self::File { hash, mode } => FileState { hash: Some(hash.clone()), mode: Some(*mode) },
+            Self::Missing | Self::Other(_) => FileState::default(),
+        }
+    }
+}
+
+/// Looks at a path without following links, its folders' included.
+pub fn look(path: &Path) -> Now {
+    let mut folder = path.parent();
+    while let Some(at) = folder {
+        match at.canonicalize() {
+            Ok(real) if real == at => break,
+            Ok(_) => return Now::Other(format!("{} is a link now", at.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound && at.symlink_metadata().is_err() => folder = at.parent(),
+            Err(error) => return Now::Other(error.to_string().to_lowercase()),
+        }
+    }
+    let about = match fs::symlink_metadata(path) {
+        Ok(about) => about,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Now::Missing,
+        Err(error) => return Now::Other(error.to_string().to_lowercase()),
+    };
+    if about.is_symlink() {
+        return Now::Other("it is a link now".into());
+    }
+    if !about.is_file() {
+        return Now::Other("it is no regular file now".into());
+    }
+    if about.len() > MAX_BYTES {
+        return Now::Other(format!("it has {} bytes now", about.len()));
+    }
+    match fs::read(path) {
+        Ok(bytes) => Now::File { hash: hash(&bytes), mode: about.permissions().mode() & 0o7777 },
+        Err(error) => Now::Other(format!("it could not be read: {error}")),
+    }
+}
+
+/// One file and what it should become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Back {
+    pub path: PathBuf,
+    pub target: FileState,
+    /// The hash that our own last change left; anything else there is somebody else's work.
+    pub left: Option<String>,
+    pub now: Now,
+    pub verdict: Verdict,
+}
+
+/// Whether a file can be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Ready,
+    /// It is as it should be.
+    Already,
+    /// Somebody else changed it; says how that is known.
+    Foreign(&'static str),
+    /// It can't be put back; says why.
+    Lost(String),
+}
+
+/// What going back before these changes means for each file, by path. Changes come oldest first.
+pub fn undoing(changes: &[FileChange], blobs: &Blobs) -> Vec<Back> {
+    let mut files: BTreeMap<&Path, Vec<&FileChange>> = BTreeMap::new();
+    for change in changes {
+        files.entry(&change.path).or_default().push(change);
+    }
+    let backs = files.into_iter().filter_map(|(path, changes)| {
+        let (first, last) = (changes.first()?, changes.last()?);
+        let unbroken = changes.windows(2).all(|pair| pair[0].after == pair[1].before.hash);
+        Some(back(path, &first.before, last.after.as_deref(), unbroken, first.size, blobs))
+    });
+    backs.collect()
+}
+
+/// What taking a rewind back means for each of its files.
+pub fn redoing(files: &[RewoundFile], blobs: &Blobs) -> Vec<Back> {
+    files.iter().map(|file| back(&file.path, &file.was, file.became.hash.as_deref(), true, 0, blobs)).collect()
+}
+
+fn back(path: &Path, target: &FileState, left: Option<&str>, unbroken: bool, size: u64, blobs: &Blobs) -> Back {
+    let now = look(path);
+    let lost = || match &target.hash {
+        Some(hash) if !blobs.has(hash) && size > crate::store::LARGEST => {
+            Some(format!("its {} were too large to keep", crate::text::format::bytes(size)))
+        }
+        Some(hash) if !blobs.has(hash) => Some("what was in it is no longer kept".to_owned()),
+        Some(_) | None => None,
+    };
+    let verdict = match (&now, now.hash()) {
+        (Now::Other(why), _) => Verdict::Lost(why.clone()),
+        (_, Some(hash)) if hash == target.hash.as_deref() => Verdict::Already,
+        (_, Some(hash)) => match lost() {
+            Some(why) => Verdict::Lost(why),
+            None if hash != left => Verdict::Foreign("changed since by somebody else"),
+            None if !unbroken => Verdict::Foreign("changed in between by somebody else"),
+            None => Verdict::Ready,
+        },
+        (_, None) => Verdict::Lost("it can't be read".into()),
+    };
+    Back { path: path.to_owned(), target: target.clone(), left: left.map(str::to_owned), now, verdict }
+}
+
+/// What a restore did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Files that are as they should be now.
+    pub files: Vec<RewoundFile>,
+    /// Somebody else's work, left alone.
+    pub left: Vec<PathBuf>,
+    /// Files that can't be put back, and why.
+    pub lost: Vec<(PathBuf, String)>,
+    /// Files that should have been put back and could not be written.
+    pub failed: Vec<(PathBuf, String)>,
+}
+
+/// Puts files back, each by one rename, and keeps what was there. A restore that was cut off is completed by the next.
+pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs) -> Restored {
+    let mut done = Restored::default();
+    for back in backs {
+        let path = back.path.clone();
+        match &back.verdict {
+            Verdict::Foreign(_) if !overwrite => done.left.push(path),
+            Verdict::Lost(why) => done.lost.push((path, why.clone())),
+            Verdict::Already => {
+                // Put back by a restore that was cut off: what was there is kept under the hash that our change left.
+                let mode = back.target.mode;
+                let known = back.left.as_ref().is_none_or(|hash| blobs.has(hash));
+                let was = FileState { hash: back.left.clone(), mode: mode.filter(|_| back.left.is_some()) };
+                let was = if known { was } else { back.target.clone() };
+                done.files.push(RewoundFile { path, was, became: back.target.clone() });
+            }
+            Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs) {
+                Ok(file) => done.files.push(file),
+                Err(error) => done.failed.push((path, error.to_string().to_lowercase())),
+            },
+        }
+    }
+    done
+}
+
+fn put(back: &Back, blobs: &Blobs) -> std::io::Result<RewoundFile> {
+    let path = &back.path;
+    if look(path) != back.now {
+        return Err(std::io::Error::other("it changed just now"));
+    }
+    let was = back.now.state();
+    if was.hash.is_some() {
+        blobs.keep(&fs::read(path)?)?;
+    }
+    match &back.target.hash {
+        None => fs::remove_file(path)?,
+        Some(name) => {
+            let bytes = blobs.read(name)?.ok_or_else(|| std::io::Error::other("what was in it is no longer kept"))?;
+            write::atomic_as(path, &bytes, back.target.mode)?;
+        }
+    }
+    Ok(RewoundFile { path: path.clone(), was, became: back.target.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        blobs: Blobs,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            let blobs = Blobs::new(root.join("history"));
+            Self { _dir: dir, root, blobs }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.root.join(name)
+        }
+
+        /// A change as a tool would record it; `after` is written.
+        fn change(&self, name: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+            let path = self.path(name);
+            let mode = fs::metadata(&path).ok().map(|about| about.permissions().mode() & 0o7777);
+            let before_hash = before.map(|text| self.blobs.keep(text.as_bytes()).unwrap());
+            match after {
+                Some(text) => fs::write(&path, text).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            FileChange {
+                turn: 1,
+                at: 0,
+                call: "c".into(),
+                path,
+                before: FileState { mode: mode.filter(|_| before.is_some()), hash: before_hash },
+                size: before.map_or(0, |text| text.len() as u64),
+                after: after.map(|text| hash(text.as_bytes())),
+            }
+        }
+
+        fn read(&self, name: &str) -> Option<String> {
+            fs::read_to_string(self.path(name)).ok()
+        }
+    }
+
+    #[test]
+    fn files_come_back_byte_for_byte_with_their_mode_and_go_again() {
+        let place = Place::new();
+        for name in ["edited", "deleted"] {
+            fs::write(place.path(name), "one").unwrap();
+        }
+        fs::set_permissions(place.path("deleted"), fs::Permissions::from_mode(0o640)).unwrap();
+        let changes = [
+            place.change("edited", Some("one"), Some("two")),
+            place.change("new", None, Some("fresh")),
+            place.change("edited", Some("two"), Some("three")),
+            place.change("deleted", Some("one"), None),
+        ];
+        let backs = undoing(&changes, &place.blobs);
+        assert!(backs.iter().all(|back| back.verdict == Verdict::Ready), "{backs:?}");
+        let done = restore(&backs, false, &place.blobs);
+        assert_eq!((done.files.len(), done.left.len(), done.failed.len()), (3, 0, 0), "{done:?}");
+        let state = |place: &Place| (place.read("edited"), place.read("new"), place.read("deleted"));
+        assert_eq!(state(&place), (Some("one".into()), None, Some("one".into())));
+        let mode = fs::metadata(place.path("deleted")).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o640);
+        let again = restore(&redoing(&done.files, &place.blobs), false, &place.blobs);
+        assert_eq!(again.files.len(), 3);
+        assert_eq!(state(&place), (Some("three".into()), Some("fresh".into()), None));
+    }
+
+    #[test]
+    fn the_work_of_others_stays_unless_it_is_named() {
+        let place = Place::new();
+        for name in ["after", "between"] {
+            fs::write(place.path(name), "one").unwrap();
+        }
+        let mut changes = vec![place.change("after", Some("one"), Some("two"))];
+        fs::write(place.path("after"), "mine").unwrap();
+        changes.push(place.change("between", Some("one"), Some("two")));
+        fs::write(place.path("between"), "two and mine").unwrap();
+        changes.push(place.change("between", Some("two and mine"), Some("three")));
+        let backs = undoing(&changes, &place.blobs);
+        assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Foreign(_))), "{backs:?}");
+        let done = restore(&backs, false, &place.blobs);
+        assert_eq!(
+            (done.left.len(), place.read("after"), place.read("between")),
+            (2, Some("mine".into()), Some("three".into()))
+        );
+        let done = restore(&backs, true, &place.blobs);
+        assert_eq!((place.read("after"), place.read("between")), (Some("one".into()), Some("one".into())));
+        // Even that is not lost.
+        restore(&redoing(&done.files, &place.blobs), false, &place.blobs);
+        assert_eq!((place.read("after"), place.read("between")), (Some("mine".into()), Some("three".into())));
+    }
+
+    #[test]
+    fn a_restore_that_was_cut_off_is_completed_and_can_be_redone() {
+        let place = Place::new();
+        for name in ["a", "b"] {
+            fs::write(place.path(name), "one").unwrap();
+        }
+        let changes = [place.change("a", Some("one"), Some("two")), place.change("b", Some("one"), Some("two"))];
+        // The first file only, and then the program is gone.
+        restore(&undoing(&changes, &place.blobs)[..1], false, &place.blobs);
+        assert_eq!((place.read("a"), place.read("b")), (Some("one".into()), Some("two".into())));
+        let done = restore(&undoing(&changes, &place.blobs), false, &place.blobs);
+        assert_eq!((place.read("a"), place.read("b")), (Some("one".into()), Some("one".into())));
+        restore(&redoing(&done.files, &place.blobs), false, &place.blobs);
+        assert_eq!((place.read("a"), place.read("b")), (Some("two".into()), Some("two".into())));
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let place = Place::new();
+        fs::create_dir_all(place.path("dir")).unwrap();
+        fs::create_dir_all(place.path("elsewhere")).unwrap();
+        fs::write(place.path("elsewhere/f"), "two").unwrap();
+        fs::write(place.path("f"), "one").unwrap();
+        fs::write(place.path("dir/f"), "one").unwrap();
+        let changes = [place.change("f", Some("one"), Some("two")), place.change("dir/f", Some("one"), Some("two"))];
+        fs::remove_file(place.path("f")).unwrap();
+        std::os::unix::fs::symlink(place.path("elsewhere/f"), place.path("f")).unwrap();
+        fs::remove_dir_all(place.path("dir")).unwrap();
+        std::os::unix::fs::symlink(place.path("elsewhere"), place.path("dir")).unwrap();
+        let backs = undoing(&changes, &place.blobs);
+        assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Lost(_))), "{backs:?}");
+        let done = restore(&backs, true, &place.blobs);
+        assert_eq!((done.lost.len(), place.read("elsewhere/f")), (2, Some("two".into())));
+    }
+
+    #[test]
+    fn what_is_not_kept_is_named() {
+        let place = Place::new();
+        fs::write(place.path("big"), "one").unwrap();
+        let mut change = place.change("big", Some("one"), Some("two"));
+        change.before.hash = Some(hash(b"never kept"));
+        let verdict = |change: &FileChange| undoing(std::slice::from_ref(change), &place.blobs)[0].verdict.clone();
+        assert_eq!(verdict(&change), Verdict::Lost("what was in it is no longer kept".into()));
+        change.size = crate::store::LARGEST + 1;
+        let Verdict::Lost(why) = verdict(&change) else { panic!() };
+        assert!(why.contains("too large"), "{why}");
+    }
+}

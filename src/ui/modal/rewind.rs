@@ -1,0 +1,254 @@
+//! Going back: the prompts, what the selected one would take back, and the choice.
+
+use super::{Frame, field};
+use crate::app::Model;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::rewind::{Confirming, RewindChoice, RewindModal};
+use crate::app::model::types::{Fate, FileBack, FileKind, LeftOut, RewindPoint, RewindPreview, Who};
+use crate::config::theme::Slot;
+use crate::text::format::{self, plural};
+use crate::text::width::{truncate_end, truncate_middle, width};
+use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Line, Role, Span};
+use crate::ui::live;
+use crate::ui::paint::{Paint, cells, row};
+use ratatui::layout::Rect;
+
+/// Rows of a prompt in the list.
+const EACH: usize = 2;
+
+/// Draws it and returns where its caret is.
+pub fn draw(
+    model: &Model,
+    state: &RewindModal,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let title = if state.undo { "Undo the last exchange" } else { "Go back to a prompt" };
+    let count = plural(state.matches.len() as u64, "prompt", "prompts");
+    let note = if state.undo { "" } else { &count };
+    let foot = if state.confirm.is_some() { "nothing has happened yet" } else { "Enter goes on · Esc" };
+    let frame = Frame { title, note, foot, ..Frame::default() };
+    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
+    if let Some(confirm) = &state.confirm {
+        draw_confirm(state, confirm, paint, place, layout);
+        return None;
+    }
+    let caret = field(model, paint, row(place, 0), "⌕ ", &state.query, state.cursor);
+    if state.loading || (state.preview.is_none() && state.problem.is_empty() && state.point().is_some()) {
+        let line = row(place, 0);
+        paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
+    }
+    let body = Rect { y: place.y + 2, height: place.height.saturating_sub(2), ..place };
+    let beside = body.width >= 76;
+    let (list, preview) = if beside {
+        let left = body.width * 2 / 5;
+        (Rect { width: left, ..body }, Rect { x: body.x + left + 3, width: body.width - left - 3, ..body })
+    } else {
+        let top = (body.height / 2).max(2) / 2 * 2;
+        (
+            Rect { height: top.min(body.height), ..body },
+            Rect { y: body.y + top + 1, height: body.height.saturating_sub(top + 1), ..body },
+        )
+    };
+    if state.matches.is_empty() && !list.is_empty() {
+        let text = if state.loading { "looking…" } else { "nothing matches" };
+        paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
+    }
+    let window = (usize::from(list.height) / EACH).max(1);
+    let skip = (state.selected + 1).saturating_sub(window);
+    for (index, at) in state.matches.iter().enumerate().skip(skip).take(window) {
+        let Some(point) = state.points.get(*at) else { continue };
+        let y = cells((index - skip) * EACH);
+        draw_point(model, paint, row(list, y), row(list, y + 1), point, index == state.selected);
+        let hit = Area { x: list.x, y: list.y + y, width: list.width, height: EACH as u16 };
+        layout.targets.push((hit, Hit::ModalRow(index)));
+    }
+    if beside {
+        let line = paint.slot(Slot::Border);
+        paint.repeat(Rect { x: preview.x.saturating_sub(2), width: 1, ..preview }, "│", line);
+    }
+    draw_preview(state, paint, preview);
+    caret
+}
+
+fn draw_point(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, point: &RewindPoint, chosen: bool) {
+    if first.is_empty() {
+        return;
+    }
+    if chosen {
+        paint.tone(first, Slot::Selection);
+        paint.tone(second, Slot::Selection);
+        paint.put(first.x, first.y, 2, "▸", paint.slot(Slot::Prompt));
+    }
+    let age = format::age(model.now - point.at);
+    let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
+    let role = if chosen { Role::Strong } else { Role::Text };
+    paint.fit(first.x + 2, first.y, end.saturating_sub(first.x + 2), &shown(&point.text), paint.role(role));
+    if second.is_empty() {
+        return;
+    }
+    let text = match point.files {
+        0 => "no file changed since".to_owned(),
+        files => format!("{} changed since", plural(files, "file", "files")),
+    };
+    paint.fit(second.x + 2, second.y, second.width.saturating_sub(3), &text, paint.role(Role::Dim));
+}
+
+/// What the choice is about, and the choices under it.
+fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>, place: Rect, layout: &mut Layout) {
+    let Some(preview) = &state.preview else { return };
+    let choices = state.choices();
+    let rows = cells(choices.len()).min(place.height);
+    let text = Rect { height: place.height.saturating_sub(rows + 1), ..place };
+    let head = Line {
+        spans: vec![Span::new("❯ ", Role::Accent), Span::new(shown(&preview.text), Role::Strong)],
+        ..Line::default()
+    };
+    paint.line(row(text, 0), &head);
+    draw_preview(state, paint, Rect { y: text.y + 2, height: text.height.saturating_sub(2), ..text });
+    for (index, choice) in choices.iter().enumerate() {
+        let line = row(place, place.height - rows + index as u16);
+        if *choice == confirm.selected {
+            paint.tone(line, Slot::Selection);
+            paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
+        }
+        let (label, letter) = label(*choice, confirm, preview);
+        let role = match (choice, *choice == confirm.selected) {
+            (RewindChoice::Overwrite, _) => Role::Careful,
+            (_, true) => Role::Strong,
+            (_, false) => Role::Text,
+        };
+        paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), &label, paint.role(role));
+        if choices.len() > 1 {
+            paint.right(line.right(), line.y, letter, paint.role(Role::Accent));
+        }
+        layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
+    }
+}
+
+fn label(choice: RewindChoice, confirm: &Confirming, preview: &RewindPreview) -> (String, &'static str) {
+    let count = preview.ready() + if confirm.overwrite { preview.foreign() } else { 0 };
+    let files = plural(count as u64, "file", "files");
+    match choice {
+        RewindChoice::Both => (format!("Conversation and {files}"), "b"),
+        RewindChoice::Conversation if preview.files.is_empty() => ("Take back the conversation".into(), "c"),
+        RewindChoice::Conversation => ("Conversation only, files stay as they are".into(), "c"),
+        RewindChoice::Files => (format!("Only {files}, the conversation stays"), "f"),
+        RewindChoice::Overwrite => {
+            let mark = if confirm.overwrite { "[x]" } else { "[ ]" };
+            let what = plural(preview.foreign() as u64, "file", "files");
+            (format!("{mark} overwrite {what} that somebody else changed, too"), "o")
+        }
+    }
+}
+
+fn draw_preview(state: &RewindModal, paint: &mut Paint<'_>, area: Rect) {
+    if area.height == 0 || area.width < 8 {
+        return;
+    }
+    if !state.problem.is_empty() {
+        paint.fit(area.x, area.y, area.width, &state.problem, paint.role(Role::Bad));
+        return;
+    }
+    let Some(preview) = &state.preview else { return };
+    let window = usize::from(area.height);
+    let how = Wrap { width: usize::from(area.width), ..Wrap::default() };
+    let mut rows: Vec<Row> = Vec::new();
+    for line in lines(preview, usize::from(area.width), window) {
+        wrap_into(&mut rows, &line.spans, line.ground, &how);
+    }
+    let take = if rows.len() > window { window - 1 } else { window };
+    for (index, line) in rows.iter().take(take).enumerate() {
+        paint.line(row(area, index as u16), &line.line);
+    }
+    if rows.len() > window {
+        let last = row(area, area.height - 1);
+        paint.fit(last.x, last.y, last.width, &format!("… {} more", rows.len() - take), paint.role(Role::Dim));
+    }
+}
+
+/// Files first, what needs care at their head; then commands that stay done; then what is left out.
+fn lines(preview: &RewindPreview, columns: usize, rows: usize) -> Vec<Line> {
+    let mut out = Vec::new();
+    let mut files: Vec<&FileBack> = preview.files.iter().collect();
+    files.sort_by_key(|file| match file.fate {
+        Fate::Foreign(_) => 0,
+        Fate::Lost(_) => 1,
+        Fate::Ready => 2,
+        Fate::Already => 3,
+    });
+    if files.is_empty() {
+        out.push(text("No file that a tool changed", Role::Dim));
+    } else {
+        out.push(text("Files that would be put back", Role::Strong));
+        // A long list leaves room for what stands below it.
+        let most = files.len().min((rows / 2).max(4));
+        out.extend(files.iter().take(most).map(|file| file_line(file, columns)));
+        if most < files.len() {
+            out.push(text(format!("  … {} more files", files.len() - most), Role::Dim));
+        }
+    }
+    if !preview.commands.is_empty() {
+        out.push(Line::default());
+        out.push(text("Commands ran; what they changed is not undone", Role::Careful));
+        for ran in &preview.commands {
+            out.push(text(format!("  {}", shown(&ran.prompt)), Role::Dim));
+            out.extend(ran.commands.iter().map(|command| text(format!("    $ {}", shown(command)), Role::Text)));
+        }
+    }
+    out.push(Line::default());
+    let head = format!(
+        "Left out of the conversation: {}, {}",
+        plural(preview.prompts as u64, "prompt", "prompts"),
+        plural(preview.items as u64, "entry", "entries")
+    );
+    out.push(text(head, Role::Strong));
+    out.extend(preview.left_out.iter().map(|entry| left_out(entry, columns)));
+    out
+}
+
+fn text(text: impl Into<String>, role: Role) -> Line {
+    Line { spans: vec![Span::new(text.into(), role)], ..Line::default() }
+}
+
+fn left_out(entry: &LeftOut, columns: usize) -> Line {
+    let (mark, role) = match entry.who {
+        Who::Person => ("❯ ", Role::Text),
+        Who::Model => ("  ", Role::Text),
+        Who::Tool => ("  · ", Role::Dim),
+    };
+    let text = truncate_end(&shown(&entry.text), columns.saturating_sub(width(mark)));
+    Line { spans: vec![Span::new(mark, Role::Dim), Span::new(text, role)], ..Line::default() }
+}
+
+fn file_line(file: &FileBack, columns: usize) -> Line {
+    let (letter, role) = match file.kind {
+        FileKind::Modified => ("M ", Role::Accent),
+        FileKind::Added => ("A ", Role::Good),
+        FileKind::Deleted => ("D ", Role::Bad),
+    };
+    let counts =
+        [Span::new(format!(" +{}", file.added), Role::Added), Span::new(format!(" −{}", file.removed), Role::Removed)];
+    let (letter, role, more) = match &file.fate {
+        Fate::Ready => (letter, role, counts.to_vec()),
+        Fate::Already => ("  ", Role::Dim, vec![Span::new(" as it was", Role::Dim)]),
+        Fate::Foreign(how) => {
+            let mut more = counts.to_vec();
+            more.push(Span::new(format!(" {how}"), Role::Careful));
+            ("! ", Role::Careful, more)
+        }
+        Fate::Lost(why) => ("× ", Role::Bad, vec![Span::new(format!(" stays: {why}"), Role::Bad)]),
+    };
+    let used: usize = more.iter().map(|span| width(&span.text)).sum();
+    let path = truncate_middle(&shown(&file.path), columns.saturating_sub(used + 4).max(12));
+    let mut spans = vec![Span::new("  ", Role::Dim), Span::new(letter, role), Span::new(path, Role::Text)];
+    spans.extend(more);
+    Line { spans, ..Line::default() }
+}
+
+/// Text of others on one line, with nothing in it that a terminal obeys.
+fn shown(text: &str) -> String {
+    crate::app::paste::harmless(text).replace(['\n', '\t'], " ")
+}

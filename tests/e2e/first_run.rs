@@ -1,0 +1,97 @@
+//! The card of a start without a model, up to the first answer.
+
+use crate::harness::{Home, Mock, Step, Term};
+use std::os::unix::fs::PermissionsExt as _;
+
+/// A home without a model whose OpenRouter is this server.
+fn bare(mock: &Mock) -> Home {
+    let mut home = Home::empty();
+    home.set("OPENROUTER_BASE_URL", &format!("{}/v1", mock.url()));
+    home
+}
+
+/// Takes the row of a provider.
+fn choose(term: &mut Term, name: &str) {
+    term.wait(name);
+    let chosen = |text: &str, row: &str| text.lines().any(|line| line.contains("▸") && line.contains(row));
+    for _ in 0..30 {
+        let before = term.text();
+        if chosen(&before, name) {
+            term.send("\r").wait(&format!("Key for {name}"));
+            return;
+        }
+        term.send("\x1b[B").shows("the selection moves", |text| *text != before);
+    }
+    panic!("{name} can't be reached:\n{}", term.text());
+}
+
+fn env_file(home: &Home) -> String {
+    let file = home.hermes().join(".env");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::read_to_string(&file).unwrap()
+}
+
+#[test]
+fn a_pasted_key_is_tried_once_stored_and_used() {
+    let mock = Mock::start(vec![Step::Text("ok".into()), Step::Text("a first answer".into())]);
+    let home = bare(&mock);
+    let mut term = Term::start(&home, &[]);
+    term.wait("Nothing is sent anywhere before you choose");
+    choose(&mut term, "OpenRouter");
+    term.paste("sk-or-pasted-key").wait("••••");
+    assert_eq!(mock.count(), 0, "nothing is sent before Enter");
+    assert!(!term.text().contains("sk-or"), "the key shows:\n{}", term.text());
+    // One live call, then the models of the provider.
+    term.send("\r").wait("mock-model");
+    assert_eq!(mock.keys(), ["Bearer sk-or-pasted-key"]);
+    assert_eq!(env_file(&home), "OPENROUTER_API_KEY=sk-or-pasted-key\n");
+    term.send("\r").gone("Welcome");
+    term.send("hello\r").wait("a first answer");
+    assert_eq!(mock.keys().last().unwrap(), "Bearer sk-or-pasted-key");
+    // Tomorrow it starts with the same.
+    term.send("\x04");
+    assert_eq!(term.ended(), 0);
+    let term = Term::start(&home, &[]);
+    term.wait("mock-model");
+    assert!(!term.text().contains("Welcome"));
+    assert!(!String::from_utf8_lossy(&term.raw()).contains("sk-or-pasted"));
+}
+
+#[test]
+fn a_refused_key_is_told_and_stored_all_the_same() {
+    let refusal = r#"{"error":{"message":"no such key"}}"#;
+    let mock = Mock::start(vec![Step::Error(401, refusal.into(), None), Step::Text("works by now".into())]);
+    let home = bare(&mock);
+    home.config("# mine\ndisplay:\n  skin: slate # quiet\n");
+    std::fs::write(home.hermes().join(".env"), "# other keys\nMY_OTHER_KEY=stays\n").unwrap();
+    let mut term = Term::start(&home, &[]);
+    choose(&mut term, "OpenRouter");
+    term.paste("sk-or-not-yet-active\n");
+    // With or without the line's end in the paste.
+    term.send("\r").wait("Esc leaves");
+    let said = term.text();
+    assert!(said.contains("key"), "{said}");
+    let env = std::fs::read_to_string(home.hermes().join(".env")).unwrap();
+    assert!(!env.contains("OPENROUTER"), "not stored before it is asked for: {env}");
+    term.send("\r").wait("mock-model");
+    assert_eq!(env_file(&home), "# other keys\nMY_OTHER_KEY=stays\nOPENROUTER_API_KEY=sk-or-not-yet-active\n");
+    term.send("\r").gone("Welcome");
+    term.send("hello\r").wait("works by now");
+    let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    assert!(
+        config.contains("# mine") && config.contains("skin: slate # quiet") && config.contains("mock-model"),
+        "{config}"
+    );
+}
+
+#[test]
+fn an_unreachable_provider_is_no_wall_either() {
+    let mut home = Home::empty();
+    home.set("OPENROUTER_BASE_URL", "http://127.0.0.1:9/v1");
+    let mut term = Term::start(&home, &[]);
+    choose(&mut term, "OpenRouter");
+    term.paste("sk-or-offline");
+    term.send("\r").wait("Esc leaves");
+    term.send("\r").gone("Key for");
+    assert_eq!(env_file(&home), "OPENROUTER_API_KEY=sk-or-offline\n");
+}

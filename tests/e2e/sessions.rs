@@ -1,0 +1,70 @@
+//! Changing sessions while an answer streams: each keeps its own words.
+
+use crate::harness::home::out;
+use crate::harness::{Home, Mock, Step, Term, until};
+use serde_json::Value;
+use std::time::Duration;
+
+fn stream(word: &str) -> Step {
+    Step::Slow(format!("{word} words that keep coming, one after another. ").repeat(400), Duration::from_millis(4))
+}
+
+/// What the store has of the session that a word of its prompt finds.
+fn stored(home: &Home, prompt: &str) -> String {
+    let hits: Value = serde_json::from_str(&out(&home.run(&["sessions", "search", prompt, "--json"]))).unwrap();
+    let Some(id) = hits[0]["session_id"].as_str() else { return String::new() };
+    out(&home.run(&["sessions", "export", id, "--format", "jsonl"]))
+}
+
+#[test]
+fn a_new_session_in_the_middle_of_an_answer() {
+    let mock = Mock::start(vec![stream("earlier"), Step::Text("a fresh answer".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
+    term.send("zebra question\r").wait("earlier words");
+    // It is asked first, since a turn runs.
+    term.send("/new\r").wait("Stop it and begin a new session");
+    term.send("\x1b[B").shows("yes is selected", |text| {
+        text.lines().any(|line| line.contains("▸") && line.contains("Stop it and begin"))
+    });
+    term.send("\r").gone("earlier words");
+    term.send("giraffe question\r").wait("a fresh answer");
+    assert!(!term.text().contains("earlier words"), "{}", term.text());
+    let second = mock.requests().pop().unwrap()["messages"].to_string();
+    assert!(!second.contains("earlier words") && !second.contains("zebra"), "{second}");
+    until("both are stored, apart", || {
+        let (first, second) = (stored(&home, "zebra"), stored(&home, "giraffe"));
+        assert!(!second.contains("earlier words") && !first.contains("fresh answer"), "{first}\n{second}");
+        first.contains("earlier words") && second.contains("a fresh answer")
+    });
+    // Coming back shows what had come, and the model reads it.
+    term.send("\x12").wait("Enter resumes");
+    term.send("zebra").shows("only the first is listed", |text| text.contains("1 session") && text.contains("⌕ zebra"));
+    term.send("\r").wait("earlier words").gone("a fresh answer");
+    term.send("go on\r").wait("done");
+    let last = mock.requests().pop().unwrap()["messages"].to_string();
+    assert!(last.contains("earlier words") && last.contains("go on") && !last.contains("giraffe"), "{last}");
+}
+
+#[test]
+fn another_session_is_resumed_in_the_middle_of_an_answer() {
+    let mock =
+        Mock::start(vec![Step::Text("an old answer".into()), stream("running"), Step::Text("older goes on".into())]);
+    let home = Home::with(&mock, "");
+    assert!(home.run(&["-p", "giraffe question"]).status.success());
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
+    term.send("zebra question\r").wait("running words");
+    term.send("\x12").wait("Enter resumes");
+    term.send("giraffe")
+        .shows("only the old one is listed", |text| text.contains("1 session") && text.contains("⌕ giraffe"));
+    term.send("\r").wait("an old answer").gone("running words");
+    term.send("go on\r").wait("older goes on");
+    let last = mock.requests().pop().unwrap()["messages"].to_string();
+    assert!(last.contains("an old answer") && !last.contains("running words") && !last.contains("zebra"), "{last}");
+    assert!(!stored(&home, "giraffe").contains("running words"));
+    term.send("\x12").wait("Enter resumes");
+    term.send("zebra").shows("only the other is listed", |text| text.contains("1 session") && text.contains("⌕ zebra"));
+    term.send("\r").wait("running words").gone("older goes on");
+}
