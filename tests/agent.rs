@@ -1,5 +1,7 @@
 //! Whole conversations with a scripted model: the runner, the real tools and the gate, without a screen.
 
+mod tools;
+
 use hermes::agent::Models;
 use hermes::agent::event::{AgentCommand, AgentEvent, TurnEnd};
 use hermes::agent::runner::{self, Deps, Handle, Start};
@@ -29,13 +31,15 @@ fn plain(text: &str, _: RedactKind) -> Cow<'_, str> {
 struct World {
     root: tempfile::TempDir,
     model: Arc<Scripted>,
+    registry: Arc<Registry>,
 }
 
 impl World {
     fn new(script: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("work")).unwrap();
-        Self { root, model: Arc::new(Scripted::recording(Script::parse("test", script).unwrap())) }
+        let model = Arc::new(Scripted::recording(Script::parse("test", script).unwrap()));
+        Self { root, model, registry: Arc::new(Registry::builtin()) }
     }
 
     fn work(&self) -> PathBuf {
@@ -56,7 +60,7 @@ impl World {
             sources: Arc::new(sources),
             store: Store::spawn(paths.home.clone()),
             exec,
-            dispatch: Arc::new(Dispatch::new(Arc::new(Registry::builtin()), plain)),
+            dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain)),
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,
         };

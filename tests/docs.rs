@@ -4,6 +4,7 @@ use hermes::app::docs;
 use hermes::config::keymap::Keymap;
 use hermes::config::schema;
 use hermes::tools::registry::Registry;
+use hermes::tools::wording::fit;
 use std::path::Path;
 
 const NOTE: &str = "<!-- generated: UPDATE_DOCS=1 cargo test docs -->\n";
@@ -38,7 +39,13 @@ fn tools_page() {
     let mut text =
         String::from("# Tools\n\nWhat the model can call. Every call passes the gate (`docs/SECURITY.md`).\n");
     for spec in Registry::builtin().snapshot().specs() {
-        text.push_str(&format!("\n## {} {}\n\n*{}*\n\n{}\n\n", spec.emoji, spec.name, spec.toolset, spec.description));
+        text.push_str(&format!(
+            "\n## {} {}\n\n*{}*\n\n{}\n\n",
+            spec.emoji,
+            spec.name,
+            spec.toolset,
+            fit(&spec.description, |_| true)
+        ));
         let required: Vec<&str> =
             spec.schema["required"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
         text.push_str("| parameter | type | |\n| --- | --- | --- |\n");

@@ -34,6 +34,8 @@ pub enum AgentCommand {
     /// A fresh session in the same folder.
     New,
     Resume(SessionId),
+    /// Only these toolsets from the next turn on; none: those of the configuration.
+    SetToolsets(Vec<String>),
     SetTitle(String),
     /// Goes back to a prompt; refused while a turn runs.
     Rewind(RewindOrder),
@@ -136,6 +138,8 @@ pub struct SessionInfo {
     pub cwd: String,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
+    /// The toolsets that the person chose; `None`: those of the configuration.
+    pub toolsets: Option<Vec<String>>,
 }
 
 /// How full the window is and what it cost so far.

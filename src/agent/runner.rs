@@ -316,6 +316,7 @@ impl Runner {
             }
             AgentCommand::New => self.new_session().await,
             AgentCommand::Resume(id) => self.switch(id).await,
+            AgentCommand::SetToolsets(names) => self.set_toolsets(names).await,
             AgentCommand::SetTitle(title) => self.set_title(title).await,
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,

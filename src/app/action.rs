@@ -161,7 +161,8 @@ actions! {
     SkinPicker "skin-picker" Model "Choose a skin" => "skin" [], "[name]";
     SkinNext "skin-next" Model "Next skin";
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
-    Tools "tools" Model "Tools of this session" => "tools" ["toolsets"], "";
+    Tools "tools" Model "Tools: what is there, what is not and why" => "tools" [], "";
+    Toolsets "toolsets" Model "Choose the toolsets of this session, or show them" => "toolsets" [], "[a,b|default]";
     Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|reload]";
     Skills "skills" Model "Skills" => "skills" [], "";
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";

@@ -116,6 +116,7 @@ fn session(id: &str, model: &str) -> SessionInfo {
         mode: Mode::Manual,
         cwd: "/src/app".into(),
         window: None,
+        toolsets: None,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Look, theme::Canvas};
 use crate::knowledge::skills;
+use crate::tools::offer::Offer;
+use crate::tools::registry::Registry;
 use clap::Args;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -92,7 +94,29 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(program(loaded, "git", "branch and changed files are not shown without it; install git"));
     rows.push(certificates(loaded));
     rows.push(known_skills(paths, loaded));
+    rows.push(tools(loaded));
     rows
+}
+
+/// The tools of the program, without servers and plugins: those would have to be started.
+fn tools(loaded: &Loaded) -> Row {
+    let registry = Registry::builtin().snapshot();
+    let offer = Offer::of_config(&loaded.config, None, std::collections::BTreeMap::new());
+    let selection = offer.selected(&registry);
+    let mut warnings = registry.warnings().iter().chain(&selection.warnings);
+    let found = format!("{} built in", registry.names().count());
+    match warnings.next() {
+        None => Row::ok("tools", found),
+        Some(first) => {
+            let more = warnings.count();
+            let more = if more > 0 { format!("; {more} more") } else { String::new() };
+            Row::warn(
+                "tools",
+                format!("{found}; {first}{more}"),
+                "hermes tools list shows them all, with what is wrong",
+            )
+        }
+    }
 }
 
 fn home(paths: &Paths) -> Row {

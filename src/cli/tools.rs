@@ -6,8 +6,11 @@ use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::Mode;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::Gate;
+use crate::tools::listing::{Listing, access, listing};
+use crate::tools::offer::Offer;
 use crate::tools::registry::Snapshot;
-use crate::tools::spec::{Access, ToolCtx, ToolSpec};
+use crate::tools::spec::{ToolCtx, ToolSpec};
+use crate::tools::wording;
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -67,7 +70,8 @@ pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
             house.settled().await;
         }
     }
-    let code = run(args, &house.deps.dispatch, |yolo| door(&base, &house, yolo), out).await;
+    let offer = Offer::of_config(&base.loaded.config, None, BTreeMap::new());
+    let code = run(args, &house.deps.dispatch, &offer, |yolo| door(&base, &house, yolo), out).await;
     tokio::join!(house.deps.exec.shutdown(true), house.mcp.shutdown());
     house.deps.store.close().await;
     code
@@ -103,6 +107,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
 async fn run(
     args: ToolsArgs,
     dispatch: &Dispatch,
+    offer: &Offer,
     door: impl FnOnce(bool) -> (Gate, ToolCtx),
     out: &mut dyn Write,
 ) -> Result<i32> {
@@ -110,7 +115,8 @@ async fn run(
         Command::List { json } => {
             let registry = dispatch.registry().snapshot();
             let missing = registry.unavailable().await;
-            list(&registry, &missing, json, out)?;
+            let listing = listing(&registry, offer, &missing);
+            list(&listing, &registry, json, out)?;
             Ok(0)
         }
         Command::Schema { name, json } => {
@@ -132,59 +138,51 @@ async fn run(
     }
 }
 
-fn list(registry: &Snapshot, missing: &BTreeMap<String, String>, json: bool, out: &mut dyn Write) -> Result<()> {
-    let reason = |spec: &ToolSpec| missing.get(spec.name.as_ref());
-    if json {
-        let rows = registry.specs().map(|spec| {
-            json!({
-                "name": spec.name,
-                "toolset": spec.toolset,
-                "emoji": spec.emoji,
-                "access": access(spec.access),
-                "available": reason(spec).is_none(),
-                "reason": reason(spec),
-                "requires_env": spec.requires_env,
-                "description": spec.description,
-            })
-        });
-        let rows: Vec<Value> = rows.collect();
-        writeln!(out, "{}", json!({"version": VERSION, "tools": rows, "warnings": registry.warnings()}))?;
+fn list(listing: &Listing, snapshot: &Snapshot, json: bool, out: &mut dyn Write) -> Result<()> {
+    if !json {
+        write!(out, "{}", listing.text())?;
         return Ok(());
     }
-    let width = |pick: fn(&ToolSpec) -> usize| registry.specs().map(pick).max().unwrap_or(0);
-    let (name, toolset) = (width(|spec| spec.name.len()), width(|spec| spec.toolset.len()));
-    for spec in registry.specs() {
-        let about = match reason(spec) {
-            Some(reason) => format!("unavailable: {reason}"),
-            None => spec.description.split(". ").next().unwrap_or_default().trim_end_matches('.').to_owned(),
-        };
-        writeln!(
-            out,
-            "{} {:name$}  {:toolset$}  {:7}  {about}",
-            spec.emoji,
-            spec.name,
-            spec.toolset,
-            access(spec.access)
-        )?;
-    }
-    for warning in registry.warnings() {
-        writeln!(out, "warning: {warning}")?;
-    }
+    let rows = listing.rows.iter().map(|row| {
+        let spec = snapshot.get(&row.name).map(|tool| tool.spec());
+        json!({
+            "name": row.name,
+            "toolset": row.toolset,
+            "emoji": row.emoji,
+            "access": access(row.access),
+            "available": row.reason.is_none(),
+            "reason": row.reason,
+            "enabled": row.enabled,
+            "pinned": row.pinned,
+            "tokens": row.tokens,
+            "source": row.source,
+            "requires_env": spec.map(|spec| &spec.requires_env),
+            "description": spec.map(described),
+        })
+    });
+    let sets = listing.sets.iter().map(|set| {
+        json!({
+            "name": set.name,
+            "tools": set.tools,
+            "available": set.reason.is_none(),
+            "unavailable": set.unavailable,
+            "reason": set.reason,
+            "tokens": set.tokens,
+        })
+    });
+    let (rows, sets): (Vec<Value>, Vec<Value>) = (rows.collect(), sets.collect());
+    writeln!(out, "{}", json!({"version": VERSION, "tools": rows, "toolsets": sets, "warnings": listing.warnings}))?;
     Ok(())
 }
 
-fn access(access: Access) -> &'static str {
-    match access {
-        Access::Agent => "agent",
-        Access::Read => "read",
-        Access::Write => "write",
-        Access::Execute => "execute",
-    }
+/// The description as the model has it when every tool is there.
+fn described(spec: &ToolSpec) -> String {
+    wording::fit(&spec.description, |_| true)
 }
 
 fn schema(registry: &Snapshot, name: Option<&str>, json: bool, out: &mut dyn Write) -> Result<()> {
     let shape =
-        |spec: &ToolSpec| json!({"name": spec.name, "description": spec.description, "parameters": *spec.schema});
+        |spec: &ToolSpec| json!({"name": spec.name, "description": described(spec), "parameters": *spec.schema});
     let rows: Vec<Value> = match name {
         Some(name) => {
             let tool = registry.get(name);

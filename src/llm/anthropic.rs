@@ -8,6 +8,7 @@ use super::lenient::to_json;
 use super::message::Message;
 use super::openai_chat::tag;
 use super::openai_responses::position;
+use super::schema;
 use super::{ModelInfo, Request};
 pub(super) use read::Reader;
 use serde::Serialize;
@@ -41,7 +42,7 @@ struct Body<'a> {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Cow<'a, Value>,
 }
 
 #[derive(Serialize)]
@@ -144,7 +145,11 @@ pub(super) fn body(endpoint: &Endpoint, info: &ModelInfo, request: &Request) -> 
         tools: request
             .tools
             .iter()
-            .map(|tool| Tool { name: &tool.name, description: &tool.description, input_schema: &tool.parameters })
+            .map(|tool| Tool {
+                name: &tool.name,
+                description: &tool.description,
+                input_schema: schema::fit(&tool.parameters, endpoint.quirks.schemas(&info.id)),
+            })
             .collect(),
         system: system.into_iter().collect(),
         messages,

@@ -20,6 +20,7 @@ pub mod providers;
 mod python_call;
 pub mod ready;
 mod resolve;
+pub mod schema;
 mod script;
 pub mod scripted;
 mod sse;

@@ -8,6 +8,7 @@ use super::endpoint::Endpoint;
 use super::gather;
 use super::lenient::to_json;
 use super::message::{Image, Message, ToolCall};
+use super::schema::{self, Style};
 use super::{ModelInfo, Request};
 pub(super) use read::{Reader, form};
 use serde::Serialize;
@@ -53,7 +54,7 @@ struct Tool<'a> {
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Cow<'a, Value>,
 }
 
 /// One message on the wire.
@@ -136,7 +137,7 @@ pub(super) fn body(endpoint: &Endpoint, info: &ModelInfo, request: &Request) -> 
         thinking: None,
         enable_thinking: None,
         prompt_cache_key: Some(request.cache_key.as_str()).filter(|key| quirks.cache_key && !key.is_empty()),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|one| tool(one, quirks.schemas(&info.id))).collect(),
         messages,
     };
     match effort::say(endpoint, info, request.effort) {
@@ -152,8 +153,9 @@ pub(super) fn body(endpoint: &Endpoint, info: &ModelInfo, request: &Request) -> 
     to_json(&body)
 }
 
-fn tool(tool: &super::ToolSchema) -> Tool<'_> {
-    let function = Function { name: &tool.name, description: &tool.description, parameters: &tool.parameters };
+fn tool(tool: &super::ToolSchema, style: Style) -> Tool<'_> {
+    let function =
+        Function { name: &tool.name, description: &tool.description, parameters: schema::fit(&tool.parameters, style) };
     Tool { kind: "function", function }
 }
 

@@ -8,6 +8,7 @@ use super::gather;
 use super::lenient::to_json;
 use super::message::Message;
 use super::openai_chat::tag;
+use super::schema;
 use super::{Effort, ModelInfo, Request};
 pub(super) use read::Reader;
 use serde::Serialize;
@@ -41,7 +42,7 @@ struct Tool<'a> {
     kind: &'static str,
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: Cow<'a, Value>,
     strict: bool,
 }
 
@@ -104,7 +105,7 @@ pub(super) fn body(endpoint: &Endpoint, info: &ModelInfo, request: &Request) -> 
                 kind: "function",
                 name: &tool.name,
                 description: &tool.description,
-                parameters: &tool.parameters,
+                parameters: schema::fit(&tool.parameters, endpoint.quirks.schemas(&info.id)),
                 strict: false,
             })
             .collect(),

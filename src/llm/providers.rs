@@ -1,5 +1,6 @@
 //! Providers as data: where they are, which keys open them, which dialect they speak and how they differ from it.
 
+use super::schema::Style;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -105,6 +106,17 @@ pub struct Quirks {
     pub thought_signatures: bool,
     /// Models behind it may write calls as text.
     pub text_calls: bool,
+    /// How much of JSON Schema it takes.
+    pub schemas: Style,
+    /// Parts of model ids that take Gemini's subset only, whoever serves them.
+    pub gemini_models: Vec<String>,
+}
+
+impl Quirks {
+    /// How much of JSON Schema a model takes here.
+    pub fn schemas(&self, model: &str) -> Style {
+        if self.gemini_models.iter().any(|part| model.contains(part.as_str())) { Style::Gemini } else { self.schemas }
+    }
 }
 
 impl Default for Quirks {
@@ -123,6 +135,8 @@ impl Default for Quirks {
             short_ids: false,
             thought_signatures: false,
             text_calls: true,
+            schemas: Style::Standard,
+            gemini_models: vec!["gemini".to_owned()],
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::exec::Exec;
 use crate::llm::message::ItemId;
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::store::{Blobs, Store, StoreError};
+use crate::tools::listing::{Listing, listing};
+use crate::tools::offer::Offer;
 use std::path::PathBuf;
 
 /// What a load may need to know of the screen.
@@ -39,7 +41,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Models { refresh } => models(&context, refresh).await,
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
-        LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts.cwd).await),
+        LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts).await),
         LoadRequest::Look { skin, theme, save } => look(context, skin, theme, save).await,
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
@@ -200,8 +202,12 @@ fn save_key(context: &Context, provider: &str, key: &str) -> Result<(), String> 
     crate::config::dotenv::set(&context.paths.dotenv(), &variable, key).map_err(|error| error.to_string())
 }
 
-async fn knowledge(context: Context, cwd: PathBuf) -> Knowledge {
-    let unavailable = context.registry.snapshot().unavailable().await.into_iter().collect();
+async fn knowledge(context: Context, facts: Facts) -> Knowledge {
+    let listing = tools(&context, &facts).await;
+    let missing = listing.rows.iter().filter(|row| row.enabled);
+    let unavailable = missing.filter_map(|row| Some((row.name.clone(), row.reason.clone()?))).collect();
+    let (ready, _) = listing.counts();
+    let cwd = facts.cwd;
     let summary = tokio::task::spawn_blocking(move || {
         if let Err(error) = crate::knowledge::skills::extract(&context.paths) {
             tracing::warn!("bundled skills were not put on disk: {error}");
@@ -215,8 +221,17 @@ async fn knowledge(context: Context, cwd: PathBuf) -> Knowledge {
         profile: summary.profile,
         skills: summary.skills,
         context_files: summary.context_files,
+        tools: ready,
         unavailable,
     }
+}
+
+/// The tools of the open session. Runs the checks: nothing of it is needed for the first frame.
+pub async fn tools(context: &Context, facts: &Facts) -> Listing {
+    let registry = context.registry.snapshot();
+    let toolsets = facts.session.as_ref().and_then(|session| session.toolsets.as_deref());
+    let offer = Offer::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
+    listing(&registry, &offer, &registry.unavailable().await)
 }
 
 async fn look(context: Context, skin: Option<String>, theme: Option<String>, save: bool) -> LoadReply {

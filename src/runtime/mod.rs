@@ -9,6 +9,7 @@ mod input;
 mod loads;
 mod paths;
 mod reports;
+mod servers;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -120,8 +121,8 @@ impl Screen {
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
-        let servers = context.mcp.clone();
-        let mut servers_changed = servers.changes();
+        let mcp = context.mcp.clone();
+        let mut servers_changed = mcp.changes();
         servers_changed.mark_changed();
         let start = crate::app::start(&mut self.model);
         self.owed.extend(start);
@@ -195,7 +196,7 @@ impl Screen {
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
                 Ok(()) = servers_changed.changed() => {
-                    (Msg::Servers(reports::server_rows(&servers)), Urgency::Background)
+                    (Msg::Servers(servers::rows(&mcp)), Urgency::Background)
                 }
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };

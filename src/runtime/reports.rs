@@ -1,23 +1,21 @@
 //! Text that answers slash commands.
 
 use super::loads::Facts;
-use crate::app::model::servers::{ServerRow, ServerState};
-use crate::mcp::{State, Status};
 use super::{Context, figures};
 use crate::app::msg::LoadReply;
 use crate::exec::ProcessState;
 use crate::llm::message::{Item, ItemId, SessionId};
 use crate::policy::Mode;
 use crate::store::Store;
-use crate::tools::toolset;
+use crate::tools::offer::Offer;
 
 /// The text for a command.
 pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
     let (title, text) = match name {
         "doctor" => ("Doctor".into(), doctor(context).await),
         "config" => ("Configuration".into(), config(context)),
-        "tools" => ("Tools".into(), tools(context).await),
-        "mcp" => (format!("MCP server {argument}"), server(argument, context)),
+        "tools" => ("Tools".into(), super::loads::tools(context, facts).await.text()),
+        "mcp" => (format!("MCP server {argument}"), super::servers::report(argument, context)),
         "context" => ("Context".into(), context_report(context, facts).await),
         "usage" => ("Usage".into(), usage(facts).await),
         "memory" => ("Memory".into(), memory(context)),
@@ -75,86 +73,21 @@ fn hide_keys(text: &str) -> String {
     out
 }
 
-async fn tools(context: &Context) -> String {
-    let registry = context.registry.snapshot();
-    let unavailable = registry.unavailable().await;
-    let mut out = String::new();
-    for tool in registry.specs() {
-        let state = unavailable
-            .get(tool.name.as_ref())
-            .map_or_else(|| "ready".to_owned(), |reason| format!("not available: {reason}"));
-        out.push_str(&format!("{} {:14} {:10} {state}\n", tool.emoji, tool.name, tool.toolset));
-    }
-    out
-}
-
-/// Servers as the screen shows them.
-pub fn server_rows(mcp: &crate::mcp::Mcp) -> Vec<ServerRow> {
-    let row = |status: Status| ServerRow {
-        state: match status.state {
-            State::Off => ServerState::Off,
-            State::Connecting => ServerState::Connecting,
-            State::Ready => ServerState::Ready,
-            State::Waiting => ServerState::Waiting,
-            State::Asleep => ServerState::Asleep,
-            State::NeedsLogin => ServerState::NeedsLogin,
-            State::Failed => ServerState::Failed,
-        },
-        why: status.why,
-        tools: status.tools.len(),
-        tokens: status.tokens,
-        resources: status.resources,
-        prompts: status
-            .prompts
-            .into_iter()
-            .map(|prompt| (prompt.name, prompt.description, prompt.args.into_iter().map(|(name, _)| name).collect()))
-            .collect(),
-        last_words: status.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
-        problems: status.problems.len(),
-        name: status.name,
-    };
-    mcp.status().into_iter().map(row).collect()
-}
-
-fn server(name: &str, context: &Context) -> String {
-    let Some(status) = context.mcp.status().into_iter().find(|status| status.name == name) else {
-        return format!("no MCP server is named {name}");
-    };
-    let mut out = format!("{}\n", status.place);
-    match (status.why.as_str(), status.took_ms) {
-        ("", Some(took)) => {
-            out.push_str(&format!("{}, protocol {}, connected in {took} ms\n", status.about, status.protocol))
-        }
-        (why, _) => out.push_str(&format!("{why}\n")),
-    }
-    out.push_str(&format!("\n{} tools, about {} tokens\n", status.tools.len(), status.tokens));
-    for tool in &status.tools {
-        out.push_str(&format!("  {tool}\n"));
-    }
-    for prompt in &status.prompts {
-        out.push_str(&format!("  /{name}:{}  {}\n", prompt.name, prompt.description));
-    }
-    for problem in &status.problems {
-        out.push_str(&format!("warning: {problem}\n"));
-    }
-    if !status.stderr.trim().is_empty() {
-        out.push_str("\nits standard error ends with\n");
-        let lines: Vec<&str> = status.stderr.lines().collect();
-        for line in lines.iter().skip(lines.len().saturating_sub(20)) {
-            out.push_str(&format!("  {line}\n"));
-        }
-    }
-    out
-}
-
+/// What the store knows of the open session; `None` when nothing is kept yet.
+async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item>)> {
+    let id = &facts.session.as_ref()?.id;
+    let about = facts.store.about(id).await.ok()?;
+    let prompt = facts.store.prompt(id).await.ok().flatten().map(|prompt| prompt.len());
+    let items = facts.store.all_items(id).await.ok()?;
+    Some((about.context_from, prompt, items))
 }
 
 async fn context_report(context: &Context, facts: &Facts) -> String {
     let (from, prompt, items) = session_items(facts).await.unwrap_or((ItemId(1), None, Vec::new()));
     let config = &context.loaded.config;
     let registry = context.registry.snapshot();
-    let chosen = toolset::select(config.toolsets.as_deref(), &config.agent.disabled_toolsets, &registry);
-    let schemas = registry.schemas(&chosen.tools);
+    let offer = Offer::of_config(config, None, std::collections::BTreeMap::new());
+    let schemas = offer.offered(&registry).schemas;
     let bytes = schemas.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
     let frame = figures::Frame { prompt, tools: (schemas.len(), bytes), from };
     figures::context(&items, &frame, &facts.meter)

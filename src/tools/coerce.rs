@@ -177,4 +177,57 @@ mod tests {
             assert_eq!(coerce(args.clone(), &schema), want, "{schema} {args}");
         }
     }
+
+    proptest::proptest! {
+        /// Nothing that a model or a server may write breaks it, and what fits already stays.
+        #[test]
+        fn any_arguments_come_through(args in any_json(), schema in any_json()) {
+            let once = coerce(args, &schema);
+            proptest::prop_assert_eq!(coerce(once.clone(), &schema), once);
+        }
+    }
+
+    fn any_json() -> impl proptest::strategy::Strategy<Value = Value> {
+        use proptest::prelude::*;
+        let word = prop_oneof![
+            Just("string"),
+            Just("integer"),
+            Just("array"),
+            Just("object"),
+            Just("null"),
+            Just("boolean"),
+            Just("[1"),
+            Just("{\"type\":\"array\"}"),
+            Just("42"),
+            Just("4.0"),
+            Just("true"),
+            Just("null "),
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            word.prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 48, 5, |inner| {
+            let key = prop_oneof![
+                Just("type"),
+                Just("properties"),
+                Just("items"),
+                Just("required"),
+                Just("anyOf"),
+                Just("nullable"),
+                Just("a"),
+                Just("b"),
+            ];
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((key, inner), 0..4).prop_map(|fields| {
+                    Value::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+                }),
+            ]
+        })
+    }
 }

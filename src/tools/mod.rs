@@ -13,6 +13,7 @@ pub mod gate;
 mod gutter;
 pub mod hook;
 pub mod line;
+pub mod listing;
 pub mod offer;
 pub mod parallel;
 pub mod patch;

@@ -4,7 +4,7 @@ use super::registry::Snapshot;
 use super::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use super::toolset::{self, Choice};
 use super::{catalog, repair, wording};
-use crate::config::ToolsConfig;
+use crate::config::{Config, ToolsConfig};
 use crate::llm::ToolSchema;
 use crate::policy::Intent;
 use futures::future::BoxFuture;
@@ -46,6 +46,16 @@ pub struct Offered {
 }
 
 impl Offer {
+    /// The offer of a configuration. `toolsets` are those of the command line or the session.
+    pub fn of_config(config: &Config, toolsets: Option<&[String]>, missing: BTreeMap<String, String>) -> Self {
+        let choice = Choice {
+            enabled: toolsets.map(<[String]>::to_vec).or_else(|| config.toolsets.clone()),
+            disabled: config.agent.disabled_toolsets.clone(),
+            custom: config.custom_toolsets.clone(),
+        };
+        Self::new(choice, config.tools.clone(), missing)
+    }
+
     /// `missing` are the tools that cannot be used, with the reason.
     pub fn new(choice: Choice, config: ToolsConfig, missing: BTreeMap<String, String>) -> Self {
         Self { choice, config, missing, known: Mutex::default() }
@@ -68,7 +78,7 @@ impl Offer {
     }
 
     fn allowed(&self, snapshot: &Snapshot) -> BTreeSet<String> {
-        let mut tools = toolset::select(&self.choice, snapshot).tools;
+        let mut tools = self.selected(snapshot).tools;
         tools.retain(|name| !self.missing.contains_key(name) && !SEARCH.contains(&name.as_str()));
         if self.searches(snapshot, &tools) {
             tools.extend(SEARCH.map(str::to_owned));
@@ -88,8 +98,18 @@ impl Offer {
         }
     }
 
+    /// What the lists of this offer say now, available or not.
+    pub fn selected(&self, snapshot: &Snapshot) -> toolset::Selection {
+        toolset::select(&self.choice, snapshot)
+    }
+
+    /// Whether a session that began now could search for tools.
+    pub fn searches_now(&self, snapshot: &Snapshot) -> bool {
+        self.searches(snapshot, &self.selected(snapshot).tools)
+    }
+
     /// Whether the schema of a tool stands in every request.
-    fn is_full(&self, spec: &ToolSpec) -> bool {
+    pub fn is_full(&self, spec: &ToolSpec) -> bool {
         let pins = &self.config.pinned;
         spec.pinned
             || self.config.tool_search.enabled == "off"
@@ -118,8 +138,7 @@ impl Offer {
                 search.description = format!("{}\n\n{list}", search.description);
             }
         }
-        let mut offered =
-            Offered { schemas, searched: BTreeMap::new(), warnings: toolset::select(&self.choice, snapshot).warnings };
+        let mut offered = Offered { schemas, searched: BTreeMap::new(), warnings: self.selected(snapshot).warnings };
         for spec in searched {
             *offered.searched.entry(spec.toolset.to_string()).or_default() += 1;
         }

@@ -397,4 +397,34 @@ mod tests {
         assert!(after.names().eq(before.names()) && after.warnings().is_empty() && after.sources().is_empty());
         assert!(before.get("mcp__gh__find").is_none(), "a snapshot never changes");
     }
+
+    /// 300 tools of 20 sources, three of them dead: nothing is checked until somebody asks for a listing.
+    #[tokio::test]
+    async fn nothing_is_checked_before_it_is_asked_for() {
+        let registry = Registry::builtin();
+        let runs = Arc::new(AtomicUsize::new(0));
+        for server in 0..20 {
+            let (source, id) = (format!("mcp-s{server}"), CheckId(format!("server {server}").into()));
+            registry.expect(&source);
+            let counted = Arc::clone(&runs);
+            registry.add_check(
+                id.clone(),
+                Arc::new(move || {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    if server < 3 { Err("dead".into()) } else { Ok(()) }
+                }),
+            );
+            let tool = |n| {
+                let tool = Fake::remote(&format!("mcp__s{server}__t{n}"), &source).checked(format!("server {server}"));
+                Arc::new(tool) as Arc<dyn Tool>
+            };
+            registry.publish(&source, (0..15).map(tool).collect());
+        }
+        let offer = crate::tools::offer::Offer::default();
+        let now = registry.snapshot();
+        assert!(offer.offered(&now).searched.values().sum::<usize>() == 300 && now.warnings().is_empty());
+        assert_eq!(runs.load(Ordering::SeqCst), 0);
+        assert_eq!(now.unavailable().await.len(), 45);
+        assert_eq!(runs.load(Ordering::SeqCst), 20, "once for all tools that share it");
+    }
 }

@@ -215,7 +215,7 @@ impl Fake {
         Self { spec, step: Step::Ok }
     }
 
-    pub fn checked(mut self, check: &'static str) -> Self {
+    pub fn checked(mut self, check: impl Into<Cow<'static, str>>) -> Self {
         self.spec.check = Some(CheckId(check.into()));
         self
     }

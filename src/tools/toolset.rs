@@ -401,7 +401,10 @@ mod tests {
             let custom = custom.into_iter().map(|(name, entries)| (name.to_owned(), own(&entries))).collect();
             select(&Choice { enabled: enabled.map(own), disabled: own(disabled), custom }, &registry)
         };
-        let names = |selection: Selection| selection.tools.into_iter().collect::<Vec<_>>().join(" ");
+        let names = |mut selection: Selection| {
+            selection.tools.retain(|name| !crate::tools::offer::SEARCH.contains(&name.as_str()));
+            selection.tools.into_iter().collect::<Vec<_>>().join(" ")
+        };
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");
         assert_eq!(names(pick(Some(&["gh"]), &[])), "mcp__gh__find");
         assert_eq!(names(pick(None, &["file", "gh"])), "clarify process terminal todo");

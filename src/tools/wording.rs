@@ -5,16 +5,18 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// `text` without the sentences and list entries that name a tool which is not `there`. `{{tools: a, b}}` becomes a list
-/// of those that are.
+/// of those that are; a sentence whose list is empty goes.
 ///
 /// A word counts as a tool's name when it stands in backticks or has an underscore: `patch` is also a word.
 pub fn fit(text: &str, there: impl Fn(&str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         for sentence in sentences(line) {
-            if !names(sentence).any(|name| !there(name)) {
-                expand(sentence, &there, &mut out);
-            } else if sentence.ends_with('\n') && !out.is_empty() && !out.ends_with('\n') {
+            let holds = names(sentence).all(&there);
+            if holds && expand(sentence, &there, &mut out) {
+                continue;
+            }
+            if sentence.ends_with('\n') && !out.is_empty() && !out.ends_with('\n') {
                 out.truncate(out.trim_end().len());
                 out.push('\n');
             }
@@ -55,7 +57,7 @@ fn change(value: &mut Value, there: impl Fn(&str) -> bool + Copy) {
     }
 }
 
-/// Cut after `. ` and `; `, where a new thought begins.
+/// Cut after `. `, where a new thought begins.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -89,17 +91,23 @@ fn names(sentence: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn expand(sentence: &str, there: &impl Fn(&str) -> bool, out: &mut String) {
+/// Writes the sentence; `false` when one of its lists is empty: then nothing is written.
+fn expand(sentence: &str, there: &impl Fn(&str) -> bool, out: &mut String) -> bool {
+    let before_it = out.len();
     let mut rest = sentence;
     while let Some((before, list)) = rest.split_once("{{tools:") {
         let Some((list, after)) = list.split_once("}}") else { break };
         let present: Vec<&str> = list.split(',').map(str::trim).filter(|name| there(name)).collect();
+        if present.is_empty() {
+            out.truncate(before_it);
+            return false;
+        }
         out.push_str(before);
-        out.push_str(if present.is_empty() { "none" } else { "" });
         out.push_str(&present.join(", "));
         rest = after;
     }
     out.push_str(rest);
+    true
 }
 
 #[cfg(test)]
@@ -118,7 +126,7 @@ mod tests {
             ("- a: read_file\n- b: see skill_view\n- c\n", "- a: read_file\n- c"),
             ("First. See skill_view.\nSecond.", "First.\nSecond."),
             ("Call {{tools: read_file, web_search, patch}} from code.", "Call read_file, patch from code."),
-            ("Call {{tools: web_search}}.", "Call none."),
+            ("Do it. Prefer {{tools: web_search}} over curl.", "Do it."),
             ("some_word and {{tools: broken", "some_word and {{tools: broken"),
             ("", ""),
         ] {

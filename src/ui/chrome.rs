@@ -7,7 +7,7 @@ use super::{hints, to_area};
 use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
-use crate::app::model::sidebar::Git;
+use crate::app::model::sidebar::{Git, Knowledge};
 use crate::app::model::types::{Effort, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::vi;
@@ -33,6 +33,19 @@ pub fn effort(effort: Effort) -> &'static str {
 /// `(main ✱3)`.
 pub fn branch(git: &Git) -> String {
     if git.dirty == 0 { format!("({})", git.branch) } else { format!("({} ✱{})", git.branch, git.dirty) }
+}
+
+/// `8 ready · 1 unavailable`; nothing before they are known.
+pub fn tools(knowledge: &Knowledge) -> Option<Vec<Span>> {
+    let missing = knowledge.unavailable.len();
+    if knowledge.tools + missing == 0 {
+        return None;
+    }
+    let mut out = vec![Span::new(format!("{} ready", knowledge.tools), Role::Text)];
+    if missing > 0 {
+        out.push(Span::new(format!(" · {missing} unavailable"), Role::Careful));
+    }
+    Some(out)
 }
 
 /// Name, title, model and folder.

@@ -119,6 +119,7 @@ fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
         ("Files", files(model, room)),
         ("Memory", memory(model, room)),
         ("Skills", skills(model, room)),
+        ("Tools", tools(model)),
         ("Problems", problems(model, room)),
     ]
 }
@@ -299,6 +300,11 @@ fn skills(model: &Model, room: usize) -> Vec<Entry> {
         out.push(Entry::text(format!("+{} more", skills.len() - shown), Role::Dim));
     }
     out
+}
+
+fn tools(model: &Model) -> Vec<Entry> {
+    let words = chrome::tools(&model.sidebar.knowledge);
+    words.map(|spans| Entry { left: spans, ..Entry::default() }).into_iter().collect()
 }
 
 fn problems(model: &Model, room: usize) -> Vec<Entry> {

@@ -14,6 +14,7 @@
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../harness/mod.rs"]
 mod harness;
+mod inside;
 mod measures;
 mod proc;
 

@@ -26,9 +26,10 @@ pub const ALL: &[(&str, Measure)] = &[
     ("output", output),
     ("resume", resume),
     ("prompt", prompt),
+    ("dispatch", crate::inside::dispatch),
 ];
 
-fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {
+pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {
     Row { name: name.into(), figure: figure.into(), limit, note: note.into() }
 }
 

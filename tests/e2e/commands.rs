@@ -1,7 +1,7 @@
 //! The other commands.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Mock, Step};
+use crate::harness::{Home, Mock, Step, Term};
 use serde_json::Value;
 
 #[test]
@@ -32,6 +32,26 @@ fn tools_run_through_the_gate() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(out(&home.run(&["tools", "list", "--json"])).contains("search_files"));
     assert!(out(&home.run(&["tools", "schema", "terminal"])).contains("workdir"));
+}
+
+#[test]
+fn tools_are_listed_with_what_keeps_them_away() {
+    let home = Home::empty();
+    home.config("toolsets: [file, mine, flie]\ncustom_toolsets:\n  mine: [todo]\n");
+    let listed: Value = serde_json::from_str(&out(&home.run(&["tools", "list", "--json"]))).unwrap();
+    let tool = |name: &str| listed["tools"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    for (name, enabled) in [("read_file", true), ("todo", true), ("terminal", false)] {
+        assert_eq!(tool(name)["enabled"], enabled, "{name}");
+        assert_eq!(tool(name)["available"], true, "{name}");
+    }
+    assert!(listed["toolsets"].as_array().unwrap().iter().any(|set| set["name"] == "file" && set["tools"] == 4));
+    assert!(listed["warnings"].to_string().contains("did you mean `file`"), "{listed}");
+    let text = out(&home.run(&["tools", "list"]));
+    assert!(text.contains("\nfile\n") && text.contains("in full") && text.contains("off"), "{text}");
+    let todo = home.run(&["tools", "run", "todo", "{}"]);
+    assert_eq!(todo.status.code(), Some(1));
+    assert!(out(&todo).contains(r#"{"error":"Error executing todo: its state belongs to the agent"#), "{}", out(&todo));
+    assert!(out(&home.run(&["doctor"])).contains("did you mean `file`"));
 }
 
 #[test]
@@ -73,4 +93,21 @@ fn lists_and_help() {
         assert!(!out(&done).is_empty(), "{args:?} says nothing: {}", err(&done));
     }
     assert!(out(&home.run(&["skins"])).contains("charizard"));
+}
+
+#[test]
+fn the_screen_tells_of_its_tools() {
+    let mock = Mock::start(vec![Step::Text("Hello.".into()), Step::Text("Hello again.".into())]);
+    let home = Home::with(&mock, "agent:\n  disabled_toolsets: [todo]\n");
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯").wait("ready");
+    term.send("/tools\r").wait("tokens in every request").wait("in full").wait("off");
+    term.send("\x1b").gone("tokens in every request");
+    term.send("hello\r").wait("Hello.").settled(300);
+    term.send("/toolsets file\r").wait("prompt cache");
+    term.send("again\r").wait("Hello again.");
+    let requests = mock.requests();
+    let names = |at: usize| requests[at]["tools"].to_string();
+    assert!(names(0).contains("terminal") && !names(0).contains("todo"), "{}", names(0));
+    assert!(names(1).contains("read_file") && !names(1).contains("terminal\""), "{}", names(1));
 }

@@ -109,6 +109,9 @@ impl Runner {
         if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
             self.session.effort = effort;
         }
+        if let Some(toolsets) = values.remove("toolsets").and_then(|v| serde_json::from_value::<Option<_>>(v).ok()) {
+            self.session.toolsets = toolsets;
+        }
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
         self.port.restore_plan(plan.clone());
         self.out.send(AgentEvent::PlanChanged(plan)).await;

@@ -12,7 +12,6 @@ use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
 use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
-use crate::tools::toolset::Choice;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +34,10 @@ pub struct Session {
     pub tools: Arc<[ToolSchema]>,
     /// What it may use, now and later.
     pub offer: Arc<Offer>,
+    /// Names of toolsets; `None`: the configuration's.
+    pub toolsets: Option<Vec<String>>,
+    /// The person chose other toolsets: the next turn begins with them.
+    pub tools_are_old: bool,
     /// Tools that can be searched for, by toolset, as the model knows them.
     pub searched: BTreeMap<String, usize>,
     /// Items that the store did not take; they go with the next that it takes.
@@ -83,6 +86,8 @@ impl Session {
             prompt: "".into(),
             tools: Vec::new().into(),
             offer: Arc::default(),
+            toolsets: start.toolsets.clone(),
+            tools_are_old: false,
             searched: BTreeMap::new(),
             unsaved: Vec::new(),
             created: false,
@@ -153,6 +158,7 @@ impl Session {
             mode: self.mode,
             cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
             window: self.window,
+            toolsets: self.toolsets.clone(),
         }
     }
 
@@ -366,14 +372,10 @@ impl Runner {
 
     /// Chooses the tools of the session. Their schemas never change afterwards; tools that come later can be searched for.
     async fn offer_tools(&mut self) {
-        let config = &self.deps.loaded.config;
-        let choice = Choice {
-            enabled: self.start.toolsets.clone().or_else(|| config.toolsets.clone()),
-            disabled: config.agent.disabled_toolsets.clone(),
-            custom: config.custom_toolsets.clone(),
-        };
         let registry = self.deps.dispatch.registry().snapshot();
-        let offer = Arc::new(Offer::new(choice, config.tools.clone(), registry.unavailable().await));
+        let missing = registry.unavailable().await;
+        let toolsets = self.session.toolsets.as_deref();
+        let offer = Arc::new(Offer::of_config(&self.deps.loaded.config, toolsets, missing));
         let offered = offer.offered(&registry);
         for warning in offered.warnings {
             self.notice(Level::Warning, warning).await;
@@ -382,6 +384,25 @@ impl Runner {
         self.session.searched = offered.searched;
         self.gate.only(self.deps.dispatch.as_ref().clone().offering(Arc::clone(&offer)));
         self.session.offer = offer;
+    }
+
+    /// Takes other toolsets from the next turn on; none: those of the configuration.
+    pub(super) async fn set_toolsets(&mut self, names: Vec<String>) {
+        self.session.toolsets = (!names.is_empty()).then_some(names);
+        let registry = self.deps.dispatch.registry().snapshot();
+        let toolsets = self.session.toolsets.as_deref();
+        let offer = Offer::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
+        let selection = offer.selected(&registry);
+        for warning in selection.warnings {
+            self.notice(Level::Warning, warning).await;
+        }
+        self.keep("toolsets", serde_json::json!(self.session.toolsets)).await;
+        self.session.tools_are_old = !self.session.tools.is_empty();
+        let count = offer.among(registry).names().count();
+        let later =
+            if self.session.tools_are_old { " from the next turn; the prompt cache starts anew then" } else { "" };
+        self.notice(Level::Info, format!("{count} tools{later}")).await;
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 
     /// What came and went among the tools that can be searched for, in words; nothing when all is as it was.
@@ -409,7 +430,7 @@ impl Runner {
 
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
     pub(super) async fn prepare_prompt(&mut self) {
-        if self.session.tools.is_empty() {
+        if self.session.tools.is_empty() || std::mem::take(&mut self.session.tools_are_old) {
             self.offer_tools().await;
         }
         if self.session.prompt.is_empty() {

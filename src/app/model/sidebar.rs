@@ -35,6 +35,8 @@ pub struct Knowledge {
     pub skills: Vec<String>,
     /// Names of context files, with what was wrong with them.
     pub context_files: Vec<(String, Option<String>)>,
+    /// Tools that the model can use.
+    pub tools: usize,
     /// Tools that are not available, with the reason.
     pub unavailable: Vec<(String, String)>,
 }

@@ -104,6 +104,9 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
     if !found.is_empty() {
         out.push(("found", text(found.join(" · "))));
     }
+    if let Some(tools) = chrome::tools(knowledge) {
+        out.push(("tools", tools));
+    }
     if let Some(tools) = knowledge.unavailable.first() {
         let value = format!("{}: {}", tools.0, tools.1);
         out.push(("missing", vec![Span::new(value, Role::Careful)]));

@@ -45,6 +45,7 @@ pub fn in_skin(skin: &str) -> Model {
         mode: Mode::Manual,
         cwd: "~/src/app".into(),
         window: Some(200_000),
+        toolsets: None,
     });
     model.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });
     model
@@ -154,6 +155,7 @@ pub fn busy() -> Model {
     ];
     model.sidebar.files = vec![("src/store/mod.rs".into(), 14, 6), ("tests/resume.rs".into(), 2, 0)];
     model.sidebar.knowledge = sidebar::Knowledge {
+        tools: 8,
         notes: Some((68, vec!["conda over pip here".into()])),
         profile: Some((72, vec![])),
         skills: vec!["review".into(), "release".into()],
