@@ -61,7 +61,7 @@ impl Context {
             let item = &self.items[at];
             at += 1;
             match &item.body {
-                Body::User { text, images, context, origin } => {
+                Body::User { text, images, context, origin, gist: _ } => {
                     out.push(Message::User { text: framed(text, context, *origin), images: images.clone() });
                 }
                 Body::Assistant(body) => {

@@ -20,7 +20,10 @@ pub enum AgentCommand {
         images: Vec<crate::llm::message::Image>,
     },
     /// Delivered at the next step boundary of the running turn; starts one when idle.
-    Steer(String),
+    Steer {
+        text: String,
+        images: Vec<crate::llm::message::Image>,
+    },
     /// Stops the turn; `force` does not wait for outcomes.
     Stop {
         force: bool,

@@ -1,23 +1,41 @@
-//! The guard against loops: the same call with the same result, again and again.
+//! The guard against loops: the same calls with the same results, again and again.
 
 use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
 
-/// Remembers the last call and how often it came in a row.
-#[derive(Clone, Debug, Default)]
-pub struct LoopGuard {
-    last: Option<[u8; 32]>,
-    name: String,
-    times: u32,
-}
-
+/// Longest round of calls that counts as one: A, B, C, D, A, B, C, D.
+const MAX_PERIOD: usize = 4;
 /// Calls that are repeated by design: watching a process.
 const MAY_REPEAT: &[&str] = &["process", "clarify"];
 
+/// A call with its result, as one number.
+type Print = [u8; 32];
+
+/// A round of calls that came again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Names of the tools in the round, in order; one for a call that follows itself.
+    pub names: Vec<String>,
+    /// Times it came in a row.
+    pub times: u32,
+}
+
+/// Remembers the last calls, and for every length of a round how long it has been going on.
+#[derive(Clone, Debug, Default)]
+pub struct LoopGuard {
+    /// Calls of the running step by their place in it: results come in any order.
+    step: Vec<(usize, Option<(Print, String)>)>,
+    /// The newest last, at most [`MAX_PERIOD`].
+    last: VecDeque<(Print, String)>,
+    /// Calls in a row that are equal to the one `index + 1` before.
+    same: [u32; MAX_PERIOD],
+}
+
 impl LoopGuard {
-    /// Counts a finished call.
-    pub fn saw(&mut self, name: &str, args: &str, result: &str) {
+    /// Takes a finished call, the `place`-th of its step.
+    pub fn saw(&mut self, place: usize, name: &str, args: &str, result: &str) {
         if MAY_REPEAT.contains(&name) {
-            self.reset();
+            self.step.push((place, None));
             return;
         }
         let mut hash = Sha256::new();
@@ -25,19 +43,41 @@ impl LoopGuard {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
-        let now: [u8; 32] = hash.finalize().into();
-        if self.last == Some(now) {
-            self.times += 1;
-        } else {
-            self.last = Some(now);
-            self.name = name.to_owned();
-            self.times = 1;
+        self.step.push((place, Some((hash.finalize().into(), name.to_owned()))));
+    }
+
+    /// The step is over: its calls count, in the order in which they were asked for.
+    pub fn step_ended(&mut self) {
+        let mut step = std::mem::take(&mut self.step);
+        step.sort_by_key(|(place, _)| *place);
+        for (_, call) in step {
+            match call {
+                Some(call) => self.count(call),
+                None => self.reset(),
+            }
         }
     }
 
-    /// The call and how often it came in a row, once that reaches `limit`.
-    pub fn repeated(&self, limit: u32) -> Option<(String, u32)> {
-        (self.times >= limit).then(|| (self.name.clone(), self.times))
+    fn count(&mut self, call: (Print, String)) {
+        for (period, same) in (1..).zip(&mut self.same) {
+            let before = self.last.len().checked_sub(period).and_then(|at| self.last.get(at));
+            *same = if before.is_some_and(|before| before.0 == call.0) { *same + 1 } else { 0 };
+        }
+        if self.last.len() == MAX_PERIOD {
+            self.last.pop_front();
+        }
+        self.last.push_back(call);
+    }
+
+    /// The round that goes on: one call `limit` times, several calls one time less (at least twice), since each time is
+    /// more work that came to nothing.
+    pub fn repeated(&self, limit: u32) -> Option<Round> {
+        (1..).zip(self.same).find_map(|(period, same)| {
+            let times = same / period + 1;
+            let enough = if period == 1 { limit } else { limit.saturating_sub(1).max(2) };
+            let from = self.last.len().checked_sub(period as usize)?;
+            (times >= enough).then(|| Round { names: self.last.range(from..).map(|c| c.1.clone()).collect(), times })
+        })
     }
 
     /// Starts to count anew.
@@ -50,19 +90,68 @@ impl LoopGuard {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_identical_calls_with_identical_results_count() {
+    /// Each word is a call with its result, one a step: `a`, `a:other result`.
+    fn after(calls: &str) -> LoopGuard {
         let mut guard = LoopGuard::default();
-        for _ in 0..3 {
-            guard.saw("read_file", "{\"path\":\"a\"}", "x");
+        for call in calls.split_whitespace() {
+            let (name, result) = call.split_once(':').unwrap_or((call, ""));
+            guard.saw(0, name, "{}", result);
+            guard.step_ended();
         }
-        assert_eq!(guard.repeated(4), None);
-        assert_eq!(guard.repeated(3), Some(("read_file".into(), 3)));
-        guard.saw("read_file", "{\"path\":\"a\"}", "y");
+        guard
+    }
+
+    #[test]
+    fn rounds_of_up_to_four_calls_are_seen_and_nothing_else() {
+        let table: &[(&str, Option<(&str, u32)>)] = &[
+            ("a a a", None),
+            ("a a a a", Some(("a", 4))),
+            ("b a a a a", Some(("a", 4))),
+            ("a a a:other a", None),
+            ("a b a b", None),
+            ("a b a b a b", Some(("a b", 3))),
+            ("x a b a b a b a", Some(("b a", 3))),
+            ("a b a b a b:other", None),
+            ("a b c a b c a b c", Some(("a b c", 3))),
+            ("a b c a b c a b", None),
+            ("a a b a a b a a b", Some(("a a b", 3))),
+            ("a b c d a b c d a b c d", Some(("a b c d", 3))),
+            ("a b c d e a b c d e a b c d e", None),
+            // a state that is polled: what comes back differs
+            ("a:1 b a:2 b a:3 b a:4 b", None),
+            ("a:1 a:2 a:1 a:3 a:1 a:4", None),
+            // watching is no loop, and ends one
+            ("process process process process process", None),
+            ("a a a process a", None),
+            ("a process a process a process a process", None),
+        ];
+        for (calls, expected) in table {
+            let expected =
+                expected.map(|(names, times)| Round { names: names.split(' ').map(str::to_owned).collect(), times });
+            assert_eq!(after(calls).repeated(4), expected, "{calls}");
+        }
+    }
+
+    #[test]
+    fn the_order_in_which_results_come_does_not_matter() {
+        let mut guard = LoopGuard::default();
+        for flip in [false, true, false] {
+            let (first, second) = if flip { (1, 0) } else { (0, 1) };
+            for place in [first, second] {
+                guard.saw(place, ["a", "b"][place], "{}", "same");
+            }
+            guard.step_ended();
+        }
+        assert_eq!(guard.repeated(4).map(|round| round.times), Some(3));
+    }
+
+    #[test]
+    fn other_arguments_are_another_call() {
+        let mut guard = LoopGuard::default();
+        for n in 0..9 {
+            guard.saw(0, "read_file", &format!("{{\"path\":\"{n}\"}}"), "x");
+            guard.step_ended();
+        }
         assert_eq!(guard.repeated(2), None);
-        for _ in 0..9 {
-            guard.saw("process", "{\"action\":\"poll\"}", "same");
-        }
-        assert_eq!(guard.repeated(1), None);
     }
 }

@@ -70,6 +70,22 @@ impl Models {
         Some(llm::connect(endpoint, self.http.clone(), info))
     }
 
+    /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known.
+    /// `HERMES_OFFLINE` keeps everything that nobody asked for from going out.
+    pub async fn refreshed(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
+        let offline = self.loaded.env("HERMES_OFFLINE").is_some_and(|value| !matches!(value, "" | "0" | "false"));
+        if self.script.is_some() || offline {
+            return None;
+        }
+        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
+        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
+        if !catalog::refresh_daily(&endpoint, &self.http, &self.cache).await {
+            return None;
+        }
+        let info = self.info(&endpoint);
+        Some(llm::connect(endpoint, self.http.clone(), info))
+    }
+
     /// Makes the HTTP client of the chosen model, unless it is there: reading the certificates takes milliseconds, so it
     /// is done beside the other work of a starting turn. Blocks; what fails here fails again, and is told, at the call.
     pub fn warm_up(&self, choice: Option<&str>) {

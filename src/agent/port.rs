@@ -26,6 +26,9 @@ pub enum Wish {
     Granted,
 }
 
+/// Characters of the words that the modal tells as the reason.
+const SAYING: usize = 160;
+
 /// Writes entries to `command_allowlist`; the error says why not.
 pub type Remember = dyn Fn(&[String]) -> Result<(), String> + Send + Sync;
 
@@ -61,7 +64,12 @@ impl Port {
 
     /// What the modal tells as the reason.
     pub fn says(&self, text: &str) {
-        let short: String = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().chars().take(160).collect();
+        let text = text.trim();
+        let line = text.lines().next().unwrap_or_default().trim_end();
+        let mut short: String = line.chars().take(SAYING).collect();
+        if short.len() < text.len() {
+            short.push('…');
+        }
         *self.saying.lock().unwrap_or_else(PoisonError::into_inner) = short;
     }
 
@@ -142,5 +150,25 @@ impl Asker for Port {
 
     fn now(&self) -> i64 {
         super::now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_that_was_cut_says_so() {
+        let port = Port::alone();
+        assert_eq!(Asker::asker(&port), "the main agent");
+        let long = "ü".repeat(200);
+        for (said, told) in [
+            ("start from a clean tree\n", "start from a clean tree".to_owned()),
+            ("\n\nfirst line\nsecond", "first line…".to_owned()),
+            (long.as_str(), format!("{}…", "ü".repeat(SAYING))),
+        ] {
+            port.says(said);
+            assert_eq!(Asker::asker(&port), format!("the main agent: “{told}”"));
+        }
     }
 }

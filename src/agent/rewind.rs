@@ -193,7 +193,13 @@ mod tests {
     }
 
     fn user(text: &str) -> Body {
-        Body::User { text: text.into(), images: vec![], context: String::new(), origin: Origin::Person }
+        Body::User {
+            text: text.into(),
+            images: vec![],
+            context: String::new(),
+            origin: Origin::Person,
+            gist: String::new(),
+        }
     }
 
     fn tool(name: &str, target: &str, content: &str, outcome: Outcome) -> Body {

@@ -12,11 +12,11 @@ use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
 use super::models::Models;
 use super::outbox::Outbox;
 use super::port::{Port, Wish};
-use super::turn::{Input, Limits, Turn};
+use super::turn::{Input, Limits, Said, Turn};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
-use crate::llm::message::{Origin, SessionId, ToolBody};
+use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
 use crate::policy::{ApprovalId, Decision};
 use crate::store::Store;
@@ -289,11 +289,11 @@ impl Runner {
 
     async fn command(&mut self, command: AgentCommand) {
         match command {
-            AgentCommand::Submit { text, images } => self.submit(text, images, Origin::Person).await,
-            AgentCommand::Steer(text) if self.turn.is_running() => {
-                self.feed(Input::Steered { text, origin: Origin::Steer }).await;
+            AgentCommand::Submit { text, images } => self.submit(Said::person(text, images)).await,
+            AgentCommand::Steer { text, images } if self.turn.is_running() => {
+                self.feed(Input::Steered(Said::steer(text, images))).await;
             }
-            AgentCommand::Steer(text) => self.submit(text, Vec::new(), Origin::Person).await,
+            AgentCommand::Steer { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Stop { force } => self.stop(force).await,
             AgentCommand::Decide(id, decision) => {
                 if let Some(answer) = self.approvals.remove(&id) {
@@ -343,11 +343,11 @@ impl Runner {
         if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
             return;
         }
-        let text = super::situation::told(&notice);
+        let said = Said::program(super::situation::told(&notice), super::situation::gist(&notice));
         if self.turn.is_running() {
-            self.feed(Input::Steered { text, origin: Origin::Program }).await;
+            self.feed(Input::Steered(said)).await;
         } else {
-            self.submit(text, Vec::new(), Origin::Program).await;
+            self.submit(said).await;
         }
     }
 

@@ -73,6 +73,27 @@ pub fn told(notice: &Notice) -> String {
     }
 }
 
+/// Characters of a command on the line of a notice.
+const GIST_COMMAND: usize = 48;
+
+/// A notice about a process in one line, as a person reads it.
+pub fn gist(notice: &Notice) -> String {
+    let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = notice;
+    let line = command.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    let command = crate::text::width::truncate_end(&line, GIST_COMMAND);
+    let what = match notice {
+        Notice::Completed { exit, .. } => match exit.reason {
+            ExitReason::Exited => format!("ended with exit {}", exit.code),
+            ExitReason::Signalled => "was ended by a signal".into(),
+            ExitReason::TimedOut => "timed out".into(),
+            ExitReason::Stopped | ExitReason::Killed => "was ended by the user".into(),
+            ExitReason::FailedToStart => "could not be started".into(),
+        },
+        Notice::Matched { pattern, .. } => format!("printed “{pattern}”"),
+    };
+    format!("{command} {what}, the model was told")
+}
+
 /// Branch and number of changed files, by the `git` program; `None` outside a repository or when it takes too long.
 pub async fn git(cwd: &Path) -> Option<(String, usize)> {
     let mut command = tokio::process::Command::new("git");

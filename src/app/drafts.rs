@@ -3,7 +3,6 @@
 use super::composer;
 use super::effect::Effect;
 use super::model::Model;
-use super::model::transcript::CellKind;
 use super::paste;
 use crate::agent::event::Level;
 use crate::llm::message::SessionId;
@@ -50,7 +49,7 @@ fn job(model: &Model) -> Effect {
 
 /// Which draft the composer holds: that of the folder until the session has a prompt.
 pub fn key(model: &Model) -> Option<SessionId> {
-    let begun = model.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. }));
+    let begun = model.transcript.cells.iter().any(|cell| cell.item.is_some());
     model.session.as_ref().filter(|_| begun).map(|session| session.id.clone())
 }
 

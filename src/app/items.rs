@@ -4,6 +4,7 @@ use super::model::Model;
 use super::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
 use super::{events, sidebar};
 use crate::llm::message::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SessionId, ToolBody, ToolCall};
+use crate::text::readable::readable;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -73,11 +74,11 @@ pub fn stream_reset(model: &mut Model) {
 pub fn finished(model: &mut Model, item: Item) {
     let Item { id, body, .. } = item;
     match body {
-        Body::User { text, images, origin, .. } => {
+        Body::User { text, images, origin, gist, .. } => {
             if origin == Origin::Person {
                 model.sent = None;
             }
-            model.transcript.push(CellKind::User { text, images: images.len(), origin }, Some(id), true);
+            model.transcript.push(said(text, images.len(), origin, gist), Some(id), true);
         }
         Body::Assistant(answer) => answered(model, id, answer),
         Body::Tool(result) => {
@@ -97,6 +98,15 @@ pub fn finished(model: &mut Model, item: Item) {
             model.transcript.push(CellKind::Note { kind, text }, Some(id), true);
         }
     }
+}
+
+/// A message to the model: the person's as it is, the program's folded. One without a gist shows its first line.
+fn said(text: String, images: usize, origin: Origin, gist: String) -> CellKind {
+    if origin != Origin::Program {
+        return CellKind::User { text, images, origin };
+    }
+    let first = || text.lines().next().unwrap_or_default().trim_start_matches('[').to_owned();
+    CellKind::Told { gist: if gist.is_empty() { first() } else { gist }, text }
 }
 
 /// An answer is durable: its cells stay where they streamed.
@@ -201,8 +211,9 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
     tool.state = ToolState::Done(result.outcome);
     tool.duration_ms = Some(result.duration_ms);
     tool.progress.clear();
-    let output = if result.view.output.is_empty() { &result.content } else { &result.view.output };
-    tool.output = Arc::from(output.as_str());
+    let told = if result.view.output.is_empty() { readable(&result.content) } else { result.view.output.clone() };
+    // A refusal stands on the line of the approval.
+    tool.output = if told == result.view.approval { Arc::default() } else { Arc::from(told) };
     tool.diffs.clone_from(&result.view.diffs);
     tool.approval.clone_from(&result.view.approval);
 }
@@ -213,8 +224,8 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
     let mut calls: HashMap<String, usize> = HashMap::new();
     for Item { id, body, .. } in items {
         match body {
-            Body::User { text, images, origin, .. } => {
-                cells.push((CellKind::User { text, images: images.len(), origin }, Some(id)));
+            Body::User { text, images, origin, gist, .. } => {
+                cells.push((said(text, images.len(), origin, gist), Some(id)));
             }
             Body::Assistant(answer) => {
                 if !answer.reasoning.is_empty() {

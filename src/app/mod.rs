@@ -34,6 +34,7 @@ pub mod palette;
 pub mod paste;
 pub mod pickers;
 pub mod processes;
+pub mod queue;
 pub mod rewind;
 pub mod run;
 pub mod scroll;

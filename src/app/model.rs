@@ -8,6 +8,7 @@ pub mod modal;
 pub mod notices;
 pub mod processes;
 pub mod servers;
+pub mod queue;
 pub mod rewind;
 pub mod selection;
 pub mod sidebar;
@@ -34,8 +35,8 @@ pub struct Model {
     pub meter: Meter,
     pub transcript: transcript::Transcript,
     pub composer: composer::Composer,
-    /// Prompts that wait for the running turn to end, oldest first.
-    pub queue: Vec<String>,
+    /// Prompts that wait for the running turn to end.
+    pub queue: queue::Queue,
     pub approvals: approvals::Inbox,
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
@@ -77,7 +78,7 @@ pub struct Model {
     pub home: String,
     /// The turn was stopped for the first queued prompt, which follows it.
     pub sends_after_stop: bool,
-    /// Index into `queue` of the prompt that the keys of the strip act on.
+    /// Index into the queue of the prompt that the keys of the strip act on.
     pub queue_selected: usize,
     /// A prompt that was handed to the agent and is not durable yet.
     pub sent: Option<Sent>,

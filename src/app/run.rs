@@ -8,8 +8,8 @@ use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, borders, composer, docs, drafts, editor, find, history, looks, models, palette, processes, rewind,
-    scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
+    approvals, borders, composer, docs, drafts, editor, find, history, looks, models, palette, processes, queue,
+    rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -37,11 +37,11 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Redo => composer::redo(model, out),
         Action::StopTurn => turn::escape(model, out),
         Action::Interrupt => turn::interrupt(model, out),
-        Action::QueuePrompt => turn::queue(model, out, argument),
-        Action::QueueStrip => turn::queue_strip(model),
-        Action::QueueEdit => turn::queue_edit(model, out),
-        Action::QueueSteer => turn::queue_steer(model, out),
-        Action::QueueDrop => turn::queue_drop(model),
+        Action::QueuePrompt => queue::command(model, out, argument),
+        Action::QueueStrip => queue::strip(model),
+        Action::QueueEdit => queue::edit(model, out),
+        Action::QueueSteer => queue::steer(model, out),
+        Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
         Action::Inbox => approvals::inbox(model),
         Action::ApprovalMode => approvals::next_mode(model, out),

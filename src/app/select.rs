@@ -43,7 +43,8 @@ pub fn reveal(model: &mut Model, id: CellId) {
 
 /// Expands or folds the selected entry, else the last one that folds.
 pub fn expand(model: &mut Model) {
-    let folds = |kind: &CellKind| matches!(kind, CellKind::Tool(_) | CellKind::Reasoning { .. });
+    let folds =
+        |kind: &CellKind| matches!(kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. });
     let last = || model.transcript.cells.iter().rev().find(|cell| folds(&cell.kind)).map(|cell| cell.id);
     if let Some(id) = model.transcript.selected.or_else(last) {
         toggle(model, id);
@@ -62,7 +63,9 @@ pub fn expand_all(model: &mut Model) {
     let all = !model.transcript.expand_all;
     model.transcript.expand_all = all;
     for cell in &mut model.transcript.cells {
-        if matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. }) && cell.expanded != all {
+        if matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. })
+            && cell.expanded != all
+        {
             cell.toggle();
         }
     }

@@ -6,7 +6,7 @@ use super::modals::{self, Move};
 pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, turn};
+use super::{composer, drafts, first_run, items, models, queue, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessState;
@@ -55,7 +55,6 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     let ordered = std::mem::take(&mut model.switching);
     if switched && !ordered {
         put_away(model, out);
-        give_up_queue(model);
     }
     if switched {
         turn::give_back(model, out);
@@ -82,10 +81,11 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
             model.composer.images = images;
         }
         out.push(drafts::load(model));
+        queue::changed_session(model, out);
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Git));
-    turn::next_queued(model, out);
+    queue::send_next(model, out);
 }
 
 /// The draft of the session that is left is stored, and the composer is free for the next one.
@@ -98,20 +98,13 @@ fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
     model.composer.save_at = None;
 }
 
-/// Prompts that the session before did not take go on the ring.
-fn give_up_queue(model: &mut Model) {
-    for prompt in std::mem::take(&mut model.queue) {
-        drafts::push(model, super::paste::harmless(&prompt).into_owned());
-    }
-}
-
 /// The session that was asked for could not be had: this one goes on, with its draft.
 pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
     model.switching = false;
     if model.composer.area.is_empty() {
         out.push(drafts::load(model));
     }
-    turn::next_queued(model, out);
+    queue::send_next(model, out);
 }
 
 /// Facts of the session changed.
@@ -170,7 +163,6 @@ fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
 /// From now on what is written belongs to the session that opens.
 fn switching(model: &mut Model, out: &mut Vec<Effect>) {
     put_away(model, out);
-    give_up_queue(model);
     model.switching = true;
 }
 
@@ -435,16 +427,8 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
 /// Leaves; the draft, the queue and what is shown are stored first.
 pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     model.switching = false;
-    if !model.queue.is_empty() {
-        // queued prompts have no place of their own in the store: they go on in the draft
-        let mut prompts = std::mem::take(&mut model.queue);
-        let draft = composer::whole(&model.composer);
-        if !draft.is_empty() {
-            prompts.push(draft);
-        }
-        composer::set_text(model, &prompts.join("\n\n"));
-    }
     drafts::save(model, out);
+    queue::settle(model, out);
     turn::stop(model, out);
     out.push(Effect::Agent(AgentCommand::Close));
     out.push(Effect::Quit(0));

@@ -107,7 +107,7 @@ mod tests {
                 effects.iter().filter(|effect| matches!(effect, Effect::Agent(command) if test(command))).count()
             };
             let found = (
-                count(&|command| *command == AgentCommand::Steer("more".into())),
+                count(&|command| *command == AgentCommand::Steer { text: "more".into(), images: Vec::new() }),
                 count(&|command| *command == AgentCommand::Stop { force: false }),
                 model.queue.len(),
             );

@@ -144,7 +144,13 @@ pub fn opened(model: &mut Model, id: &str, prompts: &[&str]) -> Vec<Effect> {
 
 /// A prompt as the store keeps it.
 pub fn user(id: i64, text: &str) -> Item {
-    let body = Body::User { text: text.into(), images: vec![], context: String::new(), origin: Origin::Person };
+    let body = Body::User {
+        text: text.into(),
+        images: vec![],
+        context: String::new(),
+        origin: Origin::Person,
+        gist: String::new(),
+    };
     item(id, body)
 }
 

@@ -3,7 +3,7 @@
 use super::effect::{Effect, LoadRequest};
 use super::model::transcript::{CellKind, Position};
 use super::model::{Model, Pane, Running, Sent, TurnStatus};
-use super::{composer, drafts, first_run, focus, history, paste, select, sessions, slash};
+use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, slash};
 use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
 use crate::llm::message::{NoteKind, Origin};
 use crate::store::StoreJob;
@@ -40,30 +40,20 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
     if let TurnStatus::Running(running) = &model.turn {
         if running.retry.is_some() {
             out.push(Effect::Agent(AgentCommand::SkipWait(true)));
-        } else if !model.queue.is_empty() {
-            let text = model.queue.remove(0);
-            out.push(Effect::Agent(AgentCommand::Steer(text)));
-            model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
+        } else {
+            queue::steer_first(model, out);
         }
     } else if model.first_run.is_some() {
         first_run::choose(model, out);
     } else {
-        next_queued(model, out);
+        queue::release(model, out);
     }
 }
 
 /// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if is_running(model) || model.session.is_none() || model.switching {
-        if !text.trim().is_empty() {
-            wait(model, out, text);
-        }
-        // images go with the next prompt that is sent
-        let images = std::mem::take(&mut model.composer.images);
-        composer::clear(model);
-        model.composer.images = images;
-        drafts::touch(model);
-        drafts::save(model, out);
+        queue::wait(model, out, text);
         return;
     }
     if !has_model(model) {
@@ -74,23 +64,6 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     drafts::touch(model);
     drafts::save(model, out);
     submit(model, out, Sent { text, images });
-}
-
-/// A prompt for a turn that runs: queued, said to it, or sent in its place, as `display.busy_input_mode` has it.
-fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    let running = is_running(model);
-    match model.config.display.busy_input_mode.as_str() {
-        "steer" if running => out.push(Effect::Agent(AgentCommand::Steer(text))),
-        "interrupt" if running => {
-            enqueue(model, out, text);
-            model.queue.rotate_right(1);
-            model.sends_after_stop = true;
-            if !matches!(&model.turn, TurnStatus::Running(running) if running.stopping) {
-                stop(model, out);
-            }
-        }
-        _ => enqueue(model, out, text),
-    }
 }
 
 /// `/retry`: the last prompt of the session is sent again.
@@ -127,7 +100,13 @@ fn has_model(model: &mut Model) -> bool {
     has
 }
 
-fn submit(model: &mut Model, out: &mut Vec<Effect>, sent: Sent) {
+/// Whether a turn could begin now; says what is missing.
+pub fn may_start(model: &mut Model) -> bool {
+    !is_running(model) && model.session.is_some() && !model.switching && has_model(model)
+}
+
+/// Hands a prompt to the agent.
+pub fn submit(model: &mut Model, out: &mut Vec<Effect>, sent: Sent) {
     if history::add(model, &sent.text) {
         out.push(Effect::Store(StoreJob::AddHistory(sent.text.clone())));
     }
@@ -175,9 +154,9 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
     }
     match outcome.end {
-        TurnEnd::Completed | TurnEnd::Limit => next_queued(model, out),
-        TurnEnd::Stopped if interrupted => next_queued(model, out),
-        TurnEnd::Stopped | TurnEnd::Provider(_) | TurnEnd::Error(_) => say_queue_waits(model),
+        TurnEnd::Completed | TurnEnd::Limit => queue::after_turn(model, out),
+        TurnEnd::Stopped if interrupted => queue::send_next(model, out),
+        TurnEnd::Stopped | TurnEnd::Provider(_) | TurnEnd::Error(_) => queue::say_it_waits(model),
     }
     sessions::window_title(model, out);
 }
@@ -187,16 +166,6 @@ fn error_note(model: &mut Model, error: &str) {
     if !said {
         model.transcript.push(CellKind::Note { kind: NoteKind::Error, text: error.to_owned() }, None, true);
     }
-}
-
-fn say_queue_waits(model: &mut Model) {
-    let text = match model.queue.len() {
-        0 => return,
-        _ if model.switching => return,
-        1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
-        n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
-    };
-    model.notices.add(model.now, Level::Info, text);
 }
 
 /// `0.4 s`, `12 s`, `3 m 45 s`.
@@ -220,86 +189,14 @@ pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
     drafts::save(model, out);
 }
 
-/// Starts the oldest queued prompt if nothing runs.
-pub fn next_queued(model: &mut Model, out: &mut Vec<Effect>) {
-    let waits = is_running(model) || model.session.is_none() || model.switching;
-    if model.queue.is_empty() || waits || !has_model(model) {
-        return;
-    }
-    let text = model.queue.remove(0);
-    submit(model, out, Sent { text, images: Vec::new() });
-}
-
-fn enqueue(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    if history::add(model, &text) {
-        out.push(Effect::Store(StoreJob::AddHistory(text.clone())));
-    }
-    model.queue.push(text);
-}
-
-/// `/queue TEXT`; without text the strip gets the keys.
-pub fn queue(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
-    if text.is_empty() {
-        queue_strip(model);
-    } else if is_running(model) || model.session.is_none() {
-        enqueue(model, out, text.to_owned());
-    } else {
-        send(model, out, text.to_owned());
-    }
-}
-
 /// `/steer TEXT`.
 pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     if text.is_empty() {
         model.notices.add(model.now, Level::Info, "what should the running turn hear? /steer TEXT");
     } else if is_running(model) {
-        out.push(Effect::Agent(AgentCommand::Steer(text.to_owned())));
+        out.push(Effect::Agent(AgentCommand::Steer { text: text.to_owned(), images: Vec::new() }));
     } else {
         send(model, out, text.to_owned());
-    }
-}
-
-/// The strip of queued prompts gets the keys.
-pub fn queue_strip(model: &mut Model) {
-    if model.queue.is_empty() {
-        model.notices.add(model.now, Level::Info, "nothing is queued");
-    } else {
-        focus::set(model, Pane::Queue);
-    }
-}
-
-fn take_queued(model: &mut Model) -> Option<String> {
-    let at = model.queue_selected;
-    (at < model.queue.len()).then(|| model.queue.remove(at))
-}
-
-/// The selected queued prompt goes back into the composer; what stood there goes on the drafts ring.
-pub fn queue_edit(model: &mut Model, out: &mut Vec<Effect>) {
-    if let Some(text) = take_queued(model) {
-        focus::set(model, Pane::Composer);
-        let replaces = !model.composer.area.is_empty();
-        history::chosen(model, out, &text);
-        if replaces {
-            drafts::said_aside(model);
-        }
-    }
-}
-
-/// The selected queued prompt goes to the running turn.
-pub fn queue_steer(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(text) = take_queued(model) else { return };
-    if is_running(model) {
-        out.push(Effect::Agent(AgentCommand::Steer(text)));
-    } else {
-        model.queue.insert(0, text);
-        next_queued(model, out);
-    }
-}
-
-/// The selected queued prompt goes on the drafts ring.
-pub fn queue_drop(model: &mut Model) {
-    if let Some(text) = take_queued(model) {
-        drafts::push(model, paste::harmless(&text).into_owned());
     }
 }
 

@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, editor, events, first_run, focus, history, items, keys, looks, marking,
-    models, mouse, processes, rewind, scroll, sessions, sidebar, uses, vi, wake,
+    models, mouse, processes, queue, rewind, scroll, sessions, sidebar, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -38,7 +38,7 @@ impl Model {
             meter: Meter::default(),
             transcript: Transcript::default(),
             composer: composer::new(),
-            queue: Vec::new(),
+            queue: Default::default(),
             approvals: Default::default(),
             processes: processes::new(),
             servers: Vec::new(),
@@ -86,6 +86,7 @@ impl Model {
 pub fn start(model: &mut Model) -> Vec<Effect> {
     let mut out = vec![
         drafts::load(model),
+        queue::load(model),
         Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
         Effect::Store(StoreJob::LoadUses),
         Effect::Load(LoadRequest::Git),
@@ -149,6 +150,7 @@ fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Preview { session, items } => sessions::previewed(model, &session, &items),
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
+        StoreReply::Queue { session, prompts } => queue::loaded(model, session, prompts),
         StoreReply::History(entries) => history::loaded(model, entries),
         StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
@@ -187,6 +189,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     marking::settle(model, out);
     processes::watch(model, out);
     vi::settle(model, out);
+    queue::settle(model, out);
     wake::schedule(model, out);
 }
 
@@ -206,6 +209,7 @@ mod tests {
         let mut model = model();
         let expected = [
             Effect::Store(StoreJob::LoadDraft { session: None, cwd: "/src/app".into() }),
+            Effect::Store(StoreJob::LoadQueue { session: None, cwd: "/src/app".into() }),
             Effect::Store(StoreJob::LoadHistory { limit: HISTORY }),
             Effect::Store(StoreJob::LoadUses),
             Effect::Load(LoadRequest::Git),
@@ -348,7 +352,7 @@ mod tests {
             }
             // everything ends, every question is put aside, all wake-ups come
             let end = fact(4);
-            model.queue.clear();
+            model.queue = Default::default();
             update(&mut model, now, end);
             update(&mut model, now, fact(6));
             update(&mut model, now, fact(19));

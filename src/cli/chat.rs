@@ -10,6 +10,7 @@ use crate::app::model::first_run::FirstRun;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
 use crate::config::theme::Canvas;
+use crate::exec::Scratch;
 use crate::llm::endpoint;
 use crate::llm::scripted;
 use crate::runtime::{Context, Ended, Screen, Workers};
@@ -177,8 +178,8 @@ fn words() -> BTreeMap<String, ToolWords> {
 }
 
 /// A folder for the demo, removed when it ends.
-fn scratch_folder() -> anyhow::Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix("hermes-demo-").tempdir().context("no scratch folder for the demo; set TMPDIR")
+fn scratch_folder() -> anyhow::Result<Scratch> {
+    Scratch::new(&std::env::temp_dir(), "demo").context("no scratch folder for the demo; set TMPDIR")
 }
 
 /// After the screen is gone: how to come back.

@@ -136,7 +136,7 @@ impl Talk {
                 vec![AgentCommand::Answer(question.id, choice.cloned().unwrap_or_else(|| line.to_owned()))]
             }
             None if line.trim().is_empty() => Vec::new(),
-            None if self.running => vec![AgentCommand::Steer(line.to_owned())],
+            None if self.running => vec![AgentCommand::Steer { text: line.to_owned(), images: Vec::new() }],
             None => {
                 self.running = true;
                 vec![AgentCommand::Submit { text: line.to_owned(), images: Vec::new() }]

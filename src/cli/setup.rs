@@ -10,15 +10,13 @@ use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
 use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
 use crate::policy::World;
-use crate::policy::redact::{RedactKind, redact};
+use crate::policy::redact::redact;
 use crate::store::Store;
-use crate::tools::bound::Redact;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::registry::Registry;
 use crate::tools::spec::Tool;
 use crate::tools::world::LocalWorld;
 use anyhow::Context as _;
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -115,7 +113,9 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     // A closed channel never tells anything: nothing is lost when somebody else took it.
     let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
     let registry = Arc::new(Registry::builtin());
-    let redact: Redact = if base.loaded.config.security.redact_secrets { redact } else { as_it_is };
+    exec.mask_notices(base.loaded.config.security.redact_secrets);
+    // What a killed program left behind; nobody waits for it.
+    tokio::task::spawn_blocking(|| crate::exec::sweep(&std::env::temp_dir()));
     let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
@@ -194,11 +194,6 @@ fn key_names(config: &Config) -> Vec<String> {
     let providers = config.providers.values().map(|provider| &provider.key_env);
     let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
     all.filter(|name| !name.is_empty()).cloned().collect()
-}
-
-/// Nothing masked: the configuration says so.
-fn as_it_is(text: &str, _: RedactKind) -> Cow<'_, str> {
-    Cow::Borrowed(text)
 }
 
 /// Logs to `<home>/logs/hermes.log`; the screen and standard output stay clean. The guard flushes at the end.

@@ -174,15 +174,6 @@ impl Keymap {
         found
     }
 
-    /// What these keys mean in the first of several contexts that knows them.
-    pub fn lookup_in(&self, contexts: &[Context], keys: &[Key]) -> Match<'_> {
-        contexts
-            .iter()
-            .map(|context| self.lookup(*context, keys))
-            .find(|found| *found != Match::None)
-            .unwrap_or(Match::None)
-    }
-
     /// The keys of an action as shown, direct ones before chords: `Ctrl-P`, `Ctrl-X p`. All contexts, no repeats.
     pub fn keys_for(&self, action: &str) -> Vec<String> {
         let mut shown: Vec<(usize, String)> = Vec::new();

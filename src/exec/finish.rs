@@ -51,7 +51,12 @@ impl Reader {
         self.process.phase.send_modify(|phase| phase.exited = true);
         if notify {
             let tail = lock(&self.process.out).log.tail(8192);
-            self.hub.notices.post(Notice::completed(&self.process, exit, &tail));
+            self.hub.notices.post(Notice::completed(
+                &self.process,
+                exit,
+                &tail,
+                self.hub.masks.load(Ordering::Relaxed),
+            ));
         }
         let info = self.process.info();
         self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });

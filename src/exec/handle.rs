@@ -14,7 +14,7 @@ use super::{
     Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
 };
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -112,6 +112,11 @@ impl Exec {
         tokio::spawn(async move {
             exec.hub.base().await;
         });
+    }
+
+    /// Whether secrets in notices are masked from now on; they are until this says otherwise.
+    pub fn mask_notices(&self, masks: bool) {
+        self.hub.masks.store(masks, Ordering::Relaxed);
     }
 
     /// Nobody can type: a headless run.

@@ -10,6 +10,7 @@ use super::{ExecError, ExecOptions, ProcessId, login};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -26,6 +27,8 @@ pub(crate) struct Hub {
     pub(crate) options: ExecOptions,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) notices: Notices,
+    /// Secrets in notices are masked (`security.redact_secrets`).
+    pub(crate) masks: AtomicBool,
     pub(crate) screens: Arc<Screens>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
@@ -45,6 +48,7 @@ impl Hub {
             options,
             outbox,
             notices: Notices::new(),
+            masks: AtomicBool::new(true),
             screens: Arc::default(),
             spawning: Mutex::default(),
             table: Mutex::default(),

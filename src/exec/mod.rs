@@ -19,6 +19,7 @@ mod port;
 mod process;
 mod query;
 mod reader;
+mod scratch;
 mod screens;
 mod shell;
 mod spawn;
@@ -31,6 +32,7 @@ pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
 pub use piped::{Piped, PipedEnds};
+pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
 
 use crate::text::Snapshot;

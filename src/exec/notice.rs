@@ -4,6 +4,7 @@ use super::process::{Process, lock};
 use super::{Exit, ProcessId};
 use crate::policy::redact::{RedactKind, redact};
 use crate::text::clean::clean;
+use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -49,14 +50,30 @@ pub enum Notice {
     },
 }
 
+/// How secrets in the output of a command are masked; `None`: not at all, the configuration says so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mask(Option<RedactKind>);
+
+impl Mask {
+    pub(crate) fn of(command: &str, masks: bool) -> Self {
+        Self(masks.then(|| RedactKind::of_command(command)))
+    }
+
+    fn apply(self, text: &str) -> Cow<'_, str> {
+        self.0.map_or(Cow::Borrowed(text), |kind| redact(text, kind))
+    }
+}
+
 impl Notice {
-    pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8]) -> Self {
+    pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8], masks: bool) -> Self {
+        let output = clean(output);
+        let output = Mask::of(&process.command, masks).apply(&output);
         Self::Completed {
             id: process.id.clone(),
             task: process.task.clone(),
             command: process.command.clone(),
             exit,
-            tail: last_characters(&redact(&clean(output), RedactKind::of_command(&process.command)), TAIL).to_owned(),
+            tail: last_characters(&output, TAIL).to_owned(),
         }
     }
 }
@@ -147,7 +164,7 @@ impl Matches {
     }
 
     /// Takes new output; returns what may be told now.
-    pub(crate) fn take(&mut self, bytes: &[u8], now: Instant, notices: &Notices) -> Option<Found> {
+    pub(crate) fn take(&mut self, bytes: &[u8], now: Instant, notices: &Notices, mask: Mask) -> Option<Found> {
         self.partial.extend_from_slice(bytes);
         let end = self.partial.iter().rposition(|&b| b == b'\n')? + 1;
         let text = clean(&self.partial[..end]);
@@ -174,7 +191,7 @@ impl Matches {
         let extra = lines.len().saturating_sub(LINES) as u64;
         lines.truncate(LINES);
         // Masked before the cut: half a key is no key to the rules.
-        let lines: String = redact(&lines.join("\n"), RedactKind::Code).chars().take(CHARACTERS).collect();
+        let lines: String = mask.apply(&lines.join("\n")).chars().take(CHARACTERS).collect();
         let suppressed = std::mem::take(&mut self.suppressed) + extra;
         Some(Found { pattern, lines, suppressed, gave_up: self.strikes >= STRIKES })
     }
@@ -184,18 +201,20 @@ impl Matches {
 mod tests {
     use super::*;
 
+    const CODE: Mask = Mask(Some(RedactKind::Code));
+
     #[test]
     fn one_notice_in_a_cooldown_and_none_for_noise() {
         let notices = Notices::new();
         let mut matches = Matches::new(vec!["ERROR".into(), "ready".into()]);
         let start = Instant::now();
-        assert_eq!(matches.take(b"fine\nERR", start, &notices), None);
-        let found = matches.take(b"OR one\nok\nready two\n", start, &notices).unwrap();
+        assert_eq!(matches.take(b"fine\nERR", start, &notices, CODE), None);
+        let found = matches.take(b"OR one\nok\nready two\n", start, &notices, CODE).unwrap();
         assert_eq!((found.pattern.as_str(), found.lines.as_str()), ("ERROR", "ERROR one\nready two"));
         for window in 1..=3u32 {
             let at = start + COOLDOWN * window;
-            assert_eq!(matches.take(b"ERROR again\n", at - Duration::from_secs(1), &notices), None);
-            let found = matches.take(b"ERROR next\n", at, &notices).unwrap();
+            assert_eq!(matches.take(b"ERROR again\n", at - Duration::from_secs(1), &notices, CODE), None);
+            let found = matches.take(b"ERROR next\n", at, &notices, CODE).unwrap();
             assert_eq!((found.suppressed, found.gave_up), (1, window == 3), "{window}");
         }
     }
@@ -203,19 +222,27 @@ mod tests {
     #[test]
     fn matches_tell_no_keys() {
         let key = format!("sk-{}", "a1".repeat(20));
-        let line = format!("ERROR {key}\n");
-        let found = Matches::new(vec!["ERROR".into()]).take(line.as_bytes(), Instant::now(), &Notices::new()).unwrap();
-        assert!(found.lines.starts_with("ERROR ") && !found.lines.contains(&key), "{}", found.lines);
+        let line = format!("ERROR {key}\nERROR TOKEN=plainwords\n");
+        let told = |mask| {
+            let mut matches = Matches::new(vec!["ERROR".into()]);
+            matches.take(line.as_bytes(), Instant::now(), &Notices::new(), mask).unwrap().lines
+        };
+        let code = told(CODE);
+        assert!(code.starts_with("ERROR ") && !code.contains(&key) && code.contains("plainwords"), "{code}");
+        let dump = told(Mask::of("env | sort", true));
+        assert!(!dump.contains(&key) && !dump.contains("plainwords"), "{dump}");
+        assert_eq!(told(Mask::of("env", false)), line.trim_end(), "the configuration says so");
     }
 
     #[test]
     fn all_together_are_bounded() {
         let notices = Notices::new();
         let now = Instant::now();
-        let told = (0..100).filter(|_| Matches::new(vec!["x".into()]).take(b"x\n", now, &notices).is_some()).count();
+        let told =
+            (0..100).filter(|_| Matches::new(vec!["x".into()]).take(b"x\n", now, &notices, CODE).is_some()).count();
         assert_eq!(told, BREAKER);
         let later = now + BREAKER_PAUSE + Duration::from_secs(1);
-        assert!(Matches::new(vec!["x".into()]).take(b"x\n", later, &notices).is_some());
+        assert!(Matches::new(vec!["x".into()]).take(b"x\n", later, &notices, CODE).is_some());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::ProcessEvent;
 use super::blocked;
 use super::hub::Hub;
 use super::log::{self, Got};
-use super::notice::{Matches, Notice};
+use super::notice::{Mask, Matches, Notice};
 use super::port;
 use super::process::{Process, lock};
 use super::query::Queries;
@@ -351,7 +351,8 @@ impl Reader {
         if let Some(matches) = &mut self.matches {
             bytes.clear();
             lock(&self.process.out).log.copy(before, before + count as u64, &mut bytes);
-            if let Some(found) = matches.take(&bytes, Instant::now(), &self.hub.notices) {
+            let mask = Mask::of(&self.process.command, self.hub.masks.load(Ordering::Relaxed));
+            if let Some(found) = matches.take(&bytes, Instant::now(), &self.hub.notices, mask) {
                 if found.gave_up {
                     lock(&self.process.life).notify = true;
                     self.matches = None;

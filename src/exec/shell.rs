@@ -4,6 +4,7 @@
 //! state when the shell exits, however it exits. A command that sets an exit trap of its own keeps its state to itself.
 
 use super::env::Env;
+use super::scratch::Scratch;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Shell {
     program: PathBuf,
     bash: bool,
-    folder: tempfile::TempDir,
+    folder: Scratch,
 }
 
 /// What a shell left behind.
@@ -47,11 +48,10 @@ impl Shell {
             .flat_map(|path| std::env::split_paths(&path).map(|p| p.join("bash")).collect::<Vec<_>>())
             .chain(["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].map(PathBuf::from))
             .find(|path| path.is_file());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("hermes-shell-");
         let plain = |path: &Path| path.to_str().is_some_and(|p| !p.contains(['\'', '"', '$', '`', '\\', '\n']));
         // The path stands inside the quotes of the trap.
-        let folder = if plain(&std::env::temp_dir()) { builder.tempdir() } else { builder.tempdir_in("/tmp") }?;
+        let temporary = Some(std::env::temp_dir()).filter(|path| plain(path)).unwrap_or_else(|| "/tmp".into());
+        let folder = Scratch::new(&temporary, "shell")?;
         let shell = Self { bash: found.is_some(), program: found.unwrap_or_else(|| "/bin/sh".into()), folder };
         // `set +x` hides the trap from a traced command; `>|` works under noclobber.
         let save = format!(
@@ -105,9 +105,7 @@ impl Shell {
 
     /// Removes the private folder; nothing can be started afterwards. Threads of processes that go on keep this value.
     pub(crate) fn discard(&self) {
-        if let Err(error) = std::fs::remove_dir_all(self.folder.path()) {
-            tracing::debug!("could not remove {}: {error}", self.folder.path().display());
-        }
+        self.folder.discard();
     }
 
     /// Reads and removes what the shell with this process id left.

@@ -46,6 +46,12 @@ impl Exec {
         self.hub.all().iter().filter(|p| !p.over()).map(|p| p.info()).collect()
     }
 
+    /// The command lines of the background processes of a task, or of this one.
+    pub fn commands(&self, task: &str, id: Option<&ProcessId>) -> Vec<String> {
+        let wanted = |p: &&std::sync::Arc<Process>| p.task == task && id.is_none_or(|id| p.id == *id);
+        self.hub.all().iter().filter(wanted).map(|p| p.command.clone()).collect()
+    }
+
     /// Output since the last poll, at most the last 1,000 characters.
     pub fn poll(&self, id: &ProcessId) -> Result<Report, ExecError> {
         let process = self.hub.find(id)?;

@@ -2,7 +2,7 @@
 
 use super::endpoint::{Endpoint, is_local};
 use super::http::Http;
-use super::providers::Dialect;
+use super::providers::{Auth, Dialect};
 use super::{ErrorKind, ModelInfo, Price, ProviderError, errors, wire};
 use crate::config::Config;
 use serde::{Deserialize, Serialize};
@@ -194,6 +194,37 @@ pub async fn list_models(
         info
     };
     Ok(facts.into_iter().map(info).collect())
+}
+
+/// Brings the list on disk up to date, at most one request a provider in [`LIST_TTL`], whatever became of it. `true`: the
+/// list is a new one. Never asks without a key where one is needed; servers on this machine are asked in other ways.
+pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -> bool {
+    let keyless = endpoint.key.is_empty() && endpoint.auth != Auth::None;
+    if keyless || endpoint.local || endpoint.dialect == Dialect::Scripted {
+        return false;
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let file = cache_file(cache_dir, endpoint);
+    let asked = file.with_extension("asked");
+    let fresh = |at: u64| now.saturating_sub(at) < LIST_TTL.as_secs();
+    let same = |cached: &Cached| cached.base_url == endpoint.base_url && fresh(cached.at);
+    // A provider without a list is not asked at every start: the question counts, not the answer.
+    if [&file, &asked].into_iter().filter_map(|file| read_cache(file)).any(|cached| same(&cached)) {
+        return false;
+    }
+    let note = Cached { at: now, base_url: endpoint.base_url.clone(), models: Vec::new() };
+    if let Err(error) = write_cache(&asked, &note) {
+        // Where nothing can be kept, every start would ask again.
+        tracing::info!(file = %asked.display(), %error, "model list not refreshed");
+        return false;
+    }
+    match list_models(endpoint, http, cache_dir, true).await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::info!(provider = endpoint.provider, "model list not refreshed: {}", error.message);
+            false
+        }
+    }
 }
 
 async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {

@@ -49,6 +49,9 @@ pub enum Body {
         context: String,
         #[serde(default)]
         origin: Origin,
+        /// One line that stands on the screen for what the program wrote; empty otherwise.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        gist: String,
     },
     Assistant(AssistantBody),
     Tool(ToolBody),

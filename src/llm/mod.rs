@@ -204,6 +204,15 @@ pub struct ModelInfo {
     pub tools: Option<bool>,
 }
 
+impl ModelInfo {
+    /// Puts the cost into a usage that came without one.
+    pub fn price(&self, usage: &mut Option<Usage>) {
+        if let Some(usage) = usage.as_mut().filter(|usage| usage.cost.is_none()) {
+            usage.cost = self.price.map(|price| price.cost(usage));
+        }
+    }
+}
+
 /// US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Price {

@@ -284,9 +284,7 @@ impl Provider for Scripted {
                 () = cancel.cancelled() => Err(failure(ErrorKind::Cancelled, "stopped while the scripted model answered".into())),
                 outcome = self.play(&step, number, &sink, &mut reply) => outcome,
             };
-            if let Some(usage) = &mut reply.usage {
-                usage.cost = self.info.price.map(|price| price.cost(usage));
-            }
+            self.info.price(&mut reply.usage);
             match outcome {
                 Ok(()) => Ok(reply),
                 Err(error) => Err(super::errors::with_partial(error, reply)),

@@ -71,6 +71,11 @@ impl Server {
         Self { url, log }
     }
 
+    /// Requests so far.
+    pub fn count(&self) -> usize {
+        self.log.lock().unwrap().len()
+    }
+
     /// Headers and body of the only request.
     pub fn seen(&self) -> (HeaderMap, Value) {
         let log = self.log.lock().unwrap();

@@ -20,6 +20,10 @@ use tokio_util::sync::CancellationToken;
 /// Bytes that are read before the sink hears of them, when they are there already.
 const BATCH: usize = 64 << 10;
 
+/// Pause after a full batch: a flood leaves the processor to the screen for a moment. 80 KB in pieces of four characters are
+/// some 4 MB on the wire, 64 batches, and take a tenth of a second more.
+const BREATH: Duration = Duration::from_millis(1);
+
 /// An answer that is not a stream may be this large.
 const MAX_WHOLE: usize = 64 << 20;
 
@@ -82,7 +86,7 @@ impl Provider for Wire {
                 () = cancel.cancelled() => Err(self.error(ErrorKind::Cancelled, "")),
                 outcome = self.exchange(request, &sink, &mut gather) => outcome,
             };
-            self.price(&mut gather);
+            self.info.price(&mut gather.usage);
             match outcome {
                 Ok(()) => Ok(gather.finish(&Finishing {
                     tools: &request.tools,
@@ -110,14 +114,6 @@ impl Wire {
             Fault::TooLarge => self.error(ErrorKind::Malformed, "an event is larger than 8 MiB"),
             Fault::Form(detail) => self.error(ErrorKind::Malformed, &detail),
             Fault::Provider { code, message } => errors::broke_off(&self.endpoint, &code, &message),
-        }
-    }
-
-    fn price(&self, gather: &mut Gather) {
-        if let Some(usage) = &mut gather.usage
-            && usage.cost.is_none()
-        {
-            usage.cost = self.info.price.map(|price| price.cost(usage));
         }
     }
 
@@ -222,6 +218,9 @@ impl Wire {
             fed.map_err(|fault| self.fault(fault))?;
             if ended || broken.is_some() {
                 break;
+            }
+            if taken >= BATCH {
+                tokio::time::sleep(BREATH).await;
             }
         }
         if gather.end == End::Open {

@@ -146,11 +146,6 @@ pub fn blocked_device(path: &str) -> bool {
     )
 }
 
-/// Whether the file tools never write here without a question: credentials, policy, accounts.
-pub fn write_denied(path: &str, world: &dyn World) -> bool {
-    matches!(file_write(path, world), Some(Level::AskAlways | Level::Refuse))
-}
-
 /// Whether the file tools keep the content of this path from the model.
 pub fn read_blocked(path: &str, world: &dyn World) -> bool {
     table().ok().and_then(|t| class_of(t, path, world)).is_some_and(|c| c.read_blocked)
@@ -163,10 +158,6 @@ pub fn holds_secrets(path: &str, home: &str, own: &str) -> bool {
     let Ok(table) = table() else { return true };
     class_in(table, path, home, own)
         .is_some_and(|class| class.read_blocked || class.file_read.is_some_and(|level| level > Level::Allow))
-}
-
-fn file_write(path: &str, world: &dyn World) -> Option<Level> {
-    class_of(table().ok()?, path, world)?.file_write
 }
 
 /// The verdict on edits. `cwd` is the working folder of the task.

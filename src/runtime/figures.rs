@@ -255,6 +255,7 @@ mod tests {
             images: Vec::new(),
             context: "cwd".into(),
             origin: Origin::Person,
+            gist: String::new(),
         };
         let answer = |model: &str, cost| {
             let usage = Usage { input: 1000, cached: 800, output: 50, cost, ..Usage::default() };

@@ -7,7 +7,7 @@ use super::{
     Imported, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats, StoreJob,
     StoreReply, drafts, index, items, jobs, keep, resolve, resume, search, sessions, transfer,
 };
-use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use crate::llm::message::{Item, ItemId, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -178,19 +178,6 @@ impl Store {
             tx.execute("UPDATE sessions SET cwd = ?2 WHERE key = ?1", (key, cwd)).map(drop)
         })
         .await
-    }
-
-    /// The first item that the model still reads, after a compression.
-    pub async fn set_context_from(&self, session: &SessionId, first: ItemId) -> Result<(), StoreError> {
-        self.change("save the compression", session, move |tx, key| {
-            tx.execute("UPDATE sessions SET context_from = ?2 WHERE key = ?1", (key, first.0)).map(drop)
-        })
-        .await
-    }
-
-    /// Adds usage that stands in no item: a title, a summary.
-    pub async fn add_usage(&self, session: &SessionId, usage: Usage) -> Result<(), StoreError> {
-        self.change("save the usage", session, move |tx, key| sessions::add_usage(tx, key, &usage)).await
     }
 
     /// Keeps a named value of a session: grants, plan, effort. `Null` removes it.

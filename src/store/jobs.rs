@@ -43,6 +43,14 @@ fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> 
             let text = drafts::load(db, session.as_ref(), &cwd)?;
             Some(StoreReply::Draft { session, text })
         }
+        StoreJob::SaveQueue { session, cwd, prompts } => {
+            drafts::save_queue(db, session.as_ref(), &cwd, &prompts)?;
+            None
+        }
+        StoreJob::LoadQueue { session, cwd } => {
+            let prompts = drafts::load_queue(db, session.as_ref(), &cwd)?;
+            Some(StoreReply::Queue { session, prompts })
+        }
         StoreJob::LoadHistory { limit } => Some(StoreReply::History(drafts::history(db, limit)?)),
         StoreJob::AddHistory(prompt) => {
             drafts::add_history(db, &prompt)?;

@@ -41,8 +41,10 @@ pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::new_session_id;
 
-use crate::llm::message::{Item, ItemId, SessionId, Usage};
+use crate::llm::message::{Image, Item, ItemId, SessionId, Usage};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Milliseconds since the epoch.
 fn now() -> i64 {
@@ -198,6 +200,14 @@ pub struct SessionRow {
     pub snippet: Option<String>,
 }
 
+/// A prompt that waits for its turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueuedPrompt {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
 /// Work for the store that the UI asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoreJob {
@@ -222,6 +232,16 @@ pub enum StoreJob {
         text: String,
     },
     LoadDraft {
+        session: Option<SessionId>,
+        cwd: String,
+    },
+    /// Prompts that wait, in order; none removes them. The place is as that of the draft.
+    SaveQueue {
+        session: Option<SessionId>,
+        cwd: String,
+        prompts: Vec<Arc<QueuedPrompt>>,
+    },
+    LoadQueue {
         session: Option<SessionId>,
         cwd: String,
     },
@@ -258,6 +278,10 @@ pub enum StoreReply {
     Draft {
         session: Option<SessionId>,
         text: String,
+    },
+    Queue {
+        session: Option<SessionId>,
+        prompts: Vec<QueuedPrompt>,
     },
     History(Vec<String>),
     /// Commands and their numbers.

@@ -171,7 +171,9 @@ pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreErro
     let gone = db.write("delete the session", |tx| {
         let Some(key) = key(tx, session)? else { return Ok(false) };
         index::forget(tx, key)?;
-        tx.execute("DELETE FROM drafts WHERE place = ?1", [super::drafts::place(Some(session), "")])?;
+        for place in [super::drafts::place(Some(session), ""), super::drafts::queue_place(Some(session), "")] {
+            tx.execute("DELETE FROM drafts WHERE place = ?1", [place])?;
+        }
         tx.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
         index::clamp(tx)?;
         Ok(true)

@@ -38,6 +38,7 @@ fn user(text: &str) -> Body {
         images: Vec::new(),
         context: "secretcontext".to_owned(),
         origin: Origin::Person,
+        gist: String::new(),
     }
 }
 

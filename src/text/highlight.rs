@@ -78,11 +78,6 @@ impl Highlighter {
         &block.lines
     }
 
-    /// Code was left plain since the grammars were still loading; lay it out again later.
-    pub fn is_waiting(&self) -> bool {
-        self.waiting && !is_loaded()
-    }
-
     /// Whether plain code was handed out; forgets it.
     pub fn take_waiting(&mut self) -> bool {
         std::mem::take(&mut self.waiting)

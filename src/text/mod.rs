@@ -8,6 +8,7 @@ pub mod diff;
 pub mod format;
 pub mod highlight;
 pub mod markdown;
+pub mod readable;
 pub mod screen;
 pub mod stream;
 pub mod table;

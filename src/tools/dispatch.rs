@@ -187,7 +187,10 @@ impl Dispatch {
         if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
             edit::lock(&ctx.files).other_call();
         }
-        let kind = kind_of(&spec.name, Some(call.intent()));
+        let kind = match call.commands(&ctx) {
+            lines if lines.is_empty() => kind_of(&spec.name, Some(call.intent())),
+            lines => RedactKind::of_command(&lines.join("\n")),
+        };
         let outer = AssertUnwindSafe(async {
             let target = call.target();
             let began = tokio::time::Instant::now();

@@ -1,13 +1,16 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
-use super::dispatch::Dispatch;
+mod look;
+
+use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::decide::decide_in;
 use crate::policy::rule::Rules;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Verdict, Why, World};
+use crate::text::readable::readable;
 use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,17 +126,28 @@ impl Gate {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
     }
 
-    /// The judgement alone, for a task that works in this folder.
-    pub fn judge(&self, intent: &Intent, cwd: &Path) -> Verdict {
+    /// The judgement alone, for a task that works in this folder; `None` when the turn was stopped first.
+    async fn judge(&self, intent: &Intent, cwd: &Path, cancel: &CancellationToken) -> Option<Verdict> {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
         // A copy: looking at the disk may take long, and nobody should wait for the lock.
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        decide_in(intent, cwd, &rules, mode, &*self.world)
+        if *intent == Intent::Talk {
+            return Some(decide_in(intent, cwd, &rules, mode, &*self.world));
+        }
+        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(&self.world));
+        look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
+    }
+
+    /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
+    async fn plan(&self, name: &str, args: &str, ctx: &ToolCtx) -> Option<Planned> {
+        let (dispatch, here) = (self.dispatch(), tokio::runtime::Handle::current());
+        let (name, args, its_ctx) = (name.to_owned(), args.to_owned(), ctx.clone());
+        look::unless_stopped(&ctx.cancel, move || here.block_on(dispatch.plan(&name, &args, &its_ctx))).await
     }
 
     /// Runs one call through plan, decision, question and run. Always comes back with a result.
     pub async fn call(&self, call: &ToolCall, ctx: ToolCtx, events: mpsc::Sender<CallEvent>) -> ToolBody {
-        let planned = self.dispatch().plan(&call.name, &call.args, &ctx).await;
+        let Some(planned) = self.plan(&call.name, &call.args, &ctx).await else { return stopped(call) };
         let mut body = ToolBody {
             call_id: call.id.clone(),
             name: planned.name.clone(),
@@ -146,7 +160,9 @@ impl Gate {
             (_, Err(output)) => {
                 body.content = output.content;
                 body.outcome = output.outcome;
-                body.view.summary = blocked_word(output.outcome).into();
+                let word = || blocked_word(output.outcome).into();
+                body.view.summary = Some(output.view.summary).filter(|said| !said.is_empty()).unwrap_or_else(word);
+                body.view.output = output.view.output;
                 return body;
             }
             (None, Ok(_)) => {
@@ -167,9 +183,7 @@ impl Gate {
             }
         };
         if ctx.cancel.is_cancelled() {
-            body.content = serde_json::json!({ "error": "not run: the user stopped the turn" }).to_string();
-            body.outcome = Outcome::Interrupted;
-            return body;
+            return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
@@ -236,10 +250,12 @@ impl Gate {
             Pass::No { outcome, why } => Err((outcome, why)),
             Pass::Edited(line) => {
                 // What a hook asked about was answered by the edit.
-                let known: Vec<String> = effects(&self.judge(ready.run.intent(), &folder(ctx)));
+                let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
+                let seen = self.judge(ready.run.intent(), &folder(ctx), &ctx.cancel).await.ok_or_else(stopped)?;
+                let known: Vec<String> = effects(&seen);
                 let args = with_command(&call.args, &line);
-                let planned = self.dispatch().plan(&spec.name, &args, ctx).await;
-                let run = planned.call.map_err(|output| (output.outcome, output.content))?;
+                let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
+                let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
                 let edited = Ready { run, args: planned.args, ask: None };
                 match self.pass(call, spec, edited.run.intent().clone(), None, ctx, &known).await {
                     Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
@@ -261,7 +277,10 @@ impl Gate {
         known: &[String],
     ) -> Pass {
         let cwd = folder(ctx);
-        let verdict = match (self.judge(&intent, &cwd), ask) {
+        let Some(verdict) = self.judge(&intent, &cwd, &ctx.cancel).await else {
+            return Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
+        };
+        let verdict = match (verdict, ask) {
             (Verdict::Allow(_), Some(reason)) => {
                 Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
             }
@@ -285,12 +304,7 @@ impl Gate {
         if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
             return Pass::Go("edited".into());
         }
-        let world = Arc::clone(&self.world);
-        let (touched, judged) = (intent.clone(), verdict.clone());
-        let targets =
-            tokio::task::spawn_blocking(move || super::world::targets(&touched, &judged, &cwd, TARGET_BUDGET, &*world))
-                .await
-                .unwrap_or_default();
+        let targets = look::targets(&intent, &verdict, &cwd, &self.world, TARGET_BUDGET).await;
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),
@@ -302,11 +316,11 @@ impl Gate {
             asked_at: self.asker.now(),
         };
         let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &verdict)
+        self.settle(decision, &verdict).await
     }
 
     /// What an answer means.
-    fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
+    async fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
         let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
         let may_widen = matches!(verdict, Verdict::Ask(_));
         match decision {
@@ -318,7 +332,9 @@ impl Gate {
             }
             Decision::Always(entries) => {
                 self.rules.lock().unwrap_or_else(PoisonError::into_inner).allowlist.extend(entries.iter().cloned());
-                match self.asker.remember(&entries) {
+                let (asker, kept) = (Arc::clone(&self.asker), entries.clone());
+                let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
+                match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
                     Ok(()) => Pass::Go(format!("always allowed by the user: {}", entries.join(", "))),
                     Err(problem) => Pass::Go(format!("allowed for this session by the user ({problem})")),
                 }
@@ -347,6 +363,20 @@ impl Gate {
         }
         drop(rules);
         self.asker.granted(classes);
+    }
+}
+
+/// Why a call did not run.
+const STOPPED: &str = "not run: the user stopped the turn";
+
+/// The result of a call that the stop key was faster than.
+fn stopped(call: &ToolCall) -> ToolBody {
+    ToolBody {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        content: serde_json::json!({ "error": STOPPED }).to_string(),
+        outcome: Outcome::Interrupted,
+        ..ToolBody::default()
     }
 }
 
@@ -387,3 +417,6 @@ fn with_command(args: &str, line: &str) -> String {
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()
 }
+
+#[cfg(test)]
+mod tests;

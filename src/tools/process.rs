@@ -144,6 +144,10 @@ impl Call for Order {
         }
     }
 
+    fn commands(&self, ctx: &ToolCtx) -> Vec<String> {
+        ctx.exec.commands(&ctx.task, (self.action != Action::List).then_some(&self.id))
+    }
+
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             match carry_out(&self, &ctx).await {

@@ -9,7 +9,7 @@ use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::policy::Intent;
 use futures::future::BoxFuture;
-use pager::{Page, PageError};
+use pager::{Page, PageError, Wanted};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -21,6 +21,7 @@ use std::sync::LazyLock;
 pub const UNCHANGED: &str = "File unchanged since last read. The content from the earlier read_file result in this conversation is still current; refer to it instead of reading it again.";
 
 const DEFAULT_LIMIT: i64 = 500;
+/// The most that the schema promises; `tool_output.max_lines` bounds as well.
 const MAX_LIMIT: i64 = 2_000;
 /// Reads that a session remembers.
 const REMEMBERED: usize = 1_000;
@@ -76,7 +77,8 @@ impl Tool for ReadFile {
             }
             let ranged = args.offset.is_some() || args.limit.is_some();
             let offset = args.offset.unwrap_or(1).max(1) as usize;
-            let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
+            let most = i64::try_from(ctx.config.tool_output.max_lines).unwrap_or(i64::MAX).max(1);
+            let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, most) as usize;
             let intent = Intent::Read(paths::literal(&args.path, ctx));
             Ok(Box::new(ReadCall { place, offset, limit, ranged, intent }) as Box<dyn Call>)
         })
@@ -142,10 +144,14 @@ impl ReadCall {
         Ok(self.result(&page, meta.len(), extracted))
     }
 
+    fn wanted(&self, ctx: &ToolCtx) -> Wanted {
+        Wanted { offset: self.offset, limit: self.limit, line_chars: ctx.config.tool_output.max_line_length }
+    }
+
     fn plain(&self, meta: &std::fs::Metadata, ctx: &ToolCtx) -> Result<Page, ToolError> {
         let failed = |why: String| ToolError::Failed(format!("{}: {why}", self.place.shown));
         let file = File::open(&self.place.path).map_err(|error| failed(format!("could not be opened: {error}")))?;
-        pager::page(file, &self.place.path, self.offset, self.limit, &ctx.cancel).map_err(|error| match error {
+        pager::page(file, &self.place.path, &self.wanted(ctx), &ctx.cancel).map_err(|error| match error {
             PageError::Binary(kind) => binary(&self.place.shown, kind, meta.len()),
             PageError::Io(error) => failed(format!("could not be read: {error}")),
             PageError::Cancelled => ToolError::Interrupted,
@@ -165,7 +171,7 @@ impl ReadCall {
             }
             Err(Unreadable::Cancelled) => return Err(ToolError::Interrupted),
         };
-        match pager::page(text.as_bytes(), Path::new("text"), self.offset, self.limit, &ctx.cancel) {
+        match pager::page(text.as_bytes(), Path::new("text"), &self.wanted(ctx), &ctx.cancel) {
             Ok(page) => Ok(Some(page)),
             Err(PageError::Cancelled) => Err(ToolError::Interrupted),
             Err(PageError::Binary(what)) => {
@@ -301,6 +307,20 @@ mod tests {
         let next = page["next_offset"].as_u64().unwrap();
         let more = read(&bench, json!({"path": "f", "offset": next})).await;
         assert!(more["content"].as_str().unwrap().starts_with(&format!("{next}|")));
+    }
+
+    #[tokio::test]
+    async fn the_configuration_bounds_lines() {
+        let mut bench = Bench::new();
+        let mut config = crate::config::Config::default();
+        config.tool_output.max_lines = 2;
+        config.tool_output.max_line_length = 80;
+        bench.config = std::sync::Arc::new(config);
+        bench.write("f", &format!("{}\n{}\nthree\n", "x".repeat(80), "y".repeat(81)));
+        let page = read(&bench, json!({"path": "f", "limit": 100})).await;
+        let lines: Vec<&str> = page["content"].as_str().unwrap().lines().collect();
+        assert_eq!(lines, [format!("1|{}", "x".repeat(80)), format!("2|{}... [truncated]", "y".repeat(80))]);
+        assert_eq!(page["next_offset"], 3);
     }
 
     #[tokio::test]

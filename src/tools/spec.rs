@@ -130,6 +130,11 @@ pub trait Call: Send {
     /// The short target for the tool line.
     fn target(&self) -> String;
 
+    /// Command lines whose output the result holds beside the intent's own: those of background processes.
+    fn commands(&self, _ctx: &ToolCtx) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does it. Re-checks what the plan read.
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 }

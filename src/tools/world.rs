@@ -4,6 +4,7 @@ use crate::policy::files::normal;
 use crate::policy::{Intent, Target, Verdict, Why, World, glob, shell};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Folder entries that one glob looks at.
@@ -111,20 +112,26 @@ impl World for LocalWorld {
 }
 
 /// What a call would touch, for the modal: files and bytes below each path that a reason points at. Ends after `budget` with
-/// "at least".
-pub fn targets(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, world: &dyn World) -> Vec<Target> {
+/// "at least". Each goes into `found` as soon as it is known: whoever waits may not wait for all.
+pub fn targets(
+    intent: &Intent,
+    verdict: &Verdict,
+    cwd: &Path,
+    budget: Duration,
+    world: &dyn World,
+    found: &Mutex<Vec<Target>>,
+) {
     let until = Instant::now() + budget;
     let mut seen = HashSet::new();
-    let mut all = Vec::new();
     for (name, path) in candidates(intent, verdict, cwd, world) {
-        if all.len() >= MAX_TARGETS {
+        if seen.len() >= MAX_TARGETS {
             break;
         }
         if seen.insert(path.clone()) {
-            all.push(measure(name, &path, cwd, until));
+            let target = measure(name, &path, cwd, until);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push(target);
         }
     }
-    all
 }
 
 fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Vec<(String, PathBuf)> {
@@ -235,7 +242,9 @@ mod tests {
         let intent = Intent::Command { line: "rm -rf build ./gone".into(), cwd: cwd.clone(), background: false };
         let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
         assert_eq!(verdict.name(), "ask");
-        let found = targets(&intent, &verdict, &cwd, Duration::from_millis(200), &world);
+        let found = Mutex::default();
+        targets(&intent, &verdict, &cwd, Duration::from_millis(200), &world, &found);
+        let found = found.into_inner().unwrap();
         let build = found.iter().find(|t| t.name == "build").unwrap();
         assert_eq!(
             (build.files, build.bytes, build.at_least, build.note.as_str()),

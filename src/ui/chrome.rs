@@ -137,7 +137,7 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
     let window = usize::from(area.height);
     let chosen = model.queue_selected.min(model.queue.len().saturating_sub(1));
     let skip = if focused { (chosen + 1).saturating_sub(window) } else { 0 };
-    for (index, prompt) in model.queue.iter().skip(skip).take(window).enumerate() {
+    for (index, prompt) in model.queue.texts().skip(skip).take(window).enumerate() {
         let place = row(area, index as u16);
         let label = if index == 0 { format!("queued {} ", model.queue.len()) } else { String::new() };
         let x = place.x + 2;
@@ -149,13 +149,27 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
         }
         let mut end = place.right().saturating_sub(3);
         if index == 0 {
-            let keys = if focused { String::new() } else { hints::key_of(model, "queue-strip") };
+            let keys = if focused { String::new() } else { queue_hint(model, area.width) };
             end = paint.right(end, place.y, &keys, paint.role(Role::Dim)).saturating_sub(2);
         }
         let line: String = prompt.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
         let role = if selected { Role::Strong } else { Role::Text };
         paint.fit(x + 11, place.y, end.saturating_sub(x + 11), &line, paint.role(role));
     }
+}
+
+/// From this width on the strip has room for more than the word that counts.
+const HINTS: u16 = 80;
+
+/// What the first row of the strip says of the keys: that nothing goes out by itself, where prompts came back.
+fn queue_hint(model: &Model, width: u16) -> String {
+    let strip = hints::key_of(model, "queue-strip");
+    if model.queue.held == 0 {
+        return strip;
+    }
+    let send = hints::key_of(model, "send");
+    let what = if matches!(model.turn, TurnStatus::Running(_)) { "steers" } else { "sends" };
+    if width < HINTS { format!("held · {send} {what}") } else { format!("held, not sent · {send} {what} · {strip}") }
 }
 
 /// Mode, backend, times, what runs, and keys that work here.

@@ -270,6 +270,7 @@ fn draw_row(
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
         }
+        CellKind::Told { .. } => layout.targets.push((to_area(place), Hit::ToggleCell(cell.id))),
         CellKind::Reasoning { time, .. } => {
             layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)));
             if let (Thinking::Since(start), false) = (*time, cell.finished) {
@@ -293,7 +294,7 @@ fn opens(cells: &[Cell], at: usize) -> bool {
     }
     for (steps, cell) in cells[..at].iter().rev().enumerate() {
         match &cell.kind {
-            CellKind::User { .. } | CellKind::TurnEnd { .. } => return true,
+            CellKind::User { .. } | CellKind::Told { .. } | CellKind::TurnEnd { .. } => return true,
             CellKind::Assistant { text } if !text.trim().is_empty() => return false,
             CellKind::Assistant { .. } | CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::Note { .. } => {}
         }

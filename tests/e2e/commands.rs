@@ -103,7 +103,7 @@ fn the_screen_tells_of_its_tools() {
     term.wait("❯").wait("ready");
     term.send("/tools\r").wait("tokens in every request").wait("in full").wait("off");
     term.send("\x1b").gone("tokens in every request");
-    term.send("hello\r").wait("Hello.").settled(300);
+    term.send("hello\r").wait("Hello.");
     term.send("/toolsets file\r").wait("prompt cache");
     term.send("again\r").wait("Hello again.");
     let requests = mock.requests();

@@ -3,12 +3,13 @@
 use crate::harness::{Home, Mock, Step, Term, until};
 
 fn settle(term: &mut Term) {
-    term.wait("❯").settled(100);
+    term.wait("❯");
 }
 
 /// Esc as a person presses it: nothing follows at once that would make it Alt.
 fn escape(term: &mut Term) {
-    term.send("\x1b").settled(120);
+    let before = term.frames();
+    term.send("\x1b").drawn_after(before);
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn the_palette_puts_what_was_used_first_also_after_a_restart() {
     term.send("/keys\r").wait("Esc");
     escape(&mut term);
     term.send("/export\r").wait("nothing to export yet");
-    term.send("\x10").wait("Used").settled(80);
+    term.send("\x10").wait("Used");
     escape(&mut term);
     term.send("/quit\r");
     assert_eq!(term.ended(), 0);

@@ -16,7 +16,7 @@ fn drag(term: &mut Term, from: (usize, usize), to: (usize, usize)) {
     let at =
         |code: u8, (column, row): (usize, usize), end: char| format!("\x1b[<{code};{};{}{end}", column + 1, row + 1);
     // As slow as a hand: a frame shows the selection before the button is let go.
-    term.send(&at(0, from, 'M')).send(&at(32, to, 'M')).settled(60);
+    term.send(&at(0, from, 'M')).send(&at(32, to, 'M'));
     term.send(&at(0, to, 'm'));
 }
 
@@ -51,7 +51,7 @@ fn a_program_gets_keys_pastes_and_the_mouse_as_it_asked() {
     let home = Home::with(&mock, "");
     greedy(&home);
     let mut term = Term::sized(&home, &[], (120, 40));
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("run it\r").wait(" Terminal ").wait("ready");
     term.send("\x1b[20~").wait("TAKEN OVER");
     term.send("\x1b[A").wait("^[OA");
@@ -72,7 +72,7 @@ fn a_program_that_asked_for_nothing_gets_plain_keys_and_no_mouse() {
     let mock = Mock::start(vec![terminal("stty raw -echo; echo rea''dy; cat -v")]);
     let home = Home::with(&mock, "");
     let mut term = Term::sized(&home, &[], (120, 40));
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("run it\r").wait("ready");
     term.send("\x1b[20~").wait("TAKEN OVER");
     term.send("\x1b[A").wait("^[[A");
@@ -89,7 +89,7 @@ fn text_is_copied_from_the_scrollback_of_a_terminal() {
     let mock = Mock::start(vec![terminal("for i in $(seq 1 200); do echo line-$i; done; read x")]);
     let home = Home::with(&mock, "");
     let mut term = Term::sized(&home, &[], (120, 40));
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("run it\r").wait("line-200");
     // The wheel scrolls the pane back; what is dragged over there is copied.
     let (column, row) = find(&term, "line-200");
@@ -102,7 +102,8 @@ fn text_is_copied_from_the_scrollback_of_a_terminal() {
     drag(&mut term, (column, first), (column + 7, last));
     until("the lines are copied", || copied(&term, "line-135\nline-136\nline-137"));
     // Copy mode goes further than the screen: 30 lines up from where it begins.
-    term.send("\x1b").settled(80);
+    let before = term.frames();
+    term.send("\x1b").drawn_after(before);
     term.send("\x1bv").wait("copy mode");
     term.send("V").send(&"k".repeat(30)).send("y");
     until("31 lines are copied", || {
@@ -116,13 +117,13 @@ fn the_border_of_the_terminal_pane_follows_the_mouse() {
     let mock = Mock::start(vec![terminal("echo here-it-is; read x")]);
     let home = Home::with(&mock, "");
     let mut term = Term::sized(&home, &[], (120, 40));
-    term.wait("❯").settled(50);
-    term.send("run it\r").wait(" Terminal ").wait("here-it-is").settled(80);
+    term.wait("❯");
+    term.send("run it\r").wait(" Terminal ").wait("here-it-is");
     let (column, row) = find(&term, " Terminal ");
     drag(&mut term, (column + 60, row), (column + 60, row - 8));
     until("the border has moved", || find(&term, " Terminal ").1 == row - 8);
-    term.send("\x18-").settled(80);
-    assert!(find(&term, " Terminal ").1 > row - 8, "{}", term.text());
+    term.send("\x18-");
+    until("the border has moved back", || find(&term, " Terminal ").1 > row - 8);
 }
 
 /// A home where this script is the editor.
@@ -142,7 +143,7 @@ fn the_editor_stands_beside_the_conversation_and_its_text_becomes_the_draft() {
     let script = "cat \"$1\"; printf ' your edit? '; read line; printf '%s' \"$line\" > \"$1\"";
     let (home, set) = with_editor(&mock, script);
     let mut term = Term::with_env(&home, &[], (120, 40), &set);
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("tell me\r").wait("words that keep coming");
     term.send("the old draft").wait("the old draft");
     term.send("\x07").wait("your edit?").wait("TAKEN OVER");
@@ -163,14 +164,14 @@ fn an_editor_that_fails_leaves_the_draft() {
     let mock = Mock::start(vec![]);
     let (home, set) = with_editor(&mock, "echo gone > \"$1\"; exit 3");
     let mut term = Term::with_env(&home, &[], (120, 40), &set);
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("a draft to keep").wait("a draft to keep");
     term.send("\x07").wait("ended with exit 3");
     term.wait("a draft to keep");
     term.send(" and go on").wait("a draft to keep and go on");
     let set = vec![("VISUAL".into(), "no-such-editor".into())];
     let mut term = Term::with_env(&home, &[], (120, 40), &set);
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("\x07").wait("set VISUAL or EDITOR");
 }
 
@@ -185,13 +186,13 @@ fn vim_edits_the_draft() {
         let home = Home::with(&mock, "");
         let set = vec![("VISUAL".into(), format!("{vim} -u NONE -n"))];
         let mut term = Term::with_env(&home, &[], size, &set);
-        term.wait("❯").settled(50);
+        term.wait("❯");
         term.send("first line").wait("first line");
         // Tildes stand below the end of the text in vim.
-        term.send("\x07").wait("hands back").wait("\n  ~").settled(100);
+        term.send("\x07").wait("hands back").wait("\n  ~");
         term.send("A and more\x1b").wait("first line and more");
         // An arrow moves within vim: it is not typed.
-        term.send("osecond\x1b[A\x1b[D!\x1b").settled(80);
+        term.send("osecond\x1b[A\x1b[D!\x1b").wait("!");
         term.send(":wq\r").gone("hands back");
         term.wait("second");
         assert!(!term.text().contains('~'), "{}", term.text());

@@ -24,7 +24,7 @@ fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
     let has = |bytes: &[u8]| std::fs::read(&file).is_ok_and(|now| now == bytes);
 
     let mut term = Term::sized(&home, &[], (140, 45));
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("alpha request\r").wait("wrote it once");
     term.send("beta request\r").wait("wrote it twice");
     assert!(has(b"third"));
@@ -79,7 +79,7 @@ fn a_rewind_that_was_killed_in_the_middle_is_completed_by_the_next() {
     std::fs::write(&a, "old a").unwrap();
     std::fs::write(&b, "old b").unwrap();
     let mut term = Term::sized(&home, &[], (100, 30));
-    term.wait("❯").settled(50);
+    term.wait("❯");
     term.send("write both\r").wait("both written");
     term.kill();
     std::fs::write(&a, "old a").unwrap();

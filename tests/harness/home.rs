@@ -16,6 +16,7 @@ impl Home {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("home/.hermes")).unwrap();
         std::fs::create_dir_all(root.path().join("project")).unwrap();
+        std::fs::create_dir_all(root.path().join("tmp")).unwrap();
         Self { root, more: Vec::new() }
     }
 
@@ -52,6 +53,17 @@ impl Home {
         self.root.path().join("home")
     }
 
+    /// The folder for temporary files.
+    pub fn tmp(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
+    /// Names of what is left in the folder for temporary files.
+    pub fn leftovers(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.tmp()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
     pub fn project(&self) -> PathBuf {
         self.root.path().join("project")
     }
@@ -67,6 +79,7 @@ impl Home {
             ("COLORTERM".into(), "truecolor".into()),
             ("LANG".into(), "C.UTF-8".into()),
             ("SHELL".into(), "/bin/bash".into()),
+            ("TMPDIR".into(), text(&self.tmp())),
             ("NO_PROXY".into(), "127.0.0.1,localhost".into()),
         ];
         own.into_iter().chain(self.more.iter().cloned()).collect()

@@ -2,8 +2,9 @@
 
 use super::{ModelCall, Runner};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
-use crate::agent::turn::{Action, Input};
-use crate::llm::message::{Body, Image, Item, ItemId, Origin, SessionId, ToolBody, ToolCall};
+use crate::agent::guard::Round;
+use crate::agent::turn::{Action, Input, Said};
+use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const GUARD_QUESTION: QuestionId = QuestionId(0);
 
 impl Runner {
     /// Starts a turn.
-    pub(super) async fn submit(&mut self, text: String, images: Vec<Image>, origin: Origin) {
+    pub(super) async fn submit(&mut self, said: Said) {
         if self.turn.is_running() {
             self.notice(Level::Error, "a turn is running; the message was not sent").await;
             return;
@@ -33,14 +34,14 @@ impl Runner {
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
-        self.port.says(&text);
-        if self.session.title.is_none() && origin == Origin::Person {
-            self.title_from(&text).await;
+        self.port.says(&said.text);
+        if self.session.title.is_none() && said.origin == Origin::Person {
+            self.title_from(&said.text).await;
         }
         self.prepare_prompt().await;
         self.create_once().await;
         let context = self.situation(git).await;
-        self.feed(Input::Submitted { text, images, context, origin }).await;
+        self.feed(Input::Submitted { said, context }).await;
     }
 
     /// Gives a fact to the machine and carries out what it orders, and what follows from that.
@@ -67,7 +68,7 @@ impl Runner {
                 self.out.send(AgentEvent::Retrying { reason, attempt, of, until }).await;
             }
             Action::Trim => return Some(Input::Trimmed(self.trim().await)),
-            Action::AskGuard { name, times } => return self.ask_guard(name, times).await,
+            Action::AskGuard(round) => return self.ask_guard(round).await,
             Action::AbortCall => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;
@@ -218,17 +219,21 @@ impl Runner {
         self.feed(input).await;
     }
 
-    async fn ask_guard(&mut self, name: String, times: u32) -> Option<Input> {
+    async fn ask_guard(&mut self, round: Round) -> Option<Input> {
+        let what = match round.names.as_slice() {
+            [name] => format!("made the same {name} call"),
+            names => format!("made the same {} calls ({})", names.len(), names.join(", ")),
+        };
+        let text = format!("The model {what} {} times and got the same result each time.", round.times);
         if !self.start.interactive {
-            self.notice(Level::Warning, format!("{name} was called {times} times with the same result; stopping"))
-                .await;
+            self.notice(Level::Warning, format!("{text} The turn is stopped.")).await;
             return Some(Input::GuardAnswered { go_on: false });
         }
         self.guard_question = Some(GUARD_QUESTION);
         let question = Question {
             id: GUARD_QUESTION,
             call_id: String::new(),
-            text: format!("The model made the same {name} call {times} times and got the same result each time."),
+            text,
             choices: vec![GO_ON.into(), "Stop the turn".into()],
             allow_freetext: false,
         };
@@ -248,13 +253,11 @@ impl Runner {
         let late = self.turn.take_steers();
         // After a stop nothing begins by itself; what the person said comes back as a notice.
         if stopped || self.leaving {
-            for (text, _) in late.iter().filter(|(_, origin)| *origin == Origin::Steer) {
-                self.notice(Level::Warning, format!("not delivered, the turn was stopped: {text}")).await;
+            for said in late.iter().filter(|said| said.origin == Origin::Steer) {
+                self.notice(Level::Warning, format!("not delivered, the turn was stopped: {}", said.text)).await;
             }
-        } else if let Some((_, origin)) = late.first() {
-            let origin = if *origin == Origin::Steer { Origin::Person } else { *origin };
-            let text = late.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join("\n\n");
-            Box::pin(self.submit(text, Vec::new(), origin)).await;
+        } else if !late.is_empty() {
+            Box::pin(self.submit(together(&late))).await;
         }
     }
 
@@ -338,5 +341,16 @@ fn unwrapped(call: &mut ToolCall) {
     if let Some((name, args)) = crate::tools::tool_call::unwrap(&call.name, &call.args) {
         call.via = std::mem::replace(&mut call.args, args);
         call.name = name;
+    }
+}
+
+/// Messages that came too late for their turn, as one that begins the next: the person's if one of them is.
+fn together(late: &[Said]) -> Said {
+    let joined = |part: fn(&Said) -> &str, between| late.iter().map(part).collect::<Vec<_>>().join(between);
+    let text = joined(|said| &said.text, "\n\n");
+    if late.iter().all(|said| said.origin == Origin::Program) {
+        Said::program(text, joined(|said| &said.gist, " · "))
+    } else {
+        Said::person(text, late.iter().flat_map(|said| said.images.clone()).collect())
     }
 }

@@ -8,7 +8,7 @@ use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
 use crate::tools::file::history::FileHistory;
 use crate::tools::gate::{CallEvent, Gate};
-use crate::tools::parallel::{repeats, segments_in};
+use crate::tools::parallel::{Segment, repeats, segments_in};
 use crate::tools::room::Room;
 use crate::tools::spec::{Progress, ToolCtx};
 use std::sync::Arc;
@@ -91,7 +91,6 @@ impl Runner {
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let repeats = repeats(&named);
         let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let plan = segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel));
         let room = Room::of_step(self.session.info().window);
         let batch = Batch {
             gate: Arc::clone(&self.gate),
@@ -101,8 +100,18 @@ impl Runner {
             calls,
             number: self.batch,
         };
+        // Which paths are the same is asked of the disk: not here, where the stop key is heard.
+        let plan = move || segments_in(&cwd, &named, |name| registry.get(name).map(|tool| tool.spec().parallel));
         tokio::spawn(async move {
-            for segment in plan {
+            let planned = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                planned = tokio::task::spawn_blocking(plan) => planned.ok(),
+            };
+            // Stopped before it was known: every call still gets its result, one after another.
+            let one_by_one =
+                || (0..batch.calls.len()).map(|at| Segment { parallel: false, indices: vec![at] }).collect();
+            for segment in planned.unwrap_or_else(one_by_one) {
                 let once: Vec<usize> =
                     segment.indices.into_iter().filter(|index| !matches!(repeats.get(*index), Some(Some(_)))).collect();
                 for some in once.chunks(if segment.parallel { MOST_AT_ONCE } else { 1 }) {

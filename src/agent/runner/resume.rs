@@ -12,6 +12,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
+/// The longest wait for a word of the disk that the session's folder is there.
+const FOLDER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
 impl Runner {
     /// Reads a past session; says why when it can't be had.
     async fn opening(&mut self, id: &SessionId) -> Option<Opening> {
@@ -64,7 +67,11 @@ impl Runner {
             session.prompt = prompt.into();
         }
         let folder = PathBuf::from(&opening.meta.row.cwd);
-        if folder.is_dir() {
+        let looked = folder.clone();
+        let is_there = tokio::task::spawn_blocking(move || looked.is_dir());
+        // A network disk that hangs counts as gone: the session opens all the same.
+        let is_there = tokio::time::timeout(FOLDER_PATIENCE, is_there).await;
+        if matches!(is_there, Ok(Ok(true))) {
             session.cwd = Arc::new(Mutex::new(folder));
         } else if !opening.meta.row.cwd.is_empty() {
             self.notice(

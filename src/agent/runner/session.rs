@@ -233,11 +233,17 @@ impl Runner {
         self.out.send(AgentEvent::UsageChanged(meter)).await;
     }
 
-    /// Asks a server on this machine for the window of the chosen model, in the background.
+    /// Asks for the window and the price of the chosen model, in the background: its server on this machine, or, where a
+    /// person sits at the screen, the provider's list once a day.
     pub(super) fn ask_window(&self) {
+        let refreshes = self.start.interactive;
         let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
         tokio::spawn(async move {
-            if let Some(provider) = models.asked(choice.as_deref()).await {
+            let mut known = models.asked(choice.as_deref()).await;
+            if known.is_none() && refreshes {
+                known = models.refreshed(choice.as_deref()).await;
+            }
+            if let Some(provider) = known {
                 // The session may be over.
                 let _ = answers.send((choice, provider)).await;
             }
@@ -334,6 +340,7 @@ impl Runner {
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
         self.gate.set_rules(super::rules(&loaded.config));
+        self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = loaded;
         self.turn.set_limits(self.limits());
         self.session.disconnect();

@@ -1,11 +1,16 @@
 //! Tables over the turn machine: whole lists of actions are compared.
 
+use super::bodies::assistant;
+use super::reply::{CONTINUE_CUT, MAX_CONTINUATIONS};
 use super::*;
+use crate::llm::message::{Origin, StopReason};
+use crate::llm::{ErrorKind, Reply};
+use std::time::Duration;
 
 const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3 };
 
 fn submit(turn: &mut Turn) -> Vec<Action> {
-    turn.on(Input::Submitted { text: "hi".into(), images: vec![], context: "cwd: /p".into(), origin: Origin::Person })
+    turn.on(Input::Submitted { said: Said::person("hi", vec![]), context: "cwd: /p".into() })
 }
 
 fn started() -> Turn {
@@ -52,7 +57,7 @@ fn shape(actions: &[Action]) -> Vec<&'static str> {
             Action::RunTools(_) => "run",
             Action::Wait { .. } => "wait",
             Action::Trim => "trim",
-            Action::AskGuard { .. } => "guard",
+            Action::AskGuard(_) => "guard",
             Action::AbortCall => "abort call",
             Action::AbortTools => "abort tools",
             Action::Finish(_) => "finish",
@@ -70,7 +75,8 @@ fn a_plain_answer_is_one_step() {
                 text: "hi".into(),
                 images: vec![],
                 context: "cwd: /p".into(),
-                origin: Origin::Person
+                origin: Origin::Person,
+                gist: String::new(),
             }),
             Action::CallModel { step: 1, fallback: 0 },
         ]
@@ -100,17 +106,17 @@ fn calls_run_and_the_next_step_starts_when_all_have_results() {
 fn a_steer_is_delivered_at_the_step_boundary() {
     let mut turn = started();
     turn.on(Input::Replied(calls(&["a"])));
-    assert_eq!(turn.on(Input::Steered { text: "only tests".into(), origin: Origin::Steer }), vec![]);
+    assert_eq!(turn.on(Input::Steered(Said::steer("only tests", vec![]))), vec![]);
     assert_eq!(
         turn.on(Input::ToolFinished(result("a"))),
         vec![
             Action::Append(Body::Tool(result("a"))),
-            Action::Append(user("only tests".into(), Origin::Steer)),
+            Action::Append(user(Said::steer("only tests", vec![]))),
             Action::CallModel { step: 2, fallback: 0 },
         ]
     );
     // One that comes while the last answer streams starts another step.
-    turn.on(Input::Steered { text: "and docs".into(), origin: Origin::Steer });
+    turn.on(Input::Steered(Said::steer("and docs", vec![])));
     assert_eq!(shape(&turn.on(Input::Replied(text("done")))), ["assistant", "user", "call"]);
 }
 
@@ -178,7 +184,7 @@ fn a_cut_stream_is_continued_without_losing_text() {
     let actions = turn.on(failure(ErrorKind::Network, Some(partial)));
     let kept = Reply { stop: StopReason::Other("cut".into()), ..text("The answer is") };
     assert_eq!(actions[0], Action::Append(assistant(kept)));
-    assert_eq!(actions[1], Action::Append(user(CONTINUE_CUT.into(), Origin::Program)));
+    assert_eq!(actions[1], Action::Append(user(Said::program(CONTINUE_CUT, "connection lost, continued"))));
     assert_eq!(shape(&actions), ["assistant", "user", "wait"]);
     assert_eq!(shape(&turn.on(Input::WaitEnded)), ["call"]);
 }
@@ -216,7 +222,10 @@ fn the_budget_ends_with_a_summary() {
     turn.on(Input::Replied(calls(&["a"])));
     let actions = turn.on(Input::ToolFinished(result("a")));
     assert_eq!(shape(&actions), ["result", "user", "call"]);
-    assert_eq!(actions[1], Action::Append(user(SUM_UP.into(), Origin::Program)));
+    assert_eq!(
+        actions[1],
+        Action::Append(user(Said::program(SUM_UP, "step budget used up, the model was asked to sum up")))
+    );
     let actions = turn.on(Input::Replied(calls(&["b"])));
     assert_eq!(shape(&actions), ["assistant", "result", "note", "finish"]);
     assert_eq!(actions.last(), Some(&Action::Finish(TurnEnd::Limit)));
@@ -253,4 +262,20 @@ fn empty_replies_are_nudged_and_then_told() {
     assert_eq!(shape(&turn.on(Input::Replied(text("")))), ["reset", "call"]);
     assert_eq!(shape(&turn.on(Input::Replied(text("  ")))), ["reset", "user", "call"]);
     assert_eq!(shape(&turn.on(Input::Replied(text("")))), ["note", "finish"]);
+}
+
+#[test]
+fn a_round_of_calls_pauses_with_a_question_too() {
+    let mut turn = started();
+    let mut last = Vec::new();
+    for round in 1..=2 {
+        for name in ["a", "b"] {
+            turn.on(Input::Replied(calls(&[name])));
+            last = turn.on(Input::ToolFinished(result(name)));
+            if (round, name) != (2, "b") {
+                assert_eq!(shape(&last), ["result", "call"]);
+            }
+        }
+    }
+    assert_eq!(shape(&last), ["result", "guard"], "three in a row of one call, two of a round");
 }

@@ -30,7 +30,7 @@ fn result(call_id: &str, outcome: Outcome) -> Body {
     Body::Tool(ToolBody {
         call_id: call_id.into(),
         name: "terminal".into(),
-        content: "{}".into(),
+        content: "out".into(),
         outcome,
         duration_ms: 7,
         ..ToolBody::default()
@@ -141,7 +141,7 @@ fn a_page_border_between_call_and_result_shows_the_call_once() {
     model.transcript.older = Older::Loading;
     older(&mut model, &"s".into(), vec![user(1, "q"), item(2, answer("I look.", "", &["a"]))], false);
     let texts: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
-    assert_eq!(texts, ["q", "I look.", "{}", "Done."]);
+    assert_eq!(texts, ["q", "I look.", "out", "Done."]);
     assert_eq!(states(&model), [("a".into(), ToolState::Done(Outcome::Ok))]);
 }
 
@@ -175,5 +175,56 @@ fn reasoning_is_timed_until_something_else_begins() {
         let answer = AssistantBody { reasoning: "hmm".into(), text: "so".into(), ..AssistantBody::default() };
         update(&mut model, 9000, Msg::Agent(AgentEvent::ItemFinished(item(2, Body::Assistant(answer)))));
         assert_eq!(time(&model), Some(Thinking::For(4500)), "as long as it was");
+    }
+}
+
+#[test]
+fn what_the_program_wrote_folds_to_its_gist() {
+    let mut model = ready();
+    let told = |gist: &str| Body::User {
+        text: "[Background process p1 exited (exit code 1).\nOutput:\nlong]".into(),
+        images: Vec::new(),
+        context: String::new(),
+        origin: Origin::Program,
+        gist: gist.into(),
+    };
+    for (id, gist) in [(1, "npm ended with exit 1, the model was told"), (2, "")] {
+        agent(&mut model, AgentEvent::ItemFinished(item(id, told(gist))));
+    }
+    let live: Vec<CellKind> = model.transcript.cells.iter().map(|cell| cell.kind.clone()).collect();
+    let gists: Vec<&str> = live
+        .iter()
+        .filter_map(|kind| if let CellKind::Told { gist, .. } = kind { Some(gist.as_str()) } else { None })
+        .collect();
+    // an item from before there were gists shows its first line
+    assert_eq!(gists, ["npm ended with exit 1, the model was told", "Background process p1 exited (exit code 1)."]);
+    let before = model.transcript.cells[1].revision;
+    crate::app::select::expand(&mut model);
+    assert!(model.transcript.cells[1].expanded && model.transcript.cells[1].revision > before);
+    // and the same after a resume
+    let items = vec![item(1, told("npm ended with exit 1, the model was told")), item(2, told(""))];
+    super::opened(&mut model, items);
+    assert_eq!(model.transcript.cells.iter().map(|cell| cell.kind.clone()).collect::<Vec<_>>(), live);
+}
+
+#[test]
+fn no_json_reaches_a_tool_cell() {
+    let mut model = ready();
+    let body = |content: &str, approval: &str| {
+        let mut body =
+            ToolBody { call_id: "c".into(), name: "patch".into(), content: content.into(), ..ToolBody::default() };
+        body.outcome = Outcome::Failed;
+        body.view.approval = approval.into();
+        Body::Tool(body)
+    };
+    for (content, approval, expected) in [
+        (r#"{"error":"no such file","similar_files":["a.rs"]}"#, "", "no such file\nsimilar files:\n  a.rs"),
+        (r#"{"error":"denied by you","status":"blocked"}"#, "denied by you", ""),
+    ] {
+        agent(&mut model, AgentEvent::ItemFinished(item(1, body(content, approval))));
+        let Some(CellKind::Tool(tool)) = model.transcript.call("c").map(|cell| cell.kind.clone()) else {
+            panic!("a tool cell")
+        };
+        assert_eq!(&*tool.output, expected);
     }
 }

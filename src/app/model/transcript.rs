@@ -62,6 +62,11 @@ pub enum CellKind {
         images: usize,
         origin: Origin,
     },
+    /// What the program told the model by itself: one line unless expanded.
+    Told {
+        gist: String,
+        text: String,
+    },
     /// Markdown source; grows while it streams.
     Assistant {
         text: String,
@@ -244,6 +249,7 @@ impl Cell {
     pub fn source(&self) -> &str {
         match &self.kind {
             CellKind::User { text, .. }
+            | CellKind::Told { text, .. }
             | CellKind::Assistant { text }
             | CellKind::Reasoning { text, .. }
             | CellKind::Note { text, .. }

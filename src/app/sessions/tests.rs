@@ -94,25 +94,23 @@ fn quitting_says_what_runs() {
 }
 
 #[test]
-fn leaving_stores_draft_and_queue() {
+fn leaving_stores_the_draft() {
     let mut model = ready();
-    script(&mut model, "go<ret>queued<ret>draft");
+    script(&mut model, "go<ret>draft");
     let effects = update(&mut model, 0, Msg::Terminated);
     let saved = effects.iter().find_map(|effect| match effect {
         Effect::Store(StoreJob::SaveDraft { text, .. }) => Some(text.as_str()),
         _ => None,
     });
-    assert_eq!(saved, Some("queued\n\ndraft"));
+    assert_eq!(saved, Some("draft"));
     assert_eq!(effects.last(), Some(&Effect::Quit(0)));
 }
 
 #[test]
-fn a_switch_puts_the_queue_on_the_ring_and_closes_questions() {
+fn a_switch_ends_the_turn_on_the_screen() {
     let mut model = ready();
-    script(&mut model, "go<ret>queued<ret>");
+    script(&mut model, "go<ret>");
     opened(&mut model, "other", &[]);
-    assert!(model.queue.is_empty());
-    assert!(model.composer.drafts.contains(&"queued".to_owned()));
     assert!(!turn::is_running(&model));
 }
 

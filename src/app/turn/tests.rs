@@ -11,6 +11,14 @@ fn agent(model: &mut Model, now: i64, event: AgentEvent) -> Vec<Effect> {
     update(model, now, Msg::Agent(event))
 }
 
+fn queued(model: &Model) -> Vec<&str> {
+    model.queue.texts().collect()
+}
+
+fn steer(text: &str) -> AgentCommand {
+    AgentCommand::Steer { text: text.into(), images: vec![] }
+}
+
 fn outcome(end: TurnEnd) -> AgentEvent {
     AgentEvent::TurnFinished(TurnOutcome { turn: 1, end, steps: 1, duration_ms: 1500 })
 }
@@ -60,9 +68,9 @@ fn enter_sends_stores_and_clears() {
 fn what_enter_does_depends_on_what_runs() {
     let mut model = running();
     assert_eq!(orders(&script(&mut model, "second<ret>third<ret>")), [] as [&AgentCommand; 0], "queued");
-    assert_eq!(model.queue, ["second", "third"]);
+    assert_eq!(queued(&model), ["second", "third"]);
     let effects = script(&mut model, "<ret>");
-    assert_eq!(orders(&effects), [&AgentCommand::Steer("second".into())], "an empty Enter steers");
+    assert_eq!(orders(&effects), [&steer("second")], "an empty Enter steers");
     let effects = agent(&mut model, 2000, outcome(TurnEnd::Completed));
     let third = AgentCommand::Submit { text: "third".into(), images: vec![] };
     assert_eq!(orders(&effects), [&third], "the next one starts by itself");
@@ -76,7 +84,7 @@ fn the_queue_waits_after_a_stop_and_a_failure() {
         script(&mut model, "next<ret>");
         let effects = agent(&mut model, 2000, outcome(end));
         assert!(orders(&effects).is_empty());
-        assert_eq!(model.queue, ["next"]);
+        assert_eq!(queued(&model), ["next"]);
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("waits")));
         assert_eq!(orders(&script(&mut model, "<ret>")).len(), 1, "Enter sends it");
     }
@@ -148,9 +156,9 @@ fn the_strip_edits_steers_and_drops() {
         let mut model = running();
         script(&mut model, "one<ret>two<ret>");
         let effects = script(&mut model, keys);
-        assert_eq!(model.queue, queue, "{keys}");
+        assert_eq!(queued(&model), queue, "{keys}");
         assert_eq!(composer::text(&model.composer), text, "{keys}");
-        let steer = steered.map(|text: &str| AgentCommand::Steer(text.into()));
+        let steer = steered.map(steer);
         assert_eq!(orders(&effects), steer.iter().collect::<Vec<_>>(), "{keys}");
         if keys.ends_with('x') {
             assert_eq!(model.composer.drafts, ["one"], "a dropped prompt can be brought back");
@@ -162,7 +170,7 @@ fn the_strip_edits_steers_and_drops() {
 fn a_prompt_before_the_session_opens_waits_for_it() {
     let mut model = model();
     script(&mut model, "early<ret>");
-    assert_eq!(model.queue, ["early"]);
+    assert_eq!(queued(&model), ["early"]);
     let effects = opened(&mut model, "s", &[]);
     assert!(effects.contains(&submitted("early")), "{effects:?}");
 }

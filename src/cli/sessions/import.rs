@@ -171,7 +171,7 @@ fn body(row: &Value, number: usize, open: &mut Vec<(String, String)>) -> Result<
         "system" | "developer" | "session_meta" => None,
         "user" => {
             let (text, images) = content(&row["content"]);
-            Some(Body::User { text, images, context: String::new(), origin: Origin::Person })
+            Some(Body::User { text, images, context: String::new(), origin: Origin::Person, gist: String::new() })
         }
         "assistant" => {
             let calls = calls(&row["tool_calls"], number);

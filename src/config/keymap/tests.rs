@@ -113,9 +113,8 @@ fn lookup_knows_actions_and_beginnings() {
     assert_eq!(keymap.lookup(Context::Global, &keys("ctrl-x b")), Match::Action("background-command"));
     assert_eq!(keymap.lookup(Context::Global, &keys("ctrl-x ctrl-q")), Match::None);
     assert_eq!(keymap.lookup(Context::Composer, &keys("ctrl-p")), Match::None);
-    let both = [Context::Composer, Context::Global];
-    assert_eq!(keymap.lookup_in(&both, &keys("enter")), Match::Action("send"));
-    assert_eq!(keymap.lookup_in(&both, &keys("f1")), Match::Action("help"));
+    assert_eq!(keymap.lookup(Context::Composer, &keys("enter")), Match::Action("send"));
+    assert_eq!(keymap.lookup(Context::Global, &keys("f1")), Match::Action("help"));
     assert_eq!(keymap.keys_for("command-palette"), ["Ctrl-P", "Ctrl-X p"]);
     assert_eq!(keymap.keys_for("take-over")[0], "F9");
     assert_eq!(keymap.keys_for("nothing"), Vec::<String>::new());

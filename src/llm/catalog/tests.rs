@@ -1,6 +1,7 @@
 //! The embedded table, provider lists, and what wins.
 
 use super::*;
+use crate::llm::endpoint::Secret;
 use crate::llm::http;
 use crate::llm::message::Usage;
 use crate::llm::tests::{Answer, Server, endpoint};
@@ -124,4 +125,39 @@ fn prices_of_the_maker_hold_at_the_maker() {
     assert_eq!(at("together", "openai/gpt-oss-120b"), None);
     assert_eq!(at("ollama", "gpt-oss-20b"), Some(0.0));
     assert_eq!(model_info(&endpoint("ollama", "gpt-oss-20b", "", ""), &config, None).context, None);
+}
+
+#[tokio::test]
+async fn a_provider_is_asked_once_a_day_and_never_without_a_key() {
+    for (status, body, refreshed) in
+        [(200, r#"{"data": [{"id": "m", "context_length": 777}]}"#, true), (404, "{}", false)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::start(Answer::json(status, body)).await;
+        let http = http::client();
+        let mut endpoint = endpoint("custom", "m", &server.url, "");
+        endpoint.auth = Auth::Bearer;
+        endpoint.local = false;
+        endpoint.key = Secret::default();
+        assert!(!refresh_daily(&endpoint, &http, folder.path()).await);
+        endpoint.key = Secret::new("k");
+        endpoint.local = true;
+        assert!(!refresh_daily(&endpoint, &http, folder.path()).await);
+        assert_eq!(server.count(), 0, "no key, or on this machine");
+        endpoint.local = false;
+        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, refreshed);
+        assert!(!refresh_daily(&endpoint, &http, folder.path()).await);
+        assert_eq!(server.count(), 1, "not twice a day, whatever came back");
+        let known = model_info(&endpoint, &Config::default(), Some(folder.path())).context;
+        assert_eq!(known, refreshed.then_some(777));
+        // a day later
+        for file in ["custom.json", "custom.asked"] {
+            let path = folder.path().join(file);
+            if let Some(cached) = read_cache(&path) {
+                write_cache(&path, &Cached { at: cached.at - LIST_TTL.as_secs(), ..cached }).unwrap();
+            }
+        }
+        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, refreshed);
+        assert_eq!(server.count(), 2);
+    }
 }

@@ -3,6 +3,7 @@
 use crate::llm::message::{Image, Outcome};
 use crate::policy::Intent;
 use crate::policy::redact::RedactKind;
+use crate::text::readable::readable;
 use crate::tools::bound;
 use crate::tools::room::Room;
 use crate::tools::spec::ToolOutput;
@@ -96,6 +97,6 @@ pub fn failure(content: String) -> ToolOutput {
     let text = error.as_ref().and_then(|error| error.get("error")?.as_str()).unwrap_or(&content).to_owned();
     let mut output = ToolOutput { content, outcome: Outcome::Failed, ..ToolOutput::default() };
     output.view.summary = text.lines().next().unwrap_or_default().chars().take(SUMMARY_CHARS).collect();
-    output.view.output = text;
+    output.view.output = readable(&output.content);
     output
 }

@@ -1,3 +1,5 @@
+//! Readers of documents, on documents made here.
+
 use super::*;
 use std::io::Write as _;
 

@@ -144,7 +144,13 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let store = Store::spawn(home.path());
             let session = SessionId("one".into());
-            let body = Body::User { text: "go".into(), images: vec![], context: String::new(), origin: Origin::Person };
+            let body = Body::User {
+                text: "go".into(),
+                images: vec![],
+                context: String::new(),
+                origin: Origin::Person,
+                gist: String::new(),
+            };
             store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }]).await.unwrap();
             let blobs = Blobs::new(home.path().join("history"));
             Self { bench: Bench::new(), history: FileHistory { store, blobs, session, turn: 1 }, home }

@@ -7,8 +7,17 @@ use tokio_util::sync::CancellationToken;
 const BUFFER: usize = 256 * 1024;
 /// Characters of a page (`file_read_max_chars`).
 const PAGE_CHARS: usize = 100_000;
-/// Characters of a line; what is longer is cut.
-const LINE_CHARS: usize = 2_000;
+
+/// Which lines, and how much of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The first line, from 1.
+    pub offset: usize,
+    pub limit: usize,
+    /// Characters of a line; what is longer is cut.
+    pub line_chars: usize,
+}
+
 /// Some lines of a file.
 #[derive(Debug, Default, PartialEq)]
 pub struct Page {
@@ -29,15 +38,9 @@ pub enum PageError {
 }
 
 /// Reads through to the end (to count lines), keeping only the page.
-pub fn page(
-    mut file: impl Read,
-    path: &Path,
-    offset: usize,
-    limit: usize,
-    cancel: &CancellationToken,
-) -> Result<Page, PageError> {
+pub fn page(mut file: impl Read, path: &Path, wanted: &Wanted, cancel: &CancellationToken) -> Result<Page, PageError> {
     let mut buffer = vec![0; BUFFER];
-    let mut reader = Pager::new(offset as u64, limit);
+    let mut reader = Pager::new(wanted);
     let mut first = true;
     loop {
         let read = match file.read(&mut buffer) {
@@ -64,6 +67,7 @@ struct Pager {
     page: Page,
     first: u64,
     limit: usize,
+    line_chars: usize,
     /// The line being read, counted from 1.
     line: u64,
     current: Vec<u8>,
@@ -74,8 +78,18 @@ struct Pager {
 }
 
 impl Pager {
-    fn new(first: u64, limit: usize) -> Self {
-        Self { page: Page::default(), first, limit, line: 1, current: Vec::new(), cut: false, open: false, chars: 0 }
+    fn new(wanted: &Wanted) -> Self {
+        Self {
+            page: Page::default(),
+            first: wanted.offset as u64,
+            limit: wanted.limit,
+            line_chars: wanted.line_chars,
+            line: 1,
+            current: Vec::new(),
+            cut: false,
+            open: false,
+            chars: 0,
+        }
     }
 
     fn feed(&mut self, mut chunk: &[u8]) {
@@ -89,7 +103,7 @@ impl Pager {
             } else {
                 let end = chunk.iter().position(|byte| *byte == b'\n');
                 let part = &chunk[..end.unwrap_or(chunk.len())];
-                let room = (LINE_CHARS * 4).saturating_sub(self.current.len()).min(part.len());
+                let room = (self.line_chars * 4).saturating_sub(self.current.len()).min(part.len());
                 self.current.extend_from_slice(&part[..room]);
                 self.cut |= room < part.len();
                 let Some(end) = end else { return };
@@ -115,7 +129,7 @@ impl Pager {
     fn end_line(&mut self) {
         let bytes = self.current.strip_suffix(b"\r").filter(|_| !self.cut).unwrap_or(&self.current);
         let text = String::from_utf8_lossy(bytes);
-        let line = match text.char_indices().nth(LINE_CHARS) {
+        let line = match text.char_indices().nth(self.line_chars) {
             Some((at, _)) => format!("{}... [truncated]", &text[..at]),
             None if self.cut => format!("{text}... [truncated]"),
             None => text.into_owned(),
@@ -182,7 +196,13 @@ mod tests {
     fn a_line_without_end_needs_no_memory() {
         // 100 MB in one line, then another line.
         let endless = io::repeat(b'x').take(100_000_000).chain(&b"\nlast"[..]);
-        let page = page(endless, Path::new("f"), 1, 10, &CancellationToken::new()).unwrap();
+        let page = page(
+            endless,
+            Path::new("f"),
+            &Wanted { offset: 1, limit: 10, line_chars: 2_000 },
+            &CancellationToken::new(),
+        )
+        .unwrap();
         assert_eq!((page.lines.len(), page.total_lines), (2, 2));
         assert!(page.lines[0].ends_with("... [truncated]") && page.lines[0].len() < 2_100);
     }
@@ -196,7 +216,7 @@ mod tests {
             ("a", 2, 1, vec![], 1),
         ] {
             // one byte at a time
-            let mut pager = Pager::new(offset, limit);
+            let mut pager = Pager::new(&Wanted { offset, limit, line_chars: 2_000 });
             text.as_bytes().chunks(1).for_each(|byte| pager.feed(byte));
             let page = pager.finish();
             assert_eq!(

@@ -277,3 +277,20 @@ async fn descriptions_are_short() {
     }
     assert!(desk().folder.path().is_dir());
 }
+
+#[tokio::test]
+async fn a_background_dump_of_the_environment_is_masked_as_one() {
+    let desk = desk();
+    std::fs::write(desk.folder.path().join("vars"), "export DEPLOY_TOKEN=plainwords\n").unwrap();
+    let (started, _) = desk.terminal(json!({"command": ". ./vars; env", "background": true})).await;
+    let id = started["session_id"].as_str().unwrap();
+    let registry = Arc::new(crate::tools::registry::Registry::builtin());
+    let dispatch = crate::tools::dispatch::Dispatch::new(registry, crate::policy::redact::redact);
+    for action in ["wait", "log", "list"] {
+        let args = json!({"action": action, "session_id": id}).to_string();
+        let planned = dispatch.plan("process", &args, &desk.ctx).await;
+        let output = dispatch.run(planned.call.ok().unwrap(), &planned.spec.unwrap(), None, desk.ctx.clone()).await;
+        assert!(!format!("{output:?}").contains("plainwords"), "{action}: {output:?}");
+        assert!(action == "list" || output.content.contains("DEPLOY_TOKEN"), "{action}: {output:?}");
+    }
+}

@@ -4,6 +4,7 @@ pub mod empty;
 pub mod first_run;
 mod note;
 mod reasoning;
+mod told;
 pub mod tool;
 mod user;
 
@@ -92,6 +93,7 @@ impl CellRows {
 pub fn layout(cell: &Cell, before: Option<CellRows>, context: &mut Context<'_>) -> CellRows {
     match &cell.kind {
         CellKind::User { text, images, origin } => user::layout(text, *images, *origin, context),
+        CellKind::Told { gist, text } => told::layout(gist, text, context),
         CellKind::Assistant { text } => assistant(text, cell.finished, before, context),
         CellKind::Reasoning { text, time } => reasoning::layout(text, *time, cell.finished, context),
         CellKind::Tool(tool) => tool::layout(tool, context),
@@ -106,13 +108,14 @@ pub fn is_hidden(cell: &Cell, config: &Config) -> bool {
         CellKind::Assistant { text } => text.trim().is_empty(),
         CellKind::Reasoning { text, .. } => !config.display.show_reasoning || text.trim().is_empty(),
         CellKind::TurnEnd { text } => text.is_empty(),
-        CellKind::User { .. } | CellKind::Tool(_) | CellKind::Note { .. } => false,
+        CellKind::User { .. } | CellKind::Told { .. } | CellKind::Tool(_) | CellKind::Note { .. } => false,
     }
 }
 
 /// Whether a blank row stands between two cells: the work of one turn stays together.
 pub fn has_gap(above: &Cell, below: &Cell) -> bool {
-    let work = |cell: &Cell| matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. });
+    let work =
+        |cell: &Cell| matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. });
     !(work(above) && work(below))
 }
 
@@ -120,7 +123,7 @@ pub fn has_gap(above: &Cell, below: &Cell) -> bool {
 pub fn source(cell: &Cell) -> Option<&str> {
     match &cell.kind {
         CellKind::User { text, .. } | CellKind::Assistant { text } | CellKind::Note { text, .. } => Some(text),
-        CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::TurnEnd { .. } => None,
+        CellKind::Told { .. } | CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::TurnEnd { .. } => None,
     }
 }
 

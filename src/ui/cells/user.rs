@@ -11,8 +11,7 @@ const FOLDED: usize = 24;
 
 /// Lays out a message; long ones fold unless expanded.
 pub fn layout(text: &str, images: usize, origin: Origin, context: &Context<'_>) -> CellRows {
-    let from_program = origin == Origin::Program;
-    let (ground, role) = if from_program { (Ground::Base, Role::Dim) } else { (Ground::Raised, Role::Text) };
+    let (ground, role) = (Ground::Raised, Role::Text);
     let mut rows: Vec<Row> = Vec::new();
     let how = Wrap { width: context.room().min(READING_WIDTH), ..Wrap::default() };
     let mut left = 0;
@@ -41,9 +40,6 @@ pub fn layout(text: &str, images: usize, origin: Origin, context: &Context<'_>) 
     let symbol = &context.look.skin.prompt_symbol;
     let symbol = if symbol.is_empty() { "❯" } else { symbol };
     let mut out = CellRows::new(rows);
-    if from_program {
-        return out.mark("·", Role::Dim);
-    }
     out.ground = 1;
     out.bar = true;
     out.mark(symbol, Role::Accent)

@@ -177,7 +177,7 @@ pub fn busy() -> Model {
         process("proc_1", "npm run dev", ProcessState::Running, Some(5173)),
         process("proc_2", "npm init", ProcessState::NeedsInput, None),
     ];
-    model.queue = vec!["then also update the changelog".into()];
+    model.queue.prompts = waiting(&["then also update the changelog"]);
     model
 }
 
@@ -261,6 +261,37 @@ pub fn first_run() -> Model {
         all: false,
         room: 0,
     });
+    model
+}
+
+fn waiting(texts: &[&str]) -> Vec<Arc<crate::store::QueuedPrompt>> {
+    texts.iter().map(|text| Arc::new(crate::store::QueuedPrompt { text: (*text).into(), images: vec![] })).collect()
+}
+
+/// Prompts that came back with their session.
+pub fn held() -> Model {
+    let mut model = model();
+    model.transcript.push(CellKind::Assistant { text: "Where were we?".into() }, None, true);
+    model.queue.prompts = waiting(&["then also update the changelog", "and the docs"]);
+    model.queue.held = 2;
+    model
+}
+
+/// What the program told the model: folded, and opened.
+pub fn told() -> Model {
+    let mut model = model();
+    let t = &mut model.transcript;
+    t.push(CellKind::Assistant { text: "The server is up; I'll watch it while".into() }, None, true);
+    let told = |gist: &str, text: &str| CellKind::Told { gist: gist.into(), text: text.into() };
+    t.push(told("connection lost, continued", "Your last message was cut off in transit."), None, true);
+    t.push(CellKind::Assistant { text: "the tests run.".into() }, None, true);
+    t.push(tool("read_file", "📖", "src/main.rs", "8 lines", ToolState::Done(Outcome::Ok), Some(3)), None, true);
+    let ended = "[Background process proc_1 exited (exit code 1).\nCommand: npm run dev\nOutput:\nport 5173 is taken]";
+    t.push(told("npm run dev ended with exit 1, the model was told", ended), None, true);
+    let id = t.push(told("npm run dev printed “error”, the model was told", ended), None, true);
+    if let Some(cell) = t.cell(id) {
+        cell.toggle();
+    }
     model
 }
 
@@ -410,7 +441,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
     }
     out.push(("always", always));
     let mut queued = busy();
-    queued.queue = vec!["first".into(), "second".into(), "third".into()];
+    queued.queue.prompts = waiting(&["first", "second", "third"]);
     queued.queue_selected = 1;
     queued.focus = Pane::Queue;
     out.push(("queue", queued));
@@ -430,6 +461,8 @@ pub fn all() -> Vec<(&'static str, Model)> {
         ("approval", approval()),
         ("first-run", first_run()),
         ("wide", wide_text()),
+        ("told", told()),
+        ("held", held()),
     ];
     out.extend(modals());
     out

@@ -31,6 +31,16 @@ fn a_command_to_approve() {
 }
 
 #[test]
+fn what_the_program_told_the_model() {
+    snapshots("told", &fixture::told());
+}
+
+#[test]
+fn prompts_that_came_back() {
+    snapshots("held", &fixture::held());
+}
+
+#[test]
 fn the_first_start() {
     snapshots("first-run", &fixture::first_run());
     let mut model = fixture::first_run();

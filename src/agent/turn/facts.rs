@@ -1,0 +1,112 @@
+//! What the turn machine is told and what it orders.
+
+use crate::agent::event::TurnEnd;
+use crate::agent::guard::Round;
+use crate::llm::message::{Body, Image, Origin, ToolBody, ToolCall};
+use crate::llm::{ErrorKind, Reply};
+use std::time::Duration;
+
+/// Bounds of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls a turn may make.
+    pub steps: u32,
+    /// Tries after the first failure of one call, per model.
+    pub retries: u32,
+    /// Models after the first that may be tried.
+    pub fallbacks: usize,
+    /// Identical calls with identical results, one after another, before a person is asked.
+    pub repeats: u32,
+}
+
+/// A message for the model, and who speaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    pub text: String,
+    pub images: Vec<Image>,
+    pub origin: Origin,
+    /// One line that stands for it on the screen; empty for what a person said.
+    pub gist: String,
+}
+
+impl Said {
+    /// What the person said.
+    pub fn person(text: impl Into<String>, images: Vec<Image>) -> Self {
+        Self { text: text.into(), images, origin: Origin::Person, gist: String::new() }
+    }
+
+    /// What the person said to a running turn.
+    pub fn steer(text: impl Into<String>, images: Vec<Image>) -> Self {
+        Self { origin: Origin::Steer, ..Self::person(text, images) }
+    }
+
+    /// What the program tells the model by itself.
+    pub fn program(text: impl Into<String>, gist: impl Into<String>) -> Self {
+        Self { text: text.into(), images: Vec::new(), origin: Origin::Program, gist: gist.into() }
+    }
+}
+
+/// Facts for the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// A prompt. `context` is what changes between turns.
+    Submitted {
+        said: Said,
+        context: String,
+    },
+    Replied(Reply),
+    CallFailed {
+        kind: ErrorKind,
+        message: String,
+        retry_after: Option<Duration>,
+        partial: Option<Box<Reply>>,
+        /// 0 to 99: where in the jitter window to wait.
+        dice: u8,
+    },
+    /// The wait is over or was skipped.
+    WaitEnded,
+    /// The person gave the wait up.
+    WaitGivenUp,
+    ToolFinished(ToolBody),
+    /// A message for the next step boundary: of the person, or of the program (a process ended).
+    Steered(Said),
+    /// The context was made smaller after an overflow (`false`: nothing was left to drop).
+    Trimmed(bool),
+    /// What the person said to a repeated call.
+    GuardAnswered {
+        go_on: bool,
+    },
+    Stopped,
+}
+
+/// Orders of the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Makes it durable and shows it.
+    Append(Body),
+    /// Calls the model: 0 is the chosen one, n the n-th fallback.
+    CallModel {
+        step: u32,
+        fallback: usize,
+    },
+    /// What was streamed so far will not become an item.
+    ResetStream,
+    /// Runs these calls of one step; each answers with `ToolFinished`.
+    RunTools(Vec<ToolCall>),
+    /// Waits before the next try; ends with `WaitEnded` or `WaitGivenUp`.
+    Wait {
+        delay: Duration,
+        reason: String,
+        attempt: u32,
+        of: u32,
+    },
+    /// Makes the context smaller; answers `Trimmed`.
+    Trim,
+    /// Asks whether calls that repeat may go on; answers `GuardAnswered`.
+    AskGuard(Round),
+    /// Stops the stream or the wait.
+    AbortCall,
+    /// Stops running calls; each still answers.
+    AbortTools,
+    Finish(TurnEnd),
+}

@@ -1,0 +1,157 @@
+//! What follows a model call: its reply, its failure, a context that was made smaller.
+
+use super::bodies::{assistant, keep_partial, unanswered, user};
+use super::{Action, Said, State, Turn};
+use crate::agent::event::TurnEnd;
+use crate::agent::retry::{self, Verdict};
+use crate::llm::message::{Body, NoteKind, Outcome, StopReason};
+use crate::llm::{ErrorKind, Reply};
+use std::time::Duration;
+
+/// Continuations of one answer before the rest is given up (as Python Hermes has it).
+pub(super) const MAX_CONTINUATIONS: u32 = 4;
+/// Prunings of the context in one turn (as Python Hermes has it).
+const MAX_TRIMS: u32 = 3;
+
+pub(super) const CONTINUE_CUT: &str =
+    "Your last message was cut off in transit. Continue exactly where it stopped, without repeating anything.";
+const CONTINUE_LENGTH: &str =
+    "Your last message reached the output limit. Continue exactly where it stopped, without repeating anything.";
+const NUDGE_EMPTY: &str = "Your last message was empty. Answer the request, or say what you need.";
+
+impl Turn {
+    pub(super) fn replied(&mut self, reply: Reply) -> Vec<Action> {
+        self.failures = 0;
+        let cut = reply.stop == StopReason::Length;
+        let empty = reply.text.trim().is_empty() && reply.calls.is_empty();
+        let calls = reply.calls.clone();
+        let filtered = reply.stop == StopReason::ContentFilter;
+        let mut actions = Vec::new();
+        if !(empty && reply.reasoning.is_empty()) {
+            actions.push(Action::Append(assistant(reply)));
+        }
+        if self.stopping {
+            actions.extend(unanswered(&calls, Outcome::Interrupted, "not run: the turn was stopped"));
+            actions.extend(self.finish(TurnEnd::Stopped));
+        } else if filtered {
+            actions.extend(unanswered(
+                &calls,
+                Outcome::Refused,
+                "not run: the provider's content filter stopped the reply",
+            ));
+            actions.extend(self.finish(TurnEnd::Provider(
+                "the provider's content filter stopped the answer; rephrase the request or choose another model".into(),
+            )));
+        } else if self.closing {
+            actions.extend(unanswered(&calls, Outcome::Denied, "not run: the step budget of this turn is used up"));
+            actions.extend(self.finish(TurnEnd::Limit));
+        } else if cut && !calls.is_empty() {
+            actions.extend(unanswered(
+                &calls,
+                Outcome::Failed,
+                "not run: the reply reached the output limit, so the arguments may be cut off; make smaller calls",
+            ));
+            actions.extend(self.continued(None));
+        } else if cut {
+            actions.extend(self.continued(Some(CONTINUE_LENGTH)));
+        } else if !calls.is_empty() {
+            self.continuations = 0;
+            self.empty_replies = 0;
+            self.state = State::Tools { open: calls.iter().map(|c| c.id.clone()).collect(), calls: calls.clone() };
+            actions.push(Action::RunTools(calls));
+        } else if empty && self.empty_replies < 2 {
+            self.empty_replies += 1;
+            actions.push(Action::ResetStream);
+            if self.empty_replies == 2 {
+                actions
+                    .push(Action::Append(user(Said::program(NUDGE_EMPTY, "empty answer, the model was asked again"))));
+            }
+            actions.extend(self.next_step());
+        } else if empty {
+            actions.extend(self.finish(TurnEnd::Provider(
+                "the model answered with nothing three times; try again or choose another model".into(),
+            )));
+        } else if self.steers.is_empty() {
+            actions.extend(self.finish(TurnEnd::Completed));
+        } else {
+            actions.extend(self.next_step());
+        }
+        actions
+    }
+
+    /// Goes on after a cut answer, a bounded number of times.
+    fn continued(&mut self, prompt: Option<&str>) -> Vec<Action> {
+        self.continuations += 1;
+        if self.continuations > MAX_CONTINUATIONS {
+            return self.finish(TurnEnd::Provider(
+                "the answer kept reaching the output limit; raise model.max_tokens or ask for less at once".into(),
+            ));
+        }
+        let mut actions: Vec<Action> = prompt
+            .map(|text| Action::Append(user(Said::program(text, "output limit reached, continued"))))
+            .into_iter()
+            .collect();
+        actions.extend(self.next_step());
+        actions
+    }
+
+    pub(super) fn failed(
+        &mut self,
+        kind: ErrorKind,
+        message: String,
+        retry_after: Option<Duration>,
+        partial: Option<Box<Reply>>,
+        dice: u8,
+    ) -> Vec<Action> {
+        if self.stopping || kind == ErrorKind::Cancelled {
+            let mut actions = keep_partial(partial, StopReason::Cancelled);
+            actions.extend(self.finish(TurnEnd::Stopped));
+            return actions;
+        }
+        // Text that had arrived stays; the next call continues it.
+        let mut actions = keep_partial(partial, StopReason::Other("cut".into()));
+        if actions.is_empty() {
+            actions.push(Action::ResetStream);
+        } else {
+            actions.push(Action::Append(user(Said::program(CONTINUE_CUT, "connection lost, continued"))));
+        }
+        self.failures += 1;
+        match retry::decide(kind, self.failures, self.limits.retries, retry_after, dice) {
+            Verdict::Wait(delay) => {
+                self.state = State::Waiting;
+                actions.push(Action::Wait { delay, reason: message, attempt: self.failures, of: self.limits.retries });
+            }
+            Verdict::Trim if self.trims < MAX_TRIMS => {
+                self.trims += 1;
+                self.state = State::Trimming;
+                actions.push(Action::Trim);
+            }
+            Verdict::NextModel if self.fallback < self.limits.fallbacks => {
+                self.fallback += 1;
+                self.failures = 0;
+                actions.push(Action::Append(Body::Note {
+                    kind: NoteKind::Warning,
+                    text: format!("{message}; going on with the next fallback model"),
+                }));
+                actions.extend(self.call());
+            }
+            Verdict::Trim | Verdict::NextModel | Verdict::GiveUp => {
+                actions.extend(self.finish(TurnEnd::Provider(message)));
+            }
+        }
+        actions
+    }
+
+    pub(super) fn trimmed(&mut self, done: bool) -> Vec<Action> {
+        if self.stopping {
+            return self.finish(TurnEnd::Stopped);
+        }
+        if done {
+            return self.call();
+        }
+        self.finish(TurnEnd::Provider(
+            "the conversation no longer fits the model's window; start a new session (/new) or choose a model with a larger one"
+                .into(),
+        ))
+    }
+}

@@ -1,0 +1,202 @@
+//! Prompts that wait: put in while a turn runs, sent one after another, kept by the store as long as they wait.
+//!
+//! Those that come back with a session are held: nothing of them is sent before the person says so.
+
+use super::effect::Effect;
+use super::model::{Model, Pane, Sent, TurnStatus};
+use super::{composer, drafts, focus, history, paste, sessions, turn};
+use crate::agent::event::{AgentCommand, Level};
+use crate::llm::message::SessionId;
+use crate::store::{QueuedPrompt, StoreJob};
+use std::sync::Arc;
+
+/// Puts a prompt at the end.
+pub fn add(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
+    if history::add(model, &prompt.text) {
+        out.push(Effect::Store(StoreJob::AddHistory(prompt.text.clone())));
+    }
+    let Sent { text, images } = prompt;
+    model.queue.prompts.push(Arc::new(QueuedPrompt { text, images }));
+}
+
+/// Tells the store of changes. While no session is open, or another one opens, it waits: the place is not known yet.
+pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.session.is_none() || model.switching {
+        return;
+    }
+    let key = drafts::key(model);
+    let queue = &model.queue;
+    let (before, saved) = &queue.saved;
+    let same = saved.len() == queue.prompts.len() && queue.prompts.iter().all(|prompt| queue.is_saved(prompt));
+    let moved = *before != key;
+    if same && (!moved || saved.is_empty()) {
+        model.queue.saved.0 = key;
+        return;
+    }
+    let cwd = sessions::cwd(model).to_owned();
+    if moved && !saved.is_empty() {
+        // the first prompt of a session is durable: what waits is the session's from now on
+        out.push(job(before.clone(), cwd.clone(), Vec::new()));
+    }
+    let prompts = model.queue.prompts.clone();
+    out.push(job(key.clone(), cwd, prompts.clone()));
+    model.queue.saved = (key, prompts);
+}
+
+fn job(session: Option<SessionId>, cwd: String, prompts: Vec<Arc<QueuedPrompt>>) -> Effect {
+    Effect::Store(StoreJob::SaveQueue { session, cwd, prompts })
+}
+
+/// Asks for the prompts that wait here.
+pub fn load(model: &Model) -> Effect {
+    Effect::Store(StoreJob::LoadQueue { session: drafts::key(model), cwd: sessions::cwd(model).to_owned() })
+}
+
+/// Stored prompts came: they go before all others, and are held.
+pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<QueuedPrompt>) {
+    if prompts.is_empty() || session != drafts::key(model) || model.queue.held > 0 {
+        return;
+    }
+    let queue = &mut model.queue;
+    let prompts: Vec<Arc<QueuedPrompt>> = prompts.into_iter().map(Arc::new).collect();
+    queue.held = prompts.len();
+    queue.saved = (session, prompts.clone());
+    queue.prompts.splice(0..0, prompts);
+    say_it_waits(model);
+}
+
+/// Another session is open: what the store has for the one before stays there, what it has not goes on here.
+pub fn changed_session(model: &mut Model, out: &mut Vec<Effect>) {
+    let queue = std::mem::take(&mut model.queue);
+    model.queue.prompts = queue.prompts.iter().filter(|prompt| !queue.is_saved(prompt)).cloned().collect();
+    model.queue.saved.0 = drafts::key(model);
+    out.push(load(model));
+}
+
+/// Starts the oldest prompt that is not held, if nothing runs.
+pub fn send_next(model: &mut Model, out: &mut Vec<Effect>) {
+    let at = model.queue.held;
+    if model.queue.len() > at && turn::may_start(model) {
+        start(model, out, at);
+    }
+}
+
+/// A turn went well: the next prompt starts, unless it is held.
+pub fn after_turn(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.queue.len() > model.queue.held { send_next(model, out) } else { say_it_waits(model) }
+}
+
+/// The person says that the queue goes on: the oldest prompt starts, the others follow by themselves.
+pub fn release(model: &mut Model, out: &mut Vec<Effect>) {
+    if !model.queue.is_empty() && turn::may_start(model) {
+        model.queue.held = 0;
+        start(model, out, 0);
+    }
+}
+
+fn start(model: &mut Model, out: &mut Vec<Effect>, at: usize) {
+    if let Some(QueuedPrompt { text, images }) = model.queue.take(at) {
+        turn::submit(model, out, Sent { text, images });
+    }
+}
+
+/// Gives the oldest prompt to the running turn.
+pub fn steer_first(model: &mut Model, out: &mut Vec<Effect>) {
+    if let Some(QueuedPrompt { text, images }) = model.queue.take(0) {
+        out.push(Effect::Agent(AgentCommand::Steer { text, images }));
+        model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
+    }
+}
+
+/// Says that prompts wait, and what sends them.
+pub fn say_it_waits(model: &mut Model) {
+    let text = match model.queue.len() {
+        0 => return,
+        _ if model.switching => return,
+        1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
+        n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
+    };
+    model.notices.add(model.now, Level::Info, text);
+}
+
+/// `/queue TEXT`; without text the strip gets the keys.
+pub fn command(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
+    if text.is_empty() {
+        strip(model);
+    } else if turn::is_running(model) || model.session.is_none() {
+        add(model, out, Sent { text: text.to_owned(), images: Vec::new() });
+    } else {
+        turn::send(model, out, text.to_owned());
+    }
+}
+
+/// The strip of queued prompts gets the keys.
+pub fn strip(model: &mut Model) {
+    if model.queue.is_empty() {
+        model.notices.add(model.now, Level::Info, "nothing is queued");
+    } else {
+        focus::set(model, Pane::Queue);
+    }
+}
+
+/// The selected prompt goes back into the composer; what stood there goes on the drafts ring.
+pub fn edit(model: &mut Model, out: &mut Vec<Effect>) {
+    let at = model.queue_selected;
+    if let Some(prompt) = model.queue.take(at) {
+        focus::set(model, Pane::Composer);
+        let replaces = !model.composer.area.is_empty();
+        history::chosen(model, out, &prompt.text);
+        model.composer.images.extend(prompt.images);
+        if replaces {
+            drafts::said_aside(model);
+        }
+    }
+}
+
+/// The selected prompt goes to the running turn, or begins one.
+pub fn steer(model: &mut Model, out: &mut Vec<Effect>) {
+    let at = model.queue_selected;
+    if !turn::is_running(model) {
+        if turn::may_start(model) {
+            start(model, out, at);
+        }
+    } else if let Some(QueuedPrompt { text, images }) = model.queue.take(at) {
+        out.push(Effect::Agent(AgentCommand::Steer { text, images }));
+    }
+}
+
+/// The selected prompt goes on the drafts ring; its images stay attached.
+pub fn discard(model: &mut Model) {
+    let at = model.queue_selected;
+    if let Some(prompt) = model.queue.take(at) {
+        drafts::push(model, paste::harmless(&prompt.text).into_owned());
+        model.composer.images.extend(prompt.images);
+    }
+}
+
+/// The composer's prompt, which can't be sent now: queued, said to the running turn, or sent in its place, as
+/// `display.busy_input_mode` has it.
+pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    let images = std::mem::take(&mut model.composer.images);
+    composer::clear(model);
+    let mode = if turn::is_running(model) { model.config.display.busy_input_mode.clone() } else { String::new() };
+    match mode.as_str() {
+        // images alone go with the next prompt
+        _ if text.trim().is_empty() => model.composer.images = images,
+        "steer" => out.push(Effect::Agent(AgentCommand::Steer { text, images })),
+        "interrupt" => {
+            add(model, out, Sent { text, images });
+            model.queue.last_to(model.queue.held);
+            model.sends_after_stop = true;
+            if !matches!(&model.turn, TurnStatus::Running(running) if running.stopping) {
+                turn::stop(model, out);
+            }
+        }
+        _ => add(model, out, Sent { text, images }),
+    }
+    drafts::touch(model);
+    drafts::save(model, out);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What waits is kept, comes back in order, and goes out only when it should.
+
+use super::*;
+use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
+use crate::app::msg::Msg;
+use crate::app::tests::{model, opened, ready, script, user};
+use crate::app::update;
+use crate::llm::message::Image;
+use crate::store::StoreReply;
+
+fn picture() -> Image {
+    Image { media_type: "image/png".into(), data: "AAAA".into() }
+}
+
+fn prompt(text: &str) -> QueuedPrompt {
+    QueuedPrompt { text: text.into(), images: vec![] }
+}
+
+/// Session and texts of every save.
+fn saves(effects: &[Effect]) -> Vec<(Option<&str>, Vec<&str>)> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Store(StoreJob::SaveQueue { session, prompts, .. }) => {
+                let texts = prompts.iter().map(|prompt| prompt.text.as_str()).collect();
+                Some((session.as_ref().map(|id| id.0.as_str()), texts))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn orders(effects: &[Effect]) -> Vec<&AgentCommand> {
+    effects.iter().filter_map(|effect| if let Effect::Agent(order) = effect { Some(order) } else { None }).collect()
+}
+
+/// The prompt becomes durable and its turn ends well.
+fn ended(model: &mut Model) -> Vec<Effect> {
+    update(model, 0, Msg::Agent(AgentEvent::ItemFinished(user(9, "durable"))));
+    let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 1 };
+    update(model, 0, Msg::Agent(AgentEvent::TurnFinished(outcome)))
+}
+
+fn restored(model: &mut Model, session: &str, prompts: Vec<QueuedPrompt>) -> Vec<Effect> {
+    update(model, 0, Msg::Store(StoreReply::Queue { session: Some(session.into()), prompts }))
+}
+
+fn submit(text: &str) -> AgentCommand {
+    AgentCommand::Submit { text: text.into(), images: vec![] }
+}
+
+#[test]
+fn every_change_is_saved_at_once_and_only_once() {
+    let mut model = ready();
+    opened(&mut model, "s", &["earlier"]);
+    script(&mut model, "go<ret>");
+    assert_eq!(saves(&script(&mut model, "one<ret>")), [(Some("s"), vec!["one"])]);
+    assert_eq!(saves(&script(&mut model, "two<ret>")), [(Some("s"), vec!["one", "two"])]);
+    assert!(saves(&script(&mut model, "typing")).is_empty());
+    assert_eq!(saves(&script(&mut model, "<C-x>q<down>x<esc>")), [(Some("s"), vec!["one"])]);
+    assert_eq!(saves(&ended(&mut model)), [(Some("s"), vec![])], "the last one was sent");
+}
+
+#[test]
+fn a_queue_moves_from_the_folder_to_the_session_that_began() {
+    let mut model = ready();
+    script(&mut model, "go<ret>");
+    assert_eq!(saves(&script(&mut model, "next<ret>")), [(None, vec!["next"])]);
+    let effects = update(&mut model, 0, Msg::Agent(AgentEvent::ItemFinished(user(1, "go"))));
+    let id = model.session.as_ref().map(|session| session.id.0.as_str());
+    assert_eq!(saves(&effects), [(None, vec![]), (id, vec!["next"])]);
+}
+
+#[test]
+fn images_wait_with_their_prompt() {
+    let mut model = ready();
+    opened(&mut model, "s", &["earlier"]);
+    script(&mut model, "go<ret>look");
+    model.composer.images.push(picture());
+    script(&mut model, "<ret>");
+    assert!(model.composer.images.is_empty());
+    assert_eq!(model.queue.prompts[0].images, [picture()]);
+    let steered = AgentCommand::Steer { text: "look".into(), images: vec![picture()] };
+    let mut other = ready();
+    opened(&mut other, "s", &["earlier"]);
+    other.queue.prompts = model.queue.prompts.clone();
+    script(&mut other, "go<ret>");
+    assert_eq!(orders(&script(&mut other, "<ret>")), [&steered]);
+    let sent = AgentCommand::Submit { text: "look".into(), images: vec![picture()] };
+    assert_eq!(orders(&ended(&mut model)), [&sent]);
+}
+
+#[test]
+fn what_came_back_waits_for_a_word() {
+    let mut model = model();
+    let effects = opened(&mut model, "s", &["earlier"]);
+    assert!(effects.iter().any(|effect| matches!(effect,
+        Effect::Store(StoreJob::LoadQueue { session: Some(id), .. }) if id.0 == "s")));
+    let effects = restored(&mut model, "s", vec![prompt("one"), prompt("two")]);
+    assert!(orders(&effects).is_empty() && saves(&effects).is_empty(), "{effects:?}");
+    assert!(model.notices.shown.iter().any(|notice| notice.text.contains("wait")));
+    // a prompt of its own does not drag them along
+    assert_eq!(orders(&script(&mut model, "mine<ret>")), [&submit("mine")]);
+    assert!(orders(&ended(&mut model)).is_empty());
+    // but one that was queued by hand goes out
+    script(&mut model, "again<ret>queued<ret>");
+    assert_eq!(orders(&ended(&mut model)), [&submit("queued")]);
+    ended(&mut model);
+    // Enter sends the first, the other follows
+    assert_eq!(orders(&script(&mut model, "<ret>")), [&submit("one")]);
+    let effects = ended(&mut model);
+    assert_eq!(orders(&effects), [&submit("two")]);
+    assert_eq!(saves(&effects), [(Some("s"), vec![])]);
+}
+
+#[test]
+fn a_queue_stays_with_its_session() {
+    let mut model = ready();
+    opened(&mut model, "one", &["earlier"]);
+    script(&mut model, "go<ret>of the first<ret>");
+    script(&mut model, "<C-x>N<ret>");
+    let effects = opened(&mut model, "two", &["other"]);
+    assert!(model.queue.is_empty() && saves(&effects).is_empty(), "it waits in the store: {effects:?}");
+    // an answer for the session before comes too late
+    restored(&mut model, "one", vec![prompt("of the first")]);
+    assert!(model.queue.is_empty());
+    opened(&mut model, "one", &["earlier"]);
+    restored(&mut model, "one", vec![prompt("of the first")]);
+    assert_eq!(model.queue.texts().collect::<Vec<_>>(), ["of the first"]);
+    assert_eq!(model.queue.held, 1);
+}
+
+#[test]
+fn leaving_keeps_the_queue_as_it_is() {
+    let mut model = ready();
+    opened(&mut model, "s", &["earlier"]);
+    script(&mut model, "go<ret>one<ret>two<ret>draft");
+    let effects = update(&mut model, 0, Msg::Terminated);
+    assert!(saves(&effects).is_empty(), "the store has it");
+    assert_eq!(model.queue.len(), 2);
+}

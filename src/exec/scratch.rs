@@ -1,0 +1,145 @@
+//! Folders that vanish with the program: each names the process that made it, which holds a lock in it. One that was
+//! killed leaves its folders behind; the next start removes them.
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, getuid, test_kill_process};
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Beginning of every name: `hermes-KIND-PID-XXXXXX`.
+const OURS: &str = "hermes-";
+/// The file that the owner keeps locked.
+const OWNER: &str = ".owner";
+/// What such folders are for.
+const KINDS: [&str; 2] = ["shell", "demo"];
+
+/// A private folder, removed with this value.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    /// Locked as long as it is open; not handed to children.
+    _owner: File,
+}
+
+impl Scratch {
+    /// Makes a folder (mode 0700) of this kind, `shell` or `demo`, in `parent`.
+    pub fn new(parent: &Path, kind: &str) -> io::Result<Self> {
+        let mut tries = 0;
+        let path = loop {
+            let path = parent.join(format!("{OURS}{kind}-{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24)));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => break path,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        let owner = File::create_new(path.join(OWNER))?;
+        flock(&owner, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, _owner: owner })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the folder before its value goes.
+    pub fn discard(&self) {
+        remove(&self.path);
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Removes the folders in `parent` whose owner is dead. Blocks; returns how many there were.
+pub fn sweep(parent: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(parent) else { return 0 };
+    let dead = entries.flatten().map(|entry| entry.path()).filter(|path| is_abandoned(path));
+    dead.inspect(|path| remove(path)).count()
+}
+
+/// Whether this is a folder that a dead process of this user made here. When in doubt it is not.
+fn is_abandoned(path: &Path) -> bool {
+    let Some(pid) = path.file_name().and_then(|name| name.to_str()).and_then(owner_in) else { return false };
+    let ours = path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == getuid().as_raw());
+    // A process of another user has the id now: the owner is dead all the same, but the lock decides as well.
+    ours && matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)) && is_unlocked(&path.join(OWNER))
+}
+
+/// The process id in a name of ours.
+fn owner_in(name: &str) -> Option<Pid> {
+    let (kind, rest) = name.strip_prefix(OURS)?.split_once('-')?;
+    let (pid, random) = rest.split_once('-')?;
+    let plain = random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !KINDS.contains(&kind) || !plain {
+        return None;
+    }
+    Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?)
+}
+
+/// Nobody holds the lock, not even in another container with process ids of its own. Without the file: in doubt, no.
+fn is_unlocked(owner: &Path) -> bool {
+    File::open(owner).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
+/// The one place where such a folder is deleted.
+fn remove(path: &Path) {
+    match std::fs::remove_dir_all(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => tracing::debug!("could not remove {}: {error}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_of_the_dead_are_removed() {
+        let parent = tempfile::tempdir().unwrap();
+        let alive = Scratch::new(parent.path(), "shell").unwrap();
+        // A child that has been waited for: its id is free.
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let make = |name: &str, owned: bool| {
+            let path = parent.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("state"), "x").unwrap();
+            if owned {
+                std::fs::write(path.join(OWNER), "").unwrap();
+            }
+            path
+        };
+        let left = [format!("hermes-shell-{dead}-0a1b2c"), format!("hermes-demo-{dead}-000000")];
+        let left = left.map(|name| make(&name, true));
+        let kept = [
+            make(&format!("hermes-shell-{dead}-1a1b2c"), false),
+            make(&format!("hermes-other-{dead}-0a1b2c"), true),
+            make(&format!("hermes-shell-{dead}-notes"), true),
+            make(&format!("other-shell-{dead}-0a1b2c"), true),
+            make("hermes-shell-Ab3xYz", true),
+            make(&format!("hermes-shell-{}-0a1b2c", std::process::id()), true),
+        ];
+        // Another container's process: dead by its number here, alive by its lock.
+        let locked = make(&format!("hermes-demo-{dead}-0f0f0f"), true);
+        let lock = File::open(locked.join(OWNER)).unwrap();
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let link = parent.path().join(format!("hermes-demo-{dead}-0e0e0e"));
+        std::os::unix::fs::symlink(&kept[0], &link).unwrap();
+        assert_eq!(sweep(parent.path()), 2);
+        assert!(left.iter().all(|path| !path.exists()));
+        assert!(kept.iter().all(|path| path.join("state").exists()) && link.exists() && locked.exists());
+        assert!(alive.path().exists());
+        let path = alive.path().to_owned();
+        drop(alive);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,136 @@
+//! A disk that hangs, and what the gate still does.
+
+use super::*;
+use crate::tools::testing::Bench;
+use std::sync::Condvar;
+use tokio::sync::Notify;
+
+/// A world whose disk hangs from the n-th look on, until the test ends.
+struct Hangs {
+    home: PathBuf,
+    /// Looks left before it hangs.
+    left: Mutex<usize>,
+    looked: Notify,
+    released: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Hangs {
+    fn after(looks: usize, home: PathBuf) -> Arc<Self> {
+        let (left, released) = (Mutex::new(looks), Mutex::new(false));
+        Arc::new(Self { home, left, looked: Notify::new(), released, bell: Condvar::new() })
+    }
+
+    fn look(&self) {
+        {
+            let mut left = self.left.lock().unwrap();
+            if *left > 0 {
+                *left -= 1;
+                return;
+            }
+        }
+        self.looked.notify_one();
+        drop(self.bell.wait_while(self.released.lock().unwrap(), |released| !*released).unwrap());
+    }
+
+    fn release(&self) {
+        *self.released.lock().unwrap() = true;
+        self.bell.notify_all();
+    }
+}
+
+impl World for Hangs {
+    fn home(&self) -> PathBuf {
+        self.home.clone()
+    }
+    fn hermes_home(&self) -> PathBuf {
+        self.home.join(".hermes")
+    }
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
+        self.look();
+        Vec::new()
+    }
+    fn resolve(&self, path: &Path) -> PathBuf {
+        self.look();
+        path.to_path_buf()
+    }
+}
+
+/// Denies, and keeps what it was asked.
+#[derive(Default)]
+struct Denies {
+    asked: Mutex<Vec<Approval>>,
+}
+
+impl Asker for Denies {
+    fn ask(&self, approval: Approval, _: CancellationToken) -> BoxFuture<'static, Decision> {
+        self.asked.lock().unwrap().push(approval);
+        Box::pin(async { Decision::Deny { feedback: String::new() } })
+    }
+    fn remember(&self, _: &[String]) -> Result<(), String> {
+        Ok(())
+    }
+    fn granted(&self, _: &[String]) {}
+    fn asker(&self) -> String {
+        String::new()
+    }
+    fn now(&self) -> i64 {
+        0
+    }
+}
+
+fn gate(bench: &Bench, world: &Arc<Hangs>, asker: &Arc<Denies>) -> (Gate, ToolCtx) {
+    let world = Arc::clone(world) as Arc<dyn World>;
+    let ctx = ToolCtx { world: Arc::clone(&world), ..bench.ctx() };
+    let asker = Arc::clone(asker) as Arc<dyn Asker>;
+    let dispatch = Arc::new(bench.dispatch.clone());
+    (Gate::new(dispatch, Rules::default(), Mode::Manual, world, asker), ctx)
+}
+
+fn call(name: &str, args: &str) -> ToolCall {
+    ToolCall { id: "c".into(), name: name.into(), args: args.into(), repaired: false }
+}
+
+/// Long enough for a busy machine, far less than for ever.
+const SOON: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn a_disk_that_hangs_does_not_hold_the_stop_key() {
+    // the first plans by the disk, the second is judged by it
+    for (name, args) in [("read_file", r#"{"path":"f"}"#), ("terminal", r#"{"command":"rm -rf build/*"}"#)] {
+        let bench = Bench::new();
+        let world = Hangs::after(0, bench.path("home"));
+        let (gate, ctx) = gate(&bench, &world, &Arc::default());
+        let cancel = ctx.cancel.clone();
+        let call = call(name, args);
+        let running = tokio::spawn(async move { gate.call(&call, ctx, mpsc::channel(8).0).await });
+        tokio::time::timeout(SOON, world.looked.notified()).await.expect("it looks at the disk");
+        cancel.cancel();
+        let body = tokio::time::timeout(SOON, running).await.expect("stop works").unwrap();
+        assert_eq!((body.outcome, body.call_id.as_str()), (Outcome::Interrupted, "c"), "{name}");
+        world.release();
+    }
+}
+
+#[tokio::test]
+async fn the_question_comes_although_the_counting_hangs() {
+    let bench = Bench::new();
+    let command = r#"{"command":"rm -rf build/*"}"#;
+    // how many looks the judgement alone takes
+    let counting = Hangs::after(10_000, bench.path("home"));
+    let intent = Intent::Command { line: "rm -rf build/*".into(), cwd: bench.path(""), background: false };
+    decide_in(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting);
+    let looks = 10_000 - *counting.left.lock().unwrap();
+    let world = Hangs::after(looks, bench.path("home"));
+    let asker = Arc::new(Denies::default());
+    let (gate, ctx) = gate(&bench, &world, &asker);
+    let body = tokio::time::timeout(SOON, gate.call(&call("terminal", command), ctx, mpsc::channel(8).0)).await;
+    assert_eq!(body.expect("it is asked").outcome, Outcome::Denied);
+    let asked = asker.asked.lock().unwrap();
+    let last = asked[0].targets.last().expect("a row that says so");
+    assert!(last.at_least && last.note.contains("did not answer"), "{last:?}");
+    world.release();
+}
