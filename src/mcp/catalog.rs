@@ -147,7 +147,7 @@ fn without_words(schema: &mut Value, depth: usize) {
     match schema {
         Value::Object(fields) => {
             fields.retain(|key, value| {
-                !(matches!(key.as_str(), "description" | "title" | "$comment" | "examples") && !value.is_object())
+                !matches!(key.as_str(), "description" | "title" | "$comment" | "examples") || value.is_object()
             });
             fields.values_mut().for_each(|value| without_words(value, depth + 1));
         }

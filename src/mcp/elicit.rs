@@ -142,7 +142,7 @@ impl Field {
                 choices.extend(["yes".to_owned(), "no".to_owned()]);
                 freely = false;
             }
-            Kind::One(all) if all.len() <= CHOICES - 1 => {
+            Kind::One(all) if all.len() < CHOICES => {
                 choices.extend(all.iter().map(|(_, shown)| shown.clone()));
                 freely = false;
             }

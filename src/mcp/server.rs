@@ -99,7 +99,7 @@ struct Face {
 }
 
 /// The end of a try to connect.
-type Opened = Result<(Link, Catalog), LinkError>;
+type Opened = Result<(Arc<Link>, Catalog), LinkError>;
 
 impl Server {
     /// A server that does nothing until it is told to; its task ends with [`Self::stop`].
@@ -358,14 +358,13 @@ impl Driver {
                 Ok(listed) => listed?,
                 Err(_) => return Err(LinkError::TimedOut(patience)),
             };
-            Ok((link, catalog))
+            Ok((Arc::new(link), catalog))
         }));
     }
 
     async fn opened(&mut self, opened: Opened) {
         match opened {
             Ok((link, catalog)) => {
-                let link = Arc::new(link);
                 let watched = Arc::clone(&link);
                 self.closed = Some(Box::pin(async move { watched.closed().await }));
                 self.ping_at = Some(Instant::now() + self.server.settings.keepalive);

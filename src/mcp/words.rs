@@ -8,7 +8,7 @@ const TAG: &str = "untrusted_tool_result";
 
 /// Text for a line of the screen: one line, nothing hidden, at most `most` characters.
 pub fn line(text: &str, most: usize) -> String {
-    let clean = clean::strip_ansi(text);
+    let clean = clean::clean(text.as_bytes());
     let mut out = String::new();
     for (count, word) in clean.split_whitespace().enumerate() {
         if count > 0 {
@@ -28,7 +28,7 @@ pub fn line(text: &str, most: usize) -> String {
 
 /// Text of several lines for the model or the screen: nothing hidden, at most `most` characters.
 pub fn text(text: &str, most: usize) -> String {
-    let clean = clean::strip_ansi(text);
+    let clean = clean::clean(text.as_bytes());
     clean.chars().filter(|c| !hides(*c)).take(most).collect()
 }
 

@@ -91,7 +91,7 @@ fn gate(bench: &Bench, world: &Arc<Hangs>, asker: &Arc<Denies>) -> (Gate, ToolCt
 }
 
 fn call(name: &str, args: &str) -> ToolCall {
-    ToolCall { id: "c".into(), name: name.into(), args: args.into(), repaired: false }
+    ToolCall { id: "c".into(), name: name.into(), args: args.into(), repaired: false, via: String::new() }
 }
 
 /// Long enough for a busy machine, far less than for ever.
