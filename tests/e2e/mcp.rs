@@ -49,7 +49,8 @@ fn a_person_sees_servers_and_allows_a_call() {
     term.send("\x1b").gone("● t");
     term.send("use it\r").wait("Approve a tool of another program").wait("mcp__t__echo").wait("\"please\"");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
-    term.send("y").wait("Enter").send("\r").wait("The server answered.");
+    term.send("y").wait("Enter");
+    term.send("\r").wait("The server answered.");
 }
 
 #[test]

@@ -72,7 +72,10 @@ fn the_conformance_suite_passes() {
 }
 
 fn ask(servers: &[(&str, Vec<String>)], tool: &str, args: &str) -> String {
-    let home = Home::empty();
+    ask_in(&Home::empty(), servers, tool, args)
+}
+
+fn ask_in(home: &Home, servers: &[(&str, Vec<String>)], tool: &str, args: &str) -> String {
     let mut config = String::from("mcp_servers:\n");
     for (name, words) in servers {
         config.push_str(&format!("  {name}:\n    command: {}\n    args: {:?}\n", words[0], &words[1..]));
@@ -95,12 +98,13 @@ fn official_servers_of_npm_answer() {
         assert!(ask(&[("e", words)], "mcp__e__list_resources", "{}").contains("uri"));
     }
     if let Some(mut words) = server("filesystem") {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().canonicalize().unwrap();
+        // It serves the folder that the program names as its root, whatever its argument says.
+        let home = Home::empty();
+        let path = home.project().canonicalize().unwrap();
         std::fs::write(path.join("a.txt"), "what is in it").unwrap();
         words.push(path.display().to_string());
         let args = serde_json::json!({ "path": path.join("a.txt") }).to_string();
-        assert!(ask(&[("f", words)], "mcp__f__read_text_file", &args).contains("what is in it"));
+        assert!(ask_in(&home, &[("f", words)], "mcp__f__read_text_file", &args).contains("what is in it"));
     }
     if let Some(words) = server("memory") {
         assert!(ask(&[("m", words)], "mcp__m__read_graph", "{}").contains("entities"));
