@@ -279,7 +279,7 @@ mod tests {
             ("/zzz", None),
             ("/rdw", Some("/redraw")),
             ("/exit", Some("/quit")),
-            ("/re", Some("/redraw")),
+            ("/re", Some("/redo")),
             ("/window fills", None),
             ("a /he", None),
             ("x<A-ret>/he", None),

@@ -20,6 +20,17 @@ pub fn open(model: &mut Model) {
     pickers::open(model, PickerKind::Palette, "Commands", items);
 }
 
+/// What is used most came from the store: a palette that is open already takes it in.
+pub fn refresh(model: &mut Model) {
+    let rows = items(model);
+    if let Some(picker) = pickers::top(model, PickerKind::Palette) {
+        let moved = picker.selected > 0;
+        pickers::fill(picker, rows);
+        // Where nobody moved yet the first row is meant, whichever it is.
+        picker.selected = if moved { picker.selected } else { 0 };
+    }
+}
+
 fn items(model: &Model) -> Vec<PickItem> {
     let useful = useful(model);
     let used: Vec<&str> = uses::most(model).into_iter().take(USED).collect();

@@ -215,7 +215,7 @@ mod tests {
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("git: 3 tools")));
         let Some(Modal::Picker(picker)) = model.modals.last() else { panic!() };
         assert_eq!((picker.items[0].label.as_str(), picker.items[0].hint.as_str()), ("● git", "ready"));
-        assert!(picker.items[0].detail.starts_with("3 tools · 1.2K tokens"), "{}", picker.items[0].detail);
+        assert!(picker.items[0].detail.starts_with("3 tools · 1.23K tokens"), "{}", picker.items[0].detail);
         assert!(picker.footnote.contains("switches it off"));
         let off = Effect::Server(ServerOrder::Switch { name: "git".into(), on: false });
         assert!(script(&mut model, "<ret>").contains(&off));

@@ -32,6 +32,7 @@ pub fn loaded(model: &mut Model, stored: Vec<(String, i64)>) {
     for (name, rank) in stored {
         model.uses.entry(name).or_insert(rank);
     }
+    super::palette::refresh(model);
 }
 
 /// The names that were used, most first.

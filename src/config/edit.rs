@@ -72,8 +72,7 @@ pub fn append(path: &Path, key: &str, value: &str) -> Result<bool, ConfigError> 
 /// # Errors
 /// As [`set`], but for the key and the value.
 pub fn put(path: &Path, entries: &[(String, Json)]) -> Result<(), ConfigError> {
-    // New lines go to the beginning of a section.
-    entries.iter().rev().try_for_each(|(key, value)| write(path, key, value.clone()))
+    entries.iter().try_for_each(|(key, value)| write(path, key, value.clone()))
 }
 
 /// Takes a key and all below it out of the file.

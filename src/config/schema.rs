@@ -161,7 +161,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.transport", Choice(TRANSPORTS), Never, "`stdio` or `http`; empty: by `command` or `url`"),
     key("mcp_servers.*.timeout", Number(0.1, 86_400.0), Never, "seconds of a call without a sign of life"),
     key("mcp_servers.*.connect_timeout", Number(0.1, 3_600.0), Never, "seconds until it must have answered first"),
-    key("mcp_servers.*.keepalive_interval", Number(5.0, 86_400.0), Never, "seconds between two pings"),
+    key("mcp_servers.*.keepalive_interval", Number(0.0, 86_400.0), Never, "seconds between two pings, at least 5"),
     key(
         "mcp_servers.*.idle_timeout_seconds",
         Number(0.0, 1e7),
@@ -188,7 +188,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.sampling.enabled", Bool, Never, "it may ask for a model's answer; you are asked each time"),
     key("mcp_servers.*.sampling.model", Text, Never, "model that answers; empty: the session's"),
     key("mcp_servers.*.sampling.max_tokens_cap", Integer(1, 1_000_000), Never, "longest answer in tokens"),
-    key("mcp_servers.*.sampling.timeout", Number(1.0, 3_600.0), Never, "seconds of one answer"),
+    key("mcp_servers.*.sampling.timeout", Number(0.1, 3_600.0), Never, "seconds of one answer"),
     key("mcp_servers.*.sampling.max_rpm", Integer(0, 10_000), Never, "answers a minute"),
     key("mcp_servers.*.sampling.allowed_models", TextList, Never, "models that it may ask for by name"),
     key("mcp_discovery_timeout", Number(0.0, 120.0), May, "seconds a first turn waits for servers that are connecting"),

@@ -55,7 +55,7 @@ fn a_corrupt_database_is_kept_and_told() {
     let mut term = Term::start(&home, &[]);
     term.wait("state.db").wait("left as it is");
     term.send("hello\r").wait("still works");
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
     assert_eq!(std::fs::read(home.hermes().join("state.db")).unwrap(), garbage);
     assert!(out(&home.run(&["sessions", "list", "--json"])).contains("hello"), "it was saved beside it");
@@ -74,7 +74,7 @@ fn a_database_of_ours_that_was_damaged_is_kept_and_its_repair_named() {
     let mut term = Term::start(&home, &[]);
     term.wait("is damaged").wait("hermes sessions repair");
     term.send("a later question\r").wait("after");
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
     assert_eq!(std::fs::read(&file).unwrap(), bytes, "the damaged file was written to");
     assert!(out(&home.run(&["sessions", "list", "--json"])).contains("a later question"));

@@ -12,7 +12,7 @@ fn a_full_disk_stops_no_conversation() {
         Step::Text("the-first-unsaved".into()),
         Step::Calls(String::new(), vec![call("terminal", json!({ "command": "echo it-still-runs" }))]),
         Step::Text("the-second-unsaved".into()),
-        Step::Text("saved again".into()),
+        Step::Text("there-is-room".into()),
     ]);
     let home = Home::empty();
     let Some(disk) = Disk::small("a_full_disk_stops_no_conversation", &home.hermes(), 3) else { return };
@@ -30,17 +30,17 @@ fn a_full_disk_stops_no_conversation() {
     assert!(mock.requests().last().unwrap()["messages"].to_string().contains("it-still-runs"));
 
     std::fs::remove_file(ballast).unwrap();
-    term.send("fourth\r").wait("saved again").wait("sessions are saved again");
-    term.send("\x04");
+    term.send("fourth\r").wait("there-is-room").wait("sessions are saved again");
+    term.quit();
     assert_eq!(term.ended(), 0);
     // Nothing of it is lost: what the full disk refused is there too.
     let mut term = Term::start(&home, &["-c"]);
-    term.wait("saved again");
+    term.wait("there-is-room");
     let found = |word: &str| out(&home.run(&["sessions", "search", word, "--json"])).contains("session_id");
     for word in ["first", "fourth", "second", "third"] {
         until(&format!("{word} is stored"), || found(word));
     }
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
 }
 
@@ -54,7 +54,7 @@ fn a_start_on_a_full_disk_says_so_and_works() {
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("sessions are not saved").wait("free some");
     term.send("hello\r").wait("an answer all the same");
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
 }
 
@@ -90,6 +90,6 @@ fn a_read_only_home_still_answers() {
     term.send("hello\r").wait("on the screen too");
     // What is changed says that it can't be kept.
     term.send("/skin slate\r");
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
 }

@@ -49,7 +49,7 @@ fn a_pasted_key_is_tried_once_stored_and_used() {
     term.send("hello\r").wait("a first answer");
     assert_eq!(mock.keys().last().unwrap(), "Bearer sk-or-pasted-key");
     // Tomorrow it starts with the same.
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
     let term = Term::start(&home, &[]);
     term.wait("mock-model");

@@ -49,7 +49,7 @@ fn a_session_from_question_to_resume() {
     assert!(text.contains("remember the milk") && text.contains("cleaned-up"), "{text}");
 
     // Quit, and tomorrow: the browser finds it, the model knows it.
-    term.send("\x04");
+    term.quit();
     assert_eq!(term.ended(), 0);
     for sequence in ["hermes -r", "\x1b[?1049l"] {
         until(sequence, || String::from_utf8_lossy(&term.raw()).contains(sequence));

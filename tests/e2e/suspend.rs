@@ -46,7 +46,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_draws_everything_again() {
     term.send(", now sent\r").wait("it-goes-on");
     let last = mock.requests().pop().unwrap()["messages"].to_string();
     assert!(last.contains("a draft half written, now sent"), "{last}");
-    term.send("\x04").wait("shell-is-here>");
+    term.quit().wait("shell-is-here>");
     suspended(&mut term, "left");
 }
 

@@ -17,20 +17,34 @@ pub struct Term {
 struct Shown {
     parser: vt100::Parser,
     raw: Vec<u8>,
+    /// A frame that is not whole yet: as on a terminal that knows synchronized updates, nothing of it shows.
+    held: Vec<u8>,
     /// Whole frames so far: ends of synchronized updates.
     frames: usize,
 }
 
-/// What ends a frame.
-const FRAME: &[u8] = b"\x1b[?2026l";
+/// What begins and ends a frame.
+const BEGIN: &[u8] = b"\x1b[?2026h";
+const END: &[u8] = b"\x1b[?2026l";
+
+/// Where a sequence begins in these bytes; also one of which only a part has come.
+fn find(bytes: &[u8], sequence: &[u8]) -> Option<usize> {
+    (0..bytes.len())
+        .find(|at| bytes[*at] == sequence[0] && sequence.starts_with(&bytes[*at..bytes.len().min(at + sequence.len())]))
+}
 
 impl Shown {
     fn take(&mut self, bytes: &[u8]) {
-        // The mark may lie across two reads.
-        let from = self.raw.len().saturating_sub(FRAME.len() - 1);
         self.raw.extend_from_slice(bytes);
-        self.frames += self.raw[from..].windows(FRAME.len()).filter(|window| *window == FRAME).count();
-        self.parser.process(bytes);
+        self.held.extend_from_slice(bytes);
+        while let Some(end) = self.held.windows(END.len()).position(|window| window == END) {
+            self.frames += 1;
+            let frame: Vec<u8> = self.held.drain(..end + END.len()).collect();
+            self.parser.process(&frame);
+        }
+        let open = find(&self.held, BEGIN).unwrap_or(self.held.len());
+        let rest: Vec<u8> = self.held.drain(..open).collect();
+        self.parser.process(&rest);
     }
 }
 
@@ -94,7 +108,12 @@ impl Term {
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
         let size = |n: u16| NonZeroU16::new(n).unwrap();
-        let shown = Shown { parser: vt100::Parser::new(size(rows), size(cols), 0), raw: Vec::new(), frames: 0 };
+        let shown = Shown {
+            parser: vt100::Parser::new(size(rows), size(cols), 0),
+            raw: Vec::new(),
+            held: Vec::new(),
+            frames: 0,
+        };
         let screen = Arc::new(Mutex::new(shown));
         let mut reader = pty.master.try_clone_reader().unwrap();
         let writer = pty.master.take_writer().unwrap();
@@ -230,6 +249,12 @@ impl Term {
     pub fn kill(&mut self) {
         self.signal(rustix::process::Signal::KILL);
         self.child.wait().unwrap();
+    }
+
+    /// Leaves as a person does who sees that nothing runs.
+    pub fn quit(&mut self) -> &mut Self {
+        self.wait("Ask anything");
+        self.send("\x04")
     }
 
     /// Waits for its end; the exit code.

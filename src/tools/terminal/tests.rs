@@ -282,7 +282,7 @@ async fn descriptions_are_short() {
 async fn a_background_dump_of_the_environment_is_masked_as_one() {
     let desk = desk();
     std::fs::write(desk.folder.path().join("vars"), "export DEPLOY_TOKEN=plainwords\n").unwrap();
-    let (started, _) = desk.terminal(json!({"command": ". ./vars; env", "background": true})).await;
+    let (started, _) = desk.terminal(json!({"command": ". ./vars; env; env | grep DEPLOY", "background": true})).await;
     let id = started["session_id"].as_str().unwrap();
     let registry = Arc::new(crate::tools::registry::Registry::builtin());
     let dispatch = crate::tools::dispatch::Dispatch::new(registry, crate::policy::redact::redact);
