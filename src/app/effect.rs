@@ -12,6 +12,8 @@ pub enum Effect {
     Store(StoreJob),
     /// Latest per kind of request wins.
     Load(LoadRequest),
+    /// To the MCP servers.
+    Server(ServerOrder),
     /// To the clipboard.
     Copy(String),
     /// Opens the external editor on this text, as a process of the terminal pane.
@@ -32,6 +34,15 @@ pub enum Effect {
     Suspend,
     /// Leaves, with this exit code, after the store has written everything.
     Quit(i32),
+}
+
+/// Orders to the MCP servers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerOrder {
+    /// For this run of the program.
+    Switch { name: String, on: bool },
+    /// Reads the configuration again: starts what is new, ends what is gone.
+    Reload,
 }
 
 /// Work outside the UI.
@@ -66,6 +77,12 @@ pub enum LoadRequest {
     Report {
         name: String,
         argument: String,
+    },
+    /// A prompt of an MCP server, filled in.
+    Prompt {
+        server: String,
+        prompt: String,
+        args: Vec<(String, String)>,
     },
     /// The image in the clipboard, or in this file.
     Image {

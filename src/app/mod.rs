@@ -40,6 +40,7 @@ pub mod rewind;
 pub mod run;
 pub mod scroll;
 pub mod select;
+mod servers;
 pub mod sessions;
 pub mod settings;
 pub mod sidebar;

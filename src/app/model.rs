@@ -11,6 +11,7 @@ pub mod processes;
 pub mod queue;
 pub mod rewind;
 pub mod selection;
+pub mod servers;
 pub mod sidebar;
 pub mod transcript;
 pub mod types;
@@ -41,6 +42,8 @@ pub struct Model {
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
     pub extensions: extensions::Extensions,
+    /// MCP servers, by name.
+    pub servers: Vec<servers::ServerRow>,
     /// Topmost last.
     pub modals: Vec<modal::Modal>,
     pub focus: Pane,

@@ -160,6 +160,10 @@ pub fn commands(model: &Model) -> Vec<(String, String)> {
         let about = format!("{}  {} (plugin {})", command.argument, command.description, command.plugin);
         rows.push((Reverse(false), at(&name), name, about.trim_start().to_owned()));
     }
+    for (prompt, about) in super::servers::prompts(model) {
+        let name = format!("/{prompt}");
+        rows.push((Reverse(false), at(&name), name, about.to_owned()));
+    }
     rows.sort();
     rows.into_iter().map(|(_, _, name, detail)| (name, detail)).collect()
 }

@@ -77,6 +77,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinPicker => looks::pick_skin(model, out, argument),
         Action::SkinNext => looks::next_skin(model, out),
         Action::ThemePicker => looks::pick_theme(model, out, argument),
+        Action::Mcp => super::servers::open(model, out, argument),
         Action::Toolsets if !argument.is_empty() => toolsets(out, argument),
         Action::Tools
         | Action::Toolsets
@@ -228,6 +229,7 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Agent(AgentCommand::Reload));
+    out.push(Effect::Server(super::effect::ServerOrder::Reload));
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Looks));
     model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");

@@ -3,7 +3,7 @@
 use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
-use super::{composer, drafts, extensions, history, run, turn, uses};
+use super::{composer, drafts, extensions, history, run, servers, turn, uses};
 use crate::agent::event::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
@@ -34,6 +34,8 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         let prompt = format!("Use the skill \"{skill}\". {argument}");
         uses::record(model, out, &name);
         turn::send(model, out, prompt.trim().to_owned());
+    } else if servers::ask_prompt(model, out, word, argument) {
+        model.notices.add(model.now, Level::Info, format!("asking for the prompt {word}"));
     } else {
         let near = closest(model, word).map(|near| format!(": did you mean /{near}?")).unwrap_or_else(|| ":".into());
         model.notices.add(

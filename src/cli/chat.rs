@@ -105,10 +105,10 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     let script = args.demo.then(scripted::demo);
     let house = setup::house(base, script, false);
     let store = house.deps.store.clone();
-    let extensions = house.deps.extensions.clone();
+    let beside = house.beside.clone();
     // The demo shows the program as it comes.
     if !args.demo {
-        extensions.start();
+        beside.start();
     }
     let resume = match print::resumed(args, &store, base).await {
         Ok(resume) => resume,
@@ -136,7 +136,8 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         cwd: base.cwd.clone(),
         canvas,
         registry: Arc::clone(&house.registry),
-        extensions: extensions.clone(),
+        extensions: beside.extensions.clone(),
+        mcp: beside.mcp.clone(),
     };
     let exec = house.deps.exec.clone();
     let workers = Workers {
@@ -147,8 +148,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     };
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
-    extensions.shutdown().await;
-    exec.shutdown(true).await;
+    beside.shutdown().await;
     Ok(ended)
 }
 

@@ -1,12 +1,14 @@
 //! The command line: what `docs/CLI.md` describes. One file a group of commands.
 
 pub mod approvals;
-pub mod chat;
+mod beside;
+mod chat;
 pub mod config;
 pub mod debug;
 pub mod doctor;
 pub mod hooks;
 pub mod keys;
+pub mod mcp;
 pub mod models;
 pub mod plain;
 pub mod plugins;
@@ -105,6 +107,8 @@ enum Command {
     Tools(tools::ToolsArgs),
     /// Past sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
+    /// MCP servers: list, test, add, remove, log in
+    Mcp(mcp::McpArgs),
     /// The gate: judge commands
     Approvals(approvals::ApprovalsArgs),
     /// The configuration file
@@ -198,6 +202,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
             })
         }
+        Command::Mcp(args) => setup::block_on(mcp::run(args, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
         Command::Models(args) => setup::block_on(models::run(args, &mut out)),

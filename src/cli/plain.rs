@@ -34,9 +34,9 @@ fn lines() -> mpsc::Receiver<String> {
 
 async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let house = setup::house(&base, None, false);
-    let (store, exec) = (house.deps.store.clone(), house.deps.exec.clone());
-    let extensions = house.deps.extensions.clone();
-    extensions.start();
+    let store = house.deps.store.clone();
+    let beside = house.beside.clone();
+    beside.start();
     let start = Start {
         cwd: base.cwd.clone(),
         source: "tui",
@@ -101,8 +101,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     }
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    extensions.shutdown().await;
-    exec.shutdown(true).await;
+    beside.shutdown().await;
     store.close().await;
     Ok(0)
 }

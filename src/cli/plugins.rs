@@ -293,11 +293,9 @@ fn print(row: &Value, out: &mut dyn Write) -> Result<()> {
 
 async fn run(base: &setup::Base, plugin: &str, command: &str, args: &[String], out: &mut dyn Write) -> Result<i32> {
     let house = setup::house(base, None, true);
-    setup::begin(&house.deps.extensions).await;
-    house.deps.extensions.settled(setup::PLUGINS).await;
+    house.beside.extensions_only().await;
     let done = house.deps.extensions.cli(plugin, command, args, &base.cwd).await;
-    house.deps.extensions.shutdown().await;
-    house.deps.exec.shutdown(true).await;
+    house.beside.shutdown().await;
     house.deps.store.close().await;
     let printed = done.map_err(|why| anyhow!(why))?;
     out.write_all(printed.stdout.as_bytes())?;

@@ -47,12 +47,11 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let wanted = read_schema(&args)?;
     let house = setup::house(&base, None, true);
     let store = house.deps.store.clone();
-    let exec = house.deps.exec.clone();
     if let Some(warning) = store.opened().await.warning {
         writeln!(io::stderr(), "hermes: {warning}").ok();
     }
-    let extensions = house.deps.extensions.clone();
-    setup::begin(&extensions).await;
+    let beside = house.beside.clone();
+    beside.begin().await;
     let start = Start {
         cwd: base.cwd.clone(),
         source: "print",
@@ -65,6 +64,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         max_turns: args.max_turns,
         instructions: wanted.as_ref().map(instructions).unwrap_or_default(),
     };
+    beside.settled().await;
     let mut agent = runner::spawn(house.deps, start, house.notices);
     let mut processes = house.processes;
     let mut report = Report::new(args.output);
@@ -104,8 +104,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     };
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    extensions.shutdown().await;
-    exec.shutdown(true).await;
+    beside.shutdown().await;
     store.close().await;
     report.finish(end)
 }

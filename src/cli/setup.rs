@@ -1,6 +1,7 @@
 //! Builds the parts that commands share, in one visible order: paths, configuration, workers.
 
 use super::ChatArgs;
+use super::beside::Beside;
 use crate::agent::Models;
 use crate::agent::runner::Deps;
 use crate::config::Config;
@@ -8,24 +9,19 @@ use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
 use crate::llm::Provider;
+use crate::mcp::{self, Mcp};
 use crate::plugins::Extensions;
-use crate::plugins::consent::Standing;
-use crate::plugins::host::{Options, Publish};
+use crate::plugins::host::Options;
 use crate::policy::World;
 use crate::policy::redact::redact;
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::registry::Registry;
-use crate::tools::spec::Tool;
 use crate::tools::world::LocalWorld;
 use anyhow::Context as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc;
-
-/// How long a command waits for plugins that are starting.
-pub const PLUGINS: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// What is known before anything runs.
 pub struct Base {
@@ -43,6 +39,7 @@ pub struct House {
     pub notices: mpsc::Receiver<Notice>,
     pub processes: mpsc::Receiver<ProcessEvent>,
     pub registry: Arc<Registry>,
+    pub beside: Beside,
 }
 
 /// The folders of this home.
@@ -127,7 +124,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         cwd: base.cwd.clone(),
         loaded: Arc::clone(&base.loaded),
         exec: exec.clone(),
-        publish: Arc::new(Shelf(Arc::clone(&registry))),
+        publish: registry.clone(),
         accept_hooks: base.accept_hooks,
     });
     let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
@@ -135,6 +132,13 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     if let Some(script) = script {
         models = models.scripted(script);
     }
+    let mcp = Mcp::new(mcp::Needs {
+        publish: registry.clone(),
+        models: Some(Arc::new(Answering(models.clone()))),
+        tokens: base.paths.mcp_tokens(),
+        env: base.loaded.env.clone(),
+        root: base.cwd.clone(),
+    });
     let deps = Deps {
         loaded: Arc::clone(&base.loaded),
         sources: Arc::clone(&base.sources),
@@ -146,44 +150,17 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         world,
         extensions,
     };
-    House { deps, notices, processes, registry }
+    let beside =
+        Beside { extensions: deps.extensions.clone(), mcp, exec: deps.exec.clone(), loaded: Arc::clone(&base.loaded) };
+    House { deps, notices, processes, registry, beside }
 }
 
-/// Starts hooks and plugins where nobody can be asked, and says on standard error what does not run and why.
-pub async fn begin(extensions: &Extensions) {
-    extensions.reload(None).await;
-    let view = extensions.view();
-    let mut said = view.project.iter().flat_map(|project| project.refusals()).collect::<Vec<_>>();
-    for (hook, standing) in &view.hooks {
-        if *standing == Standing::Unasked {
-            let remedy = "run `hermes hooks accept` once, or give --accept-hooks";
-            said.push(format!(
-                "the hook {}: {} does not run: nobody has said yes to it; {remedy}",
-                hook.written,
-                hook.label()
-            ));
-        }
-    }
-    said.extend(view.problems);
-    for text in said {
-        writeln!(std::io::stderr(), "hermes: {text}").ok();
-    }
-}
+/// The models as servers see them.
+struct Answering(Models);
 
-/// The registry, as plugins may use it.
-struct Shelf(Arc<Registry>);
-
-impl Publish for Shelf {
-    fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>) {
-        self.0.publish(source, tools);
-    }
-
-    fn report(&self, source: &str, problems: Vec<String>) {
-        self.0.report(source, problems);
-    }
-
-    fn withdraw(&self, source: &str) {
-        self.0.withdraw(source);
+impl mcp::Models for Answering {
+    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
+        self.0.provider(choice, 0).map_err(|error| error.to_string())
     }
 }
 

@@ -108,6 +108,8 @@ pub struct McpOauthConfig {
     /// Registered by hand; empty: registered by the program.
     pub client_id: String,
     pub client_secret: String,
+    /// An address that describes this client, for servers that take that instead of a registration.
+    pub client_metadata_url: String,
     /// Scopes by blanks; empty: what the server asks for.
     pub scope: String,
     /// Port of the address on this machine that the browser comes back to; 0: any.

@@ -115,6 +115,11 @@ impl Paths {
         self.cache().join("spill")
     }
 
+    /// Logins of MCP servers, each readable by its owner only.
+    pub fn mcp_tokens(&self) -> PathBuf {
+        self.home.join("mcp-tokens")
+    }
+
     /// Files as they were before tools changed them.
     pub fn history(&self) -> PathBuf {
         self.home.join("history")

@@ -63,14 +63,14 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 
 /// Values of `mcp_servers.*.auth`.
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
+/// Values of `tools.tool_search.enabled`.
+pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `composer.mode`.
 pub const EDITING: &[&str] = &["emacs", "vi"];
 /// Values of `display.busy_input_mode`.
 pub const BUSY: &[&str] = &["queue", "steer", "interrupt"];
 /// Values of `display.tui_status_indicator`.
 pub const INDICATORS: &[&str] = &["kaomoji", "emoji", "unicode", "ascii"];
-/// Values of `tools.tool_search.enabled`.
-pub const SEARCH: &[&str] = &["auto", "on", "off"];
 
 const fn key(path: &'static str, kind: Kind, project: Project, doc: &'static str) -> KeySpec {
     KeySpec { path, kind, project, doc }
@@ -170,7 +170,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.transport", Choice(TRANSPORTS), Never, "`stdio` or `http`; empty: by `command` or `url`"),
     key("mcp_servers.*.timeout", Number(0.1, 86_400.0), Never, "seconds of a call without a sign of life"),
     key("mcp_servers.*.connect_timeout", Number(0.1, 3_600.0), Never, "seconds until it must have answered first"),
-    key("mcp_servers.*.keepalive_interval", Number(5.0, 86_400.0), Never, "seconds between two pings"),
+    key("mcp_servers.*.keepalive_interval", Number(0.0, 86_400.0), Never, "seconds between two pings, at least 5"),
     key(
         "mcp_servers.*.idle_timeout_seconds",
         Number(0.0, 1e7),
@@ -181,6 +181,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.auth", Choice(AUTHS), Never, "`oauth`: log in with `hermes mcp login NAME`"),
     key("mcp_servers.*.oauth.client_id", Text, Never, "client that was registered by hand; empty: by the program"),
     key("mcp_servers.*.oauth.client_secret", Secret, Never, "its secret"),
+    key("mcp_servers.*.oauth.client_metadata_url", Text, Never, "address that describes this client to the server"),
     key("mcp_servers.*.oauth.scope", Text, Never, "scopes to ask for; empty: what the server wants"),
     key("mcp_servers.*.oauth.redirect_port", Integer(0, 65_535), Never, "port that the browser comes back to; 0: any"),
     key("mcp_servers.*.oauth.client_name", Text, Never, "name that the server shows"),
@@ -196,7 +197,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.sampling.enabled", Bool, Never, "it may ask for a model's answer; you are asked each time"),
     key("mcp_servers.*.sampling.model", Text, Never, "model that answers; empty: the session's"),
     key("mcp_servers.*.sampling.max_tokens_cap", Integer(1, 1_000_000), Never, "longest answer in tokens"),
-    key("mcp_servers.*.sampling.timeout", Number(1.0, 3_600.0), Never, "seconds of one answer"),
+    key("mcp_servers.*.sampling.timeout", Number(0.1, 3_600.0), Never, "seconds of one answer"),
     key("mcp_servers.*.sampling.max_rpm", Integer(0, 10_000), Never, "answers a minute"),
     key("mcp_servers.*.sampling.allowed_models", TextList, Never, "models that it may ask for by name"),
     key("mcp_discovery_timeout", Number(0.0, 120.0), May, "seconds a first turn waits for servers that are connecting"),

@@ -10,7 +10,7 @@ use crate::config::load::Loaded;
 use crate::config::trust::{self, Project};
 use crate::config::{Paths, paths};
 use crate::exec::Exec;
-use crate::tools::spec::Tool;
+use crate::tools::spec::{Publish, Tool};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -23,16 +23,6 @@ use tokio::sync::{mpsc, watch};
 const RUNNER: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/plugins/runner.py"));
 /// What is told and not yet heard.
 const TOLD: usize = 256;
-
-/// Where tools of plugins go: the registry, behind a wall.
-pub trait Publish: Send + Sync {
-    /// The tools of a source, in place of those before.
-    fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>);
-    /// What a source could not bring.
-    fn report(&self, source: &str, problems: Vec<String>);
-    /// The source is gone.
-    fn withdraw(&self, source: &str);
-}
 
 /// What a host works with.
 pub struct Options {
@@ -286,6 +276,9 @@ impl Host {
         }
         let wanted: Vec<Found> =
             found.iter().filter(|found| found.may == May::Run && found.manifest.is_ok()).cloned().collect();
+        for found in &wanted {
+            self.options.publish.expect(&super::tool::toolset(&found.name));
+        }
         let gone: Vec<Arc<Plugin>> = {
             let mut state = lock(&self.state);
             let keep = |plugin: &Arc<Plugin>| {
@@ -364,8 +357,12 @@ impl Host {
                     .tools
                     .iter()
                     .map(|def| Arc::new(PluginTool::new(Arc::clone(plugin), def)) as Arc<dyn Tool>);
-                self.options.publish.publish(&source, tools.collect());
-                self.options.publish.report(&source, registered.problems.clone());
+                if registered.tools.is_empty() && registered.problems.is_empty() {
+                    self.options.publish.withdraw(&source);
+                } else {
+                    self.options.publish.publish(&source, tools.collect());
+                    self.options.publish.report(&source, registered.problems.clone());
+                }
                 self.remember(name, registered);
             }
             Phase::Restarting(how) => {

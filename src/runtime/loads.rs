@@ -51,6 +51,10 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
         }
         LoadRequest::Report { name, argument } => reports::report(&name, &argument, &context, &facts).await,
+        LoadRequest::Prompt { server, prompt, args } => {
+            let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();
+            LoadReply::Prompt(context.mcp.prompt(&server, &prompt, args).await)
+        }
         LoadRequest::Image { path } => LoadReply::Image(super::images::image(path, &facts.cwd).await),
         LoadRequest::Looks => {
             let dirs = context.paths.look_dirs();

@@ -10,6 +10,8 @@ mod first_run;
 mod floods;
 mod hangup;
 mod lists;
+mod mcp;
+mod mcp_official;
 mod panes;
 mod print;
 mod rewind;

@@ -174,6 +174,7 @@ pub enum PickerKind {
     Skin,
     Theme,
     Provider,
+    Servers,
     Inbox,
     History,
 }
