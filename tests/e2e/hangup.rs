@@ -10,6 +10,9 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+const ROWS: u16 = 40;
+const COLUMNS: u16 = 120;
+
 /// Milliseconds of processor time of a process, ended ones included until they are waited for.
 fn processor(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -23,7 +26,7 @@ fn start(home: &Home, controlled: bool) -> (OwnedFd, Child) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
-    let size = rustix::termios::Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = rustix::termios::Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
     rustix::termios::tcsetwinsize(&master, size).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let slave =
@@ -49,15 +52,14 @@ fn start(home: &Home, controlled: bool) -> (OwnedFd, Child) {
     (master, child)
 }
 
-/// Reads what the program draws until the text is there.
-fn wait(master: &OwnedFd, text: &str) {
+/// Reads what the program draws until the text is on the screen.
+fn wait(master: &OwnedFd, screen: &mut vt100::Parser, text: &str) {
     let stop = Instant::now() + PATIENCE;
-    let mut seen = Vec::new();
-    while !String::from_utf8_lossy(&seen).contains(text) {
-        assert!(Instant::now() < stop, "no {text:?} in {}", String::from_utf8_lossy(&seen));
+    while !screen.screen().contents().contains(text) {
+        assert!(Instant::now() < stop, "no {text:?} in {}", screen.screen().contents());
         let mut buffer = [0; 65536];
         match rustix::io::read(master, &mut buffer) {
-            Ok(count) => seen.extend_from_slice(&buffer[..count]),
+            Ok(count) => screen.process(&buffer[..count]),
             Err(_) => std::thread::park_timeout(Duration::from_millis(5)),
         }
     }
@@ -68,11 +70,13 @@ fn ends_quietly(controlled: bool) {
     let mock = Mock::start(vec![Step::Slow(story, Duration::from_millis(4))]);
     let home = Home::with(&mock, "");
     let (master, mut child) = start(&home, controlled);
-    wait(&master, "❯");
+    let size = |n: u16| std::num::NonZeroU16::new(n).unwrap();
+    let mut screen = vt100::Parser::new(size(ROWS), size(COLUMNS), 0);
+    wait(&master, &mut screen, "❯");
     rustix::io::write(&master, b"tell me a zebra story\r").unwrap();
-    wait(&master, "coming");
+    wait(&master, &mut screen, "coming");
     rustix::io::write(&master, b"an unsent giraffe").unwrap();
-    wait(&master, "giraffe");
+    wait(&master, &mut screen, "giraffe");
     let before = processor(child.id());
     drop(master);
     let pid = Pid::from_raw(child.id() as i32).unwrap();
