@@ -15,7 +15,9 @@ use tokio::sync::mpsc;
 struct Board(Mutex<BTreeMap<String, Vec<Arc<dyn Tool>>>>);
 
 impl Publish for Board {
-    fn expect(&self, _: &str) {}
+    fn expect(&self, source: &str) {
+        self.0.lock().unwrap().entry(source.to_owned()).or_default();
+    }
     fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>) {
         self.0.lock().unwrap().insert(source.to_owned(), tools);
     }
@@ -375,6 +377,7 @@ async fn twenty_servers_of_which_three_are_dead_hold_up_nobody() {
     let began = std::time::Instant::now();
     house.mcp.apply(&servers);
     assert!(began.elapsed() < Duration::from_millis(200), "{:?}", began.elapsed());
+    assert_eq!(house.board.0.lock().unwrap().len(), 20, "a session that begins now knows that there will be tools");
     let all = async {
         let mut changes = house.mcp.changes();
         loop {
