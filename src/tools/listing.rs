@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Bytes of names, descriptions and schemas that make a token, about.
 const BYTES_PER_TOKEN: f64 = 4.3;
 /// Characters of a description or a reason in a row.
-const WORDS: usize = 72;
+const WORDS: usize = 44;
 
 /// One tool.
 #[derive(Clone, Debug, PartialEq)]
