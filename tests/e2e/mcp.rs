@@ -54,6 +54,26 @@ fn a_person_sees_servers_and_allows_a_call() {
 }
 
 #[test]
+fn a_projects_server_starts_once_it_is_trusted() {
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "");
+    let file = home.project().join("hermes.yaml");
+    std::fs::write(&file, format!("mcp_servers:\n  t:\n    command: bash\n    args: [{SERVER}, good]\n")).unwrap();
+    let call = ["tools", "run", "mcp__t__echo", r#"{"text":"hi"}"#, "--yolo"];
+    let before = home.run(&call);
+    assert!(!before.status.success() && err(&before).contains("does not run"), "{}", err(&before));
+    let mut term = Term::start(&home, &[]);
+    term.wait("May this run?").wait("y, then Enter, trusts");
+    term.send("y").wait("▸ Trust it as it is shown here");
+    term.send("\r").wait("t: 6 tools");
+    let after = home.run(&call);
+    assert_eq!(out(&after).trim(), "you said hi", "{}", err(&after));
+    std::fs::write(&file, format!("mcp_servers:\n  t:\n    command: bash\n    args: [{SERVER}, grandchild]\n"))
+        .unwrap();
+    assert!(!home.run(&call).status.success(), "a server that changed ran");
+}
+
+#[test]
 fn servers_are_added_listed_tested_and_removed() {
     let home = Home::empty();
     home.config("# mine\ndisplay:\n  skin: ares # red\n");
