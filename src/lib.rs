@@ -11,6 +11,8 @@ pub mod config;
 pub mod exec;
 pub mod knowledge;
 pub mod llm;
+pub mod mcp;
+pub mod plugins;
 pub mod policy;
 pub mod runtime;
 pub mod store;

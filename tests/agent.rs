@@ -61,6 +61,7 @@ impl World {
             store: Store::spawn(paths.home.clone()),
             exec,
             dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain)),
+            extensions: hermes::plugins::Extensions::default(),
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,
         };

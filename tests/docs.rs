@@ -67,3 +67,17 @@ fn every_key_of_the_keymap_is_an_action() {
         assert!(hermes::app::action::Action::from_name(action).is_some(), "{action} is no action");
     }
 }
+
+#[test]
+fn the_events_of_the_plugins_page() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/PLUGINS.md");
+    let page = std::fs::read_to_string(&file).unwrap();
+    let (start, end) = ("<!-- events -->\n", "<!-- /events -->");
+    let (before, rest) = page.split_once(start).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let wanted = format!("{before}{start}{}{end}{after}", hermes::plugins::event::markdown());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &wanted).unwrap();
+    }
+    assert!(page == wanted, "the events of docs/PLUGINS.md are others; run: UPDATE_DOCS=1 cargo test docs");
+}

@@ -20,7 +20,9 @@ fn allowed(room: &str) -> Option<Vec<&'static str>> {
         "llm" => &["llm", "config"],
         "knowledge" => &["knowledge", "config"],
         "tools" => &["tools", "exec", "store", "llm", "knowledge", "config", "agent::event"],
-        "agent" => &["agent", "llm", "tools", "exec", "store", "knowledge", "config"],
+        "mcp" => &["mcp", "exec", "store", "llm", "knowledge", "config", "tools::spec", "agent::event"],
+        "plugins" => &["plugins", "tools::spec", "tools::hook", "exec", "store", "llm", "knowledge", "config"],
+        "agent" => &["agent", "llm", "tools", "plugins", "exec", "store", "knowledge", "config"],
         "app" => &["app", "agent::event", "exec", "store", "llm", "config"],
         "ui" => &["ui", "app", "config", "agent::event", "exec", "llm"],
         "runtime" | "cli" | "main" | "lib" => return None,
@@ -260,5 +262,5 @@ fn the_tree_of_packages_stays_small_and_single() {
     for banned in ["aws-lc-sys", "openssl-sys", "native-tls"] {
         assert!(!names.contains(&banned), "{banned} came into the tree");
     }
-    assert!(names.len() <= 480, "{} packages in Cargo.lock", names.len());
+    assert!(names.len() <= 496, "{} packages in Cargo.lock", names.len());
 }

@@ -4,6 +4,7 @@
 
 mod actions;
 mod calls;
+mod hooks;
 mod resume;
 mod rewind;
 mod session;
@@ -42,6 +43,8 @@ pub struct Deps {
     pub models: Models,
     pub dispatch: Arc<Dispatch>,
     pub world: Arc<dyn crate::policy::World>,
+    /// Hooks and plugins.
+    pub extensions: crate::plugins::Extensions,
 }
 
 /// How a conversation starts.
@@ -78,6 +81,7 @@ enum Happened {
     SaveStream,
     Process(Notice),
     Asked(Option<String>, Arc<dyn Provider>),
+    Told(crate::plugins::Told),
 }
 
 /// A model call in flight.
@@ -124,6 +128,16 @@ pub struct Runner {
     trouble: Option<String>,
     /// The session is being left: nothing new begins in it.
     leaving: bool,
+    /// Rows of hooks and news of plugins.
+    told: mpsc::Receiver<crate::plugins::Told>,
+    /// Orders that came while a hook was waited for.
+    held: std::collections::VecDeque<AgentCommand>,
+    /// The hooks of the session's start; their words go with its first prompt.
+    greeting: Option<tokio::task::JoinHandle<String>>,
+    /// The answer that ends the turn.
+    last_answer: String,
+    /// Tools of open approvals.
+    asked_tools: HashMap<ApprovalId, String>,
     /// The history of files was tidied in this run.
     swept: bool,
 }
@@ -198,6 +212,11 @@ impl Runner {
         let turn = Turn::new(limits(&deps.loaded.config, start.max_turns, deps.models.fallbacks()));
         Self {
             session: Session::new(&deps, &start, mode),
+            told: deps.extensions.listen(),
+            held: std::collections::VecDeque::new(),
+            greeting: None,
+            last_answer: String::new(),
+            asked_tools: HashMap::new(),
             deps,
             start,
             commands,
@@ -233,12 +252,14 @@ impl Runner {
             Some(id) => self.resume(id).await,
             None => self.opened(Vec::new()).await,
         }
+        self.greet(if self.start.resume.is_some() { "resume" } else { "startup" });
         loop {
             match self.next().await {
                 Happened::Command(None) => break,
                 Happened::Command(Some(AgentCommand::Close)) => {
                     self.leaving = true;
                     self.stop(true).await;
+                    self.farewell(false, true).await;
                     break;
                 }
                 Happened::Command(Some(command)) => self.command(command).await,
@@ -255,6 +276,7 @@ impl Runner {
                 Happened::SaveStream => self.save_stream(),
                 Happened::Process(notice) => self.process_notice(notice).await,
                 Happened::Asked(choice, provider) => self.answered(choice, provider).await,
+                Happened::Told(told) => self.extension_told(told).await,
             }
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
@@ -265,6 +287,9 @@ impl Runner {
 
     /// Waits for whatever comes first.
     async fn next(&mut self) -> Happened {
+        if let Some(held) = self.held() {
+            return held;
+        }
         let wait = self.wait;
         let save_at = self.call.as_ref().and_then(|c| c.save_at);
         let behind = self.out.is_behind();
@@ -282,6 +307,7 @@ impl Runner {
                 // Room may have come; an empty delta flushes.
                 Happened::Delta(Delta::Text(String::new()))
             }
+            Some(told) = self.told.recv() => Happened::Told(told),
             Some(notice) = self.notices.recv() => Happened::Process(notice),
             Some((choice, provider)) = self.asked.1.recv() => Happened::Asked(choice, provider),
         }
@@ -297,6 +323,7 @@ impl Runner {
             AgentCommand::Stop { force } => self.stop(force).await,
             AgentCommand::Decide(id, decision) => {
                 if let Some(answer) = self.approvals.remove(&id) {
+                    self.decided(id, &decision);
                     // The call may have been stopped meanwhile.
                     let _ = answer.send(decision);
                     self.out.send(AgentEvent::ApprovalClosed(id)).await;
@@ -339,6 +366,9 @@ impl Runner {
     /// Something for the agent to know: at the next step boundary, or a turn of its own when idle.
     async fn process_notice(&mut self, notice: Notice) {
         let (Notice::Completed { id, task, .. } | Notice::Matched { id, task, .. }) = &notice;
+        if matches!(notice, Notice::Completed { .. }) && *task == self.session.id.0 {
+            self.process_ended(&id.0, &super::situation::told(&notice));
+        }
         // Another session's process, one whose end the model has seen already, or nobody to go on for.
         if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
             return;
@@ -369,6 +399,7 @@ impl Runner {
             Wish::Ask { answer, .. } if answer.is_closed() => {}
             Wish::Approve { approval, answer } => {
                 self.approvals.insert(approval.id, answer);
+                self.asks(&approval);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
             }
             Wish::Ask { question, answer } => {

@@ -163,7 +163,11 @@ actions! {
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
     Tools "tools" Model "Tools: what is there, what is not and why" => "tools" [], "";
     Toolsets "toolsets" Model "Choose the toolsets of this session, or show them" => "toolsets" [], "[a,b|default]";
+    Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|reload]";
     Skills "skills" Model "Skills" => "skills" [], "";
+    Plugins "plugins" Model "Plugins: state, tools, problems" => "plugins" ["plugin"], "";
+    Hooks "hooks" Model "Hooks: commands that run at events" => "hooks" [], "";
+    Trust "trust" Model "Look at what this folder would run" => "trust" [], "";
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";

@@ -140,7 +140,9 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
                 modal.cursor = line.chars().count();
                 ApprovalStage::Editing(line.clone())
             }
-            Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Talk => ApprovalStage::Choosing,
+            Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
+                ApprovalStage::Choosing
+            }
         },
     };
     if modal.selected == ApprovalChoice::Deny {
@@ -283,6 +285,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Rewind(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
+        | Modal::Trust(_)
         | Modal::Input(_) => return false,
     }
     true

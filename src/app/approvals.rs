@@ -72,7 +72,8 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         | Modal::Rewind(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
-        | Modal::Input(_) => None,
+        | Modal::Input(_)
+        | Modal::Trust(_) => None,
     }
 }
 
@@ -146,6 +147,7 @@ pub fn seen_again(model: &mut Model) {
         match modal {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
+            Modal::Trust(modal) => modal.inert_until = until,
             Modal::Picker(_)
             | Modal::Sessions(_)
             | Modal::Rewind(_)
@@ -163,6 +165,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let until = match model.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
+        Some(Modal::Trust(modal)) => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
     };
@@ -207,6 +210,9 @@ fn command(intent: &Intent) -> String {
         }
         Intent::Command { line, .. } => line.clone(),
         Intent::Input { process, text } => format!("type {text:?} into {process}"),
+        Intent::Remote { tool, args, .. } => {
+            format!("{tool} {}", args.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
         Intent::Talk => "talk".into(),
     }
 }

@@ -12,6 +12,8 @@ pub enum Effect {
     Store(StoreJob),
     /// Latest per kind of request wins.
     Load(LoadRequest),
+    /// To the MCP servers.
+    Server(ServerOrder),
     /// To the clipboard.
     Copy(String),
     /// Opens the external editor on this text, as a process of the terminal pane.
@@ -32,6 +34,15 @@ pub enum Effect {
     Suspend,
     /// Leaves, with this exit code, after the store has written everything.
     Quit(i32),
+}
+
+/// Orders to the MCP servers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerOrder {
+    /// For this run of the program.
+    Switch { name: String, on: bool },
+    /// Reads the configuration again: starts what is new, ends what is gone.
+    Reload,
 }
 
 /// Work outside the UI.
@@ -67,6 +78,12 @@ pub enum LoadRequest {
         name: String,
         argument: String,
     },
+    /// A prompt of an MCP server, filled in.
+    Prompt {
+        server: String,
+        prompt: String,
+        args: Vec<(String, String)>,
+    },
     /// The image in the clipboard, or in this file.
     Image {
         path: Option<String>,
@@ -82,6 +99,19 @@ pub enum LoadRequest {
     SetConfig {
         key: String,
         value: String,
+    },
+    /// Hooks and plugins, once they have changed after this revision.
+    Extensions {
+        seen: u64,
+    },
+    /// A yes to what the card showed.
+    Trust {
+        card: Box<crate::app::model::extensions::TrustCard>,
+    },
+    /// A slash command that a plugin brought.
+    PluginCommand {
+        name: String,
+        argument: String,
     },
     /// Starts the scripted demo in a scratch folder.
     Demo,

@@ -5,7 +5,9 @@ use super::effect::{Effect, LoadRequest};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
-use super::{answers, approvals, composer, edit, find, pickers, processes, rewind, scroll, sessions, usual, vi};
+use super::{
+    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, sessions, usual, vi,
+};
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
@@ -33,6 +35,8 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Rewind(_)) => rewind::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
+        Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
+        Some(Modal::Trust(_)) => extensions::key(model, out, key),
         Some(Modal::Input(_)) => {
             input_key(model, out, if interrupt { Key { code: Code::Esc, ctrl: false, ..key } } else { key })
         }
@@ -58,7 +62,9 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
                 composer::paste(model, out, text);
             }
         }
-        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_)) => composer::paste(model, out, text),
+        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_)) => {
+            composer::paste(model, out, text)
+        }
         None if model.processes.pane.taken_over => processes::paste(model, out, &text),
         None => composer::paste(model, out, text),
     }
@@ -203,7 +209,8 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
         Some(Modal::Sessions(_)) => sessions::typed(model),
         Some(Modal::Rewind(_)) => rewind::typed(model, out),
         Some(Modal::Input(_)) => input_changed(model),
-        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_)) | None => {}
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_)) | None => {
+        }
     }
 }
 
@@ -267,6 +274,8 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
         Some(Modal::Rewind(_)) => rewind::click(model, out, row),
         Some(Modal::Confirm(confirm)) => confirm.selected_yes = row == 0,
+        // a click only selects
+        Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
         // a click only selects: an answer takes a key
         Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
@@ -283,7 +292,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
                 modal.stage = ApprovalStage::Choosing;
             }
         }
-        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_)) | None => {}
+        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_) | Modal::Trust(_)) | None => {}
     }
 }
 
@@ -295,6 +304,9 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         }
         Some(Modal::Approval(modal)) => {
             modal.scroll = scroll::shifted(usize::from(modal.scroll), rows).min(10_000) as u16;
+        }
+        Some(Modal::Trust(modal)) => {
+            modal.scroll = scroll::shifted(modal.scroll, rows).min(modal.lines.len().saturating_sub(1));
         }
         Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),

@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod composer;
+pub mod extensions;
 pub mod first_run;
 pub mod layout;
 pub mod modal;
@@ -10,6 +11,7 @@ pub mod processes;
 pub mod queue;
 pub mod rewind;
 pub mod selection;
+pub mod servers;
 pub mod sidebar;
 pub mod transcript;
 pub mod types;
@@ -39,6 +41,9 @@ pub struct Model {
     pub approvals: approvals::Inbox,
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
+    pub extensions: extensions::Extensions,
+    /// MCP servers, by name.
+    pub servers: Vec<servers::ServerRow>,
     /// Topmost last.
     pub modals: Vec<modal::Modal>,
     pub focus: Pane,

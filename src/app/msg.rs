@@ -24,6 +24,8 @@ pub enum Msg {
     Process(ProcessEvent),
     Store(StoreReply),
     Loaded(LoadReply),
+    /// MCP servers changed.
+    Servers(Vec<crate::app::model::servers::ServerRow>),
     // shell
     /// What the last frame put where.
     Drawn(Box<Layout>),
@@ -86,8 +88,16 @@ pub enum LoadReply {
     Looks { skins: Vec<(String, String)>, themes: Vec<(String, String)> },
     /// A pasted key was stored, or why not.
     KeySaved { provider: String, result: Result<(), String> },
+    /// A prompt of an MCP server, or why there is none.
+    Prompt(Result<String, String>),
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
     Report { title: String, text: String },
+    /// Hooks and plugins as they are now.
+    Extensions(Box<crate::app::model::extensions::Extensions>),
+    /// A yes was written down, or why not.
+    Trusted(Result<(), String>),
+    /// What a plugin's command came to: text for the person and a prompt for the model, either may be empty.
+    PluginAnswered { name: String, result: Result<(String, String), String> },
 }
 
 /// A path that fits a word.

@@ -59,8 +59,20 @@ fn items(model: &Model) -> Vec<PickItem> {
             PickItem { label: name.clone(), detail: "skill".into(), value: name, ..PickItem::default() },
         ));
     }
+    for command in &model.extensions.commands {
+        let name = format!("/{}", command.name);
+        let (group, at) = place(&name, None);
+        let item = PickItem {
+            label: name.clone(),
+            detail: command.description.clone(),
+            hint: format!("plugin {}", command.plugin),
+            value: name,
+            ..PickItem::default()
+        };
+        rows.push((group, at, item));
+    }
     rows.sort_by_cached_key(|(group, at, item)| (*group, *at, item.label.to_lowercase()));
-    let groups = ["Now", "Used", "All", "Skills", "Not now"];
+    let groups = ["Now", "Used", "All", "Skills and plugins", "Not now"];
     let head = |(group, _, item): (usize, usize, PickItem)| PickItem {
         group: groups.get(group).copied().unwrap_or_default().to_owned(),
         boost: if group < 2 { BOOST } else { 0 },
@@ -142,6 +154,15 @@ pub fn commands(model: &Model) -> Vec<(String, String)> {
     for skill in &model.sidebar.knowledge.skills {
         let name = format!("/{skill}");
         rows.push((Reverse(false), at(&name), name, "skill".into()));
+    }
+    for command in &model.extensions.commands {
+        let name = format!("/{}", command.name);
+        let about = format!("{}  {} (plugin {})", command.argument, command.description, command.plugin);
+        rows.push((Reverse(false), at(&name), name, about.trim_start().to_owned()));
+    }
+    for (prompt, about) in super::servers::prompts(model) {
+        let name = format!("/{prompt}");
+        rows.push((Reverse(false), at(&name), name, about.to_owned()));
     }
     rows.sort();
     rows.into_iter().map(|(_, _, name, detail)| (name, detail)).collect()

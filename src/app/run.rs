@@ -8,8 +8,8 @@ use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, borders, composer, docs, drafts, editor, find, history, looks, models, palette, processes, queue,
-    rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
+    approvals, borders, composer, docs, drafts, editor, extensions, find, history, looks, models, palette, processes,
+    queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -65,6 +65,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::RedoExchange => rewind::redo(model, out),
         Action::Fork => sessions::fork(model, out),
         Action::Plan => sidebar::plan(model),
+        Action::Plugins => extensions::plugins(model),
+        Action::Hooks => extensions::hooks(model),
+        Action::Trust => extensions::trust(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
         Action::ProviderKey => models::ask_key(model, argument),
@@ -74,6 +77,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinPicker => looks::pick_skin(model, out, argument),
         Action::SkinNext => looks::next_skin(model, out),
         Action::ThemePicker => looks::pick_theme(model, out, argument),
+        Action::Mcp => super::servers::open(model, out, argument),
         Action::Toolsets if !argument.is_empty() => toolsets(out, argument),
         Action::Tools
         | Action::Toolsets
@@ -225,6 +229,7 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Agent(AgentCommand::Reload));
+    out.push(Effect::Server(super::effect::ServerOrder::Reload));
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Looks));
     model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");

@@ -3,7 +3,7 @@
 use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
-use super::{composer, drafts, history, run, turn, uses};
+use super::{composer, drafts, extensions, history, run, servers, turn, uses};
 use crate::agent::event::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
@@ -25,11 +25,17 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         }
         uses::record(model, out, entry.name);
         run::run(model, out, entry.action, argument);
+    } else if extensions::command(model, out, word, argument) {
+        composer::clear(model);
+        drafts::touch(model);
+        drafts::save(model, out);
     } else if let Some(skill) = model.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word)) {
         let name = format!("/{skill}");
         let prompt = format!("Use the skill \"{skill}\". {argument}");
         uses::record(model, out, &name);
         turn::send(model, out, prompt.trim().to_owned());
+    } else if servers::ask_prompt(model, out, word, argument) {
+        model.notices.add(model.now, Level::Info, format!("asking for the prompt {word}"));
     } else {
         let near = closest(model, word).map(|near| format!(": did you mean /{near}?")).unwrap_or_else(|| ":".into());
         model.notices.add(
@@ -54,7 +60,8 @@ fn closest(model: &Model, word: &str) -> Option<String> {
     let slashes = ACTIONS.iter().filter_map(|entry| entry.slash);
     let names = slashes.flat_map(|slash| std::iter::once(slash.name).chain(slash.aliases.iter().copied()));
     let skills = model.sidebar.knowledge.skills.iter().map(String::as_str);
-    let near = names.chain(skills).map(|name| {
+    let plugins = model.extensions.commands.iter().map(|command| command.name.as_str());
+    let near = names.chain(skills).chain(plugins).map(|name| {
         let distance = if name.starts_with(&word) { 1 } else { distance(&word, name) };
         (distance, name)
     });

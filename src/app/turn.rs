@@ -189,6 +189,16 @@ pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
     drafts::save(model, out);
 }
 
+/// Sends a text that was not typed: what the composer holds stays.
+pub fn say(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+    let sent = Sent { text, images: Vec::new() };
+    if is_running(model) || model.session.is_none() {
+        super::queue::add(model, out, sent);
+    } else if has_model(model) {
+        submit(model, out, sent);
+    }
+}
+
 /// `/steer TEXT`.
 pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     if text.is_empty() {

@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, editor, events, first_run, focus, history, items, keys, looks, marking,
-    models, mouse, processes, queue, rewind, scroll, sessions, sidebar, uses, vi, wake,
+    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, history, items, keys, looks,
+    marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -41,7 +41,9 @@ impl Model {
             queue: Default::default(),
             approvals: Default::default(),
             processes: processes::new(),
+            servers: Vec::new(),
             sidebar: Default::default(),
+            extensions: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
             pane_selection: None,
@@ -91,6 +93,7 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
         Effect::Load(LoadRequest::Git),
         Effect::Load(LoadRequest::Knowledge),
         Effect::Load(LoadRequest::Looks),
+        extensions::ask(model),
     ];
     if model.mouse_captured {
         out.push(Effect::Mouse(true));
@@ -134,6 +137,7 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Process(event) => processes::event(model, out, event),
         Msg::Store(reply) => store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
+        Msg::Servers(rows) => super::servers::changed(model, rows),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),
@@ -174,7 +178,11 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
         LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
         LoadReply::Image(image) => composer::image(model, image),
+        LoadReply::Prompt(result) => super::servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
+        LoadReply::Extensions(new) => extensions::told(model, out, *new),
+        LoadReply::Trusted(result) => extensions::trusted(model, out, result),
+        LoadReply::PluginAnswered { name, result } => extensions::answered(model, out, &name, result),
     }
 }
 
@@ -183,6 +191,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
     approvals::open_waiting(model);
+    extensions::open_waiting(model);
     marking::settle(model, out);
     processes::watch(model, out);
     vi::settle(model, out);
@@ -212,6 +221,7 @@ mod tests {
             Effect::Load(LoadRequest::Git),
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),
+            Effect::Load(LoadRequest::Extensions { seen: 0 }),
             Effect::Mouse(true),
             Effect::Title("app — Hermes".into()),
         ];

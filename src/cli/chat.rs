@@ -93,6 +93,8 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     model.home = crate::config::paths::user_home().unwrap_or_default().display().to_string();
     model.tool_words = Arc::new(words());
     model.first_run = (!ready).then(FirstRun::default);
+    // The card says it better.
+    problems.retain(|problem| !problem.contains("this folder is not trusted"));
     for problem in problems {
         model.notices.add(now, Level::Warning, problem);
     }
@@ -103,6 +105,11 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     let script = args.demo.then(scripted::demo);
     let house = setup::house(base, script, false);
     let store = house.deps.store.clone();
+    let beside = house.beside.clone();
+    // The demo shows the program as it comes.
+    if !args.demo {
+        beside.start();
+    }
     let resume = match print::resumed(args, &store, base).await {
         Ok(resume) => resume,
         Err(error) => {
@@ -129,6 +136,8 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         cwd: base.cwd.clone(),
         canvas,
         registry: Arc::clone(&house.registry),
+        extensions: beside.extensions.clone(),
+        mcp: beside.mcp.clone(),
     };
     let exec = house.deps.exec.clone();
     let workers = Workers {
@@ -139,7 +148,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     };
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
-    exec.shutdown(true).await;
+    beside.shutdown().await;
     Ok(ended)
 }
 

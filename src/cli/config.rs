@@ -1,6 +1,6 @@
 //! `hermes config`: where it is, what is in effect, changing it, checking it.
 
-use crate::config::{self, Paths, Sources, edit, load, project, schema};
+use crate::config::{self, Paths, Sources, edit, load, project, schema, trust};
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub enum ConfigAction {
     },
     /// Open config.yaml in $VISUAL or $EDITOR
     Edit,
-    /// Read the hermes.yaml of a project from now on
+    /// Read the hermes.yaml of a project from now on, and let its hooks and plugins run as they are now
     Trust {
         /// The folder that holds it
         #[arg(default_value = ".")]
@@ -71,8 +71,20 @@ pub fn run(args: &ConfigArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Res
         }
         ConfigAction::Edit => return open(paths),
         ConfigAction::Trust { dir } => {
-            let dir = project::trust(paths, dir)?;
+            let dir = std::fs::canonicalize(dir).map_err(|error| anyhow::anyhow!("{}: {error}", dir.display()))?;
+            let seen = trust::look(paths, &dir).filter(|project| project.dir == dir);
+            match &seen {
+                Some(seen) => trust::accept(paths, seen, chrono::Utc::now().to_rfc3339())?,
+                None => drop(project::trust(paths, &dir)?),
+            }
             writeln!(out, "{} is trusted; its {} counts from now on", dir.display(), project::FILE)?;
+            for (thing, _) in seen.iter().flat_map(|seen| &seen.things) {
+                let (kind, what) = (thing.kind.word(), &thing.what);
+                match thing.problem.as_str() {
+                    "" => writeln!(out, "  may run, as it is now: {kind} {what}")?,
+                    problem => writeln!(out, "  never runs: {kind} {what}: {problem}")?,
+                }
+            }
         }
     }
     Ok(0)

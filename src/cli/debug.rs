@@ -15,6 +15,9 @@ pub struct DebugArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The client side of the MCP conformance suite
+    #[command(hide = true)]
+    McpConformance { url: String },
     /// Feed recorded bytes to the terminal emulator and print its screen
     Screen {
         file: PathBuf,
@@ -28,7 +31,10 @@ enum Command {
 
 /// Runs the command.
 pub fn run(args: DebugArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let Command::Screen { file, size, chunk } = args.command;
+    let (file, size, chunk) = match args.command {
+        Command::McpConformance { url } => return super::setup::block_on(super::mcp::conformance(url, out)),
+        Command::Screen { file, size, chunk } => (file, size, chunk),
+    };
     let bytes = std::fs::read(&file).with_context(|| format!("{} could not be read", file.display()))?;
     let numbers = size.split_once('x').and_then(|(c, r)| Some((c.parse::<u16>().ok()?, r.parse::<u16>().ok()?)));
     let (columns, rows) = numbers.with_context(|| format!("{size:?} is no size; write for example 80x24"))?;

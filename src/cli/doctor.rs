@@ -95,7 +95,43 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(certificates(loaded));
     rows.push(known_skills(paths, loaded));
     rows.push(tools(loaded));
+    rows.extend(servers(loaded));
+    rows.extend(plugins(paths, loaded));
     rows
+}
+
+/// The MCP servers of the configuration, where there are any; none is started.
+fn servers(loaded: &Loaded) -> Option<Row> {
+    let all = &loaded.config.mcp_servers;
+    let here = std::env::current_dir().unwrap_or_default();
+    let broken: Vec<String> = all
+        .iter()
+        .filter_map(|(name, config)| {
+            let why = crate::mcp::Settings::read(name, config, &loaded.env, &here).err()?;
+            Some(format!("{name}: {why}"))
+        })
+        .collect();
+    let on = all.values().filter(|config| config.enabled).count();
+    let found = format!("{} configured, {on} on", all.len());
+    match broken.first() {
+        _ if all.is_empty() => None,
+        None => Some(Row::ok("mcp servers", found)),
+        Some(first) => Some(Row::warn("mcp servers", found, format!("{first}; hermes mcp list says more"))),
+    }
+}
+
+/// The plugins on disk, where there are any; none is started.
+fn plugins(paths: &Paths, loaded: &Loaded) -> Option<Row> {
+    let project = std::env::current_dir().ok().and_then(|here| config::trust::look(paths, &here));
+    let all = crate::plugins::found::find(paths, &loaded.config.plugins, project.as_ref());
+    let may: Vec<_> = all.iter().filter(|found| found.may == crate::plugins::found::May::Run).collect();
+    let found = format!("{} found, {} may run", all.len(), may.len());
+    let broken = may.iter().find_map(|found| Some(format!("{}: {}", found.name, found.manifest.as_ref().err()?)));
+    match broken {
+        _ if all.is_empty() => None,
+        None => Some(Row::ok("plugins", found)),
+        Some(first) => Some(Row::warn("plugins", found, format!("{first}; hermes plugins list says more"))),
+    }
 }
 
 /// The tools of the program, without servers and plugins: those would have to be started.

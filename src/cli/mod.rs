@@ -1,13 +1,17 @@
 //! The command line: what `docs/CLI.md` describes. One file a group of commands.
 
 pub mod approvals;
-pub mod chat;
+mod beside;
+mod chat;
 pub mod config;
 pub mod debug;
 pub mod doctor;
+pub mod hooks;
 pub mod keys;
+pub mod mcp;
 pub mod models;
 pub mod plain;
+pub mod plugins;
 pub mod print;
 pub mod sessions;
 pub mod setup;
@@ -63,6 +67,9 @@ pub struct ChatArgs {
     /// Do not ask before dangerous commands; some are still asked about or refused
     #[arg(long)]
     pub yolo: bool,
+    /// Run the hooks of your config.yaml without asking for each first; never those of a project
+    #[arg(long)]
+    pub accept_hooks: bool,
     /// Plain lines instead of the screen, for screen readers and pipes
     #[arg(long)]
     pub plain: bool,
@@ -100,12 +107,19 @@ enum Command {
     Tools(tools::ToolsArgs),
     /// Past sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
+    /// MCP servers: list, test, add, remove, log in
+    Mcp(mcp::McpArgs),
     /// The gate: judge commands
     Approvals(approvals::ApprovalsArgs),
     /// The configuration file
     Config(config::ConfigArgs),
     /// Models that can be chosen
     Models(models::ModelsArgs),
+    /// Programs that add tools, hooks and commands
+    #[command(alias = "plugin")]
+    Plugins(plugins::PluginsArgs),
+    /// Commands that run at events
+    Hooks(hooks::HooksArgs),
     /// Skins and themes
     Skins(skins::SkinsArgs),
     /// Keys and what they do
@@ -130,6 +144,10 @@ struct ChatCommand {
 
 /// Runs the program; returns the exit code.
 pub fn main() -> i32 {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(args) = plugins::external(&words).filter(|_| !is_ours(&words)) {
+        return ended(setup::block_on(plugins::main(args, &mut io::stdout())));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -139,7 +157,21 @@ pub fn main() -> i32 {
             return code;
         }
     };
-    match run(cli) {
+    ended(run(cli))
+}
+
+/// Whether the first word is a subcommand of the program itself: no plugin takes its place.
+fn is_ours(words: &[String]) -> bool {
+    let command = Cli::command();
+    words.get(1).is_some_and(|word| {
+        command
+            .get_subcommands()
+            .any(|known| known.get_name() == word || known.get_all_aliases().any(|alias| alias == word))
+    })
+}
+
+fn ended(done: anyhow::Result<i32>) -> i32 {
+    match done {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "hermes: {error:#}");
@@ -170,9 +202,12 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
             })
         }
+        Command::Mcp(args) => setup::block_on(mcp::run(args, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
         Command::Models(args) => setup::block_on(models::run(args, &mut out)),
+        Command::Plugins(args) => setup::block_on(plugins::main(args, &mut out)),
+        Command::Hooks(args) => hooks::run(&args, &mut out),
         Command::Skins(args) => skins::run(&args, &setup::paths()?, &mut out),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),

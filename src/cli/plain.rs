@@ -34,7 +34,9 @@ fn lines() -> mpsc::Receiver<String> {
 
 async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let house = setup::house(&base, None, false);
-    let (store, exec) = (house.deps.store.clone(), house.deps.exec.clone());
+    let store = house.deps.store.clone();
+    let beside = house.beside.clone();
+    beside.start();
     let start = Start {
         cwd: base.cwd.clone(),
         source: "tui",
@@ -99,7 +101,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     }
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    exec.shutdown(true).await;
+    beside.shutdown().await;
     store.close().await;
     Ok(0)
 }
@@ -217,6 +219,7 @@ fn question(approval: &Approval) -> String {
         Intent::Edit(edits) => edits.iter().map(|e| e.path.display().to_string()).collect::<Vec<_>>().join(", "),
         Intent::Read(path) => path.display().to_string(),
         Intent::Input { process, text } => format!("type into {process}: {text}"),
+        Intent::Remote { args, .. } => args.clone(),
         Intent::Talk => approval.tool.clone(),
     };
     let mut out = format!("Approve {}: {}", approval.tool, crate::text::visible::visible(&what).text);

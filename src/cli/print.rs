@@ -6,7 +6,7 @@ use super::setup::{self, Base};
 use super::{ChatArgs, Output};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, TurnEnd, TurnOutcome};
 use crate::agent::runner::{self, Start};
-use crate::llm::message::{AssistantBody, Body, Item, Outcome, SessionId, ToolBody};
+use crate::llm::message::{AssistantBody, Body, Item, NoteKind, Outcome, SessionId, ToolBody};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -47,10 +47,11 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let wanted = read_schema(&args)?;
     let house = setup::house(&base, None, true);
     let store = house.deps.store.clone();
-    let exec = house.deps.exec.clone();
     if let Some(warning) = store.opened().await.warning {
         writeln!(io::stderr(), "hermes: {warning}").ok();
     }
+    let beside = house.beside.clone();
+    beside.begin().await;
     let start = Start {
         cwd: base.cwd.clone(),
         source: "print",
@@ -63,6 +64,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         max_turns: args.max_turns,
         instructions: wanted.as_ref().map(instructions).unwrap_or_default(),
     };
+    beside.settled().await;
     let mut agent = runner::spawn(house.deps, start, house.notices);
     let mut processes = house.processes;
     let mut report = Report::new(args.output);
@@ -102,7 +104,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     };
     let _ = agent.commands.send(AgentCommand::Close).await;
     let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    exec.shutdown(true).await;
+    beside.shutdown().await;
     store.close().await;
     report.finish(end)
 }
@@ -221,6 +223,7 @@ impl Report {
         match item.body {
             Body::Assistant(body) => self.assistant(body),
             Body::Tool(body) => return self.tool(body),
+            Body::Note { kind: NoteKind::Hook, text } => return self.line(json!({ "type": "hook", "text": text })),
             Body::User { .. } | Body::Note { .. } => {}
         }
         Ok(())

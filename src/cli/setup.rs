@@ -1,6 +1,7 @@
 //! Builds the parts that commands share, in one visible order: paths, configuration, workers.
 
 use super::ChatArgs;
+use super::beside::Beside;
 use crate::agent::Models;
 use crate::agent::runner::Deps;
 use crate::config::Config;
@@ -8,6 +9,9 @@ use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
 use crate::llm::Provider;
+use crate::mcp::{self, Mcp};
+use crate::plugins::Extensions;
+use crate::plugins::host::Options;
 use crate::policy::World;
 use crate::policy::redact::redact;
 use crate::store::Store;
@@ -25,6 +29,8 @@ pub struct Base {
     pub sources: Arc<Sources>,
     pub loaded: Arc<Loaded>,
     pub cwd: PathBuf,
+    /// `--accept-hooks`.
+    pub accept_hooks: bool,
 }
 
 /// The workers.
@@ -33,6 +39,7 @@ pub struct House {
     pub notices: mpsc::Receiver<Notice>,
     pub processes: mpsc::Receiver<ProcessEvent>,
     pub registry: Arc<Registry>,
+    pub beside: Beside,
 }
 
 /// The folders of this home.
@@ -58,7 +65,7 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
         folder => std::fs::canonicalize(expand_home(folder))
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
-    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd })
+    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks })
 }
 
 /// The model that the flags ask for.
@@ -112,11 +119,26 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     exec.mask_notices(base.loaded.config.security.redact_secrets);
     // What a killed program left behind; nobody waits for it.
     tokio::task::spawn_blocking(|| crate::exec::sweep(&std::env::temp_dir()));
+    let extensions = Extensions::new(Options {
+        paths: base.paths.clone(),
+        cwd: base.cwd.clone(),
+        loaded: Arc::clone(&base.loaded),
+        exec: exec.clone(),
+        publish: registry.clone(),
+        accept_hooks: base.accept_hooks,
+    });
     let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
         models = models.scripted(script);
     }
+    let mcp = Mcp::new(mcp::Needs {
+        publish: registry.clone(),
+        models: Some(Arc::new(Answering(models.clone()))),
+        tokens: base.paths.mcp_tokens(),
+        env: base.loaded.env.clone(),
+        root: base.cwd.clone(),
+    });
     let deps = Deps {
         loaded: Arc::clone(&base.loaded),
         sources: Arc::clone(&base.sources),
@@ -124,10 +146,22 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         store,
         exec,
         models,
-        dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact)),
+        dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact).with_hooks(Arc::new(extensions.clone()))),
         world,
+        extensions,
     };
-    House { deps, notices, processes, registry }
+    let beside =
+        Beside { extensions: deps.extensions.clone(), mcp, exec: deps.exec.clone(), loaded: Arc::clone(&base.loaded) };
+    House { deps, notices, processes, registry, beside }
+}
+
+/// The models as servers see them.
+struct Answering(Models);
+
+impl mcp::Models for Answering {
+    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
+        self.0.provider(choice, 0).map_err(|error| error.to_string())
+    }
 }
 
 /// The environment variables that hold keys of the configured providers.

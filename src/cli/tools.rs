@@ -63,9 +63,16 @@ enum Command {
 pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let house = setup::house(&base, None, true);
+    match &args.command {
+        Command::Run { name, .. } => house.beside.begin_for(name).await,
+        Command::List { .. } | Command::Schema { .. } => {
+            house.beside.begin().await;
+            house.beside.settled().await;
+        }
+    }
     let offer = Offer::of_config(&base.loaded.config, None, BTreeMap::new());
     let code = run(args, &house.deps.dispatch, &offer, |yolo| door(&base, &house, yolo), out).await;
-    house.deps.exec.shutdown(true).await;
+    house.beside.shutdown().await;
     house.deps.store.close().await;
     code
 }

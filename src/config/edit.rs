@@ -67,6 +67,47 @@ pub fn append(path: &Path, key: &str, value: &str) -> Result<bool, ConfigError> 
     Ok(true)
 }
 
+/// Sets keys to values that the caller has checked, in this order where they are new.
+///
+/// # Errors
+/// As [`set`], but for the key and the value.
+pub fn put(path: &Path, entries: &[(String, Json)]) -> Result<(), ConfigError> {
+    entries.iter().try_for_each(|(key, value)| write(path, key, value.clone()))
+}
+
+/// Takes a key and all below it out of the file.
+///
+/// # Errors
+/// [`ConfigError::UnknownKey`] when it is not there, [`ConfigError::Unsafe`] when it cannot be taken out alone (it stands within
+/// braces), and as [`set`].
+pub fn remove(path: &Path, key: &str) -> Result<(), ConfigError> {
+    let old = read(path)?;
+    let root = yaml::parse(&old, &path.to_string_lossy())?;
+    let missing = || ConfigError::UnknownKey { key: key.into(), hint: ": it is not in the file".into() };
+    let mut at = &root;
+    let mut line = 0;
+    for segment in key.split('.') {
+        let found = at.entries().iter().find(|(name, _)| name.text == segment).ok_or_else(missing)?;
+        (line, at) = (found.0.line as usize, &found.1);
+    }
+    let indent = |text: &str| text.len() - text.trim_start().len();
+    let lines: Vec<&str> = old.lines().collect();
+    let first = line.checked_sub(1).filter(|first| *first < lines.len()).ok_or_else(missing)?;
+    let below =
+        lines[first + 1..].iter().take_while(|text| text.trim().is_empty() || indent(text) > indent(lines[first]));
+    let mut count = below.count();
+    // A blank line belongs to what follows.
+    while count > 0 && lines[first + count].trim().is_empty() {
+        count -= 1;
+    }
+    let kept: Vec<&str> = lines[..first].iter().chain(&lines[first + 1 + count..]).copied().collect();
+    let text = finish(kept.join("\n"));
+    if !reads_as(&text, &with_value(root.to_json(), key, Json::Null)) {
+        return Err(ConfigError::Unsafe { key: key.into(), path: path.into() });
+    }
+    paths::write_atomic(path, &text)
+}
+
 fn spec(key: &str) -> Result<&'static KeySpec, ConfigError> {
     let hint = || schema::nearest(key).map(|near| format!("; did you mean {near}")).unwrap_or_default();
     match schema::find(key) {
@@ -245,6 +286,7 @@ fn finish(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn edited(old: &str, edit: impl Fn(&Path) -> Result<(), ConfigError>) -> Result<String, ConfigError> {
         let dir = tempfile::tempdir().unwrap();
@@ -256,6 +298,22 @@ mod tests {
     }
 
     const OLD: &str = "# my file\nmodel:\n  default: a/b   # the good one\n  # why\n  provider: openrouter\n\nagent:\n  max_turns: 10\n# kept\nkanban: {failure_limit: 3}\ncommand_allowlist: []\n";
+
+    #[test]
+    fn entries_come_and_go_and_comments_stay() {
+        let entries = [("command", json!("npx")), ("args", json!(["-y", "x: y"])), ("env.K", json!("${K}"))]
+            .map(|(key, value)| (format!("mcp_servers.git.{key}"), value));
+        let with = edited(OLD, |path| put(path, &entries)).unwrap();
+        assert!(with.contains("mcp_servers:\n  git:\n    command:") && with.contains("# the good one"), "{with}");
+        let two = edited(&with, |path| put(path, &[("mcp_servers.b.url".into(), json!("http://x"))])).unwrap();
+        let one = edited(&two, |path| remove(path, "mcp_servers.git")).unwrap();
+        assert!(!one.contains("npx") && one.contains("http://x") && one.contains("# kept"), "{one}");
+        let none = edited(&with, |path| remove(path, "mcp_servers.git")).unwrap();
+        assert!(reads_as(&none, &yaml::parse(OLD, "").unwrap().to_json()), "{none}");
+        assert!(matches!(edited(OLD, |path| remove(path, "mcp_servers.git")), Err(ConfigError::UnknownKey { .. })));
+        let braces = "kanban: {a: 1, b: 2}\n";
+        assert!(matches!(edited(braces, |path| remove(path, "kanban.a")), Err(ConfigError::Unsafe { .. })));
+    }
 
     #[test]
     fn setting_keeps_comments_and_order() {
@@ -340,7 +398,7 @@ mod tests {
                 Kind::Choice(words) => words[1],
                 Kind::Mode => "off",
                 Kind::TextList => "[a, b c]",
-                Kind::TextMap => continue,
+                Kind::TextMap | Kind::SecretMap | Kind::Tree => continue,
             };
             let text = edited(old, |path| set(path, &key, value)).unwrap_or_else(|error| panic!("{key}: {error}"));
             let gone: Vec<&str> = old.lines().filter(|line| !text.lines().any(|new| new == *line)).collect();

@@ -131,7 +131,8 @@ impl Reader<'_> {
     }
 
     fn leaf(&self, spec: &KeySpec, path: &str, node: &Node, layer: &mut Layer) -> Option<Json> {
-        let filled = self.fill(node, path, layer);
+        // A shell fills the variables of its own line.
+        let filled = if path == "hooks" { node.clone() } else { self.fill(node, path, layer) };
         match convert(spec.kind, &filled) {
             Ok(value) => value,
             // A policy that can't be read must not fall back to one that is looser.
@@ -305,7 +306,11 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
             }
             _ => return Err(expected()),
         },
-        Kind::TextMap => match &node.value {
+        Kind::Tree => match &node.value {
+            Value::Map(_) => node.to_json(),
+            _ => return Err(expected()),
+        },
+        Kind::TextMap | Kind::SecretMap => match &node.value {
             Value::Map(entries) => {
                 let pairs = entries.iter().map(|(key, value)| Some((key.text.clone(), Json::from(value.scalar()?))));
                 Json::Object(pairs.collect::<Option<Map<_, _>>>().ok_or_else(expected)?)

@@ -200,7 +200,7 @@ fn read_project(paths: &Paths, file: &Path, values: &mut Map<String, Json>, load
     }
     // No `${NAME}` here: a project must not be able to move a secret into a place that leaves the machine.
     if let Some(mut layer) = read_file(file, None, &mut loaded.warnings) {
-        project::restrain(&mut layer, values, file);
+        project::restrain(&mut layer, values, file, &super::trust::servers(paths, dir));
         merge(values, layer.values);
         loaded.warnings.extend(layer.warnings);
         loaded.project = Some(file.to_path_buf());
@@ -230,7 +230,12 @@ pub fn value_of(config: &Config, key: &str) -> Option<Json> {
 fn mask(value: &mut Json, path: &str) {
     let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
-        Json::Object(entries) => entries.iter_mut().for_each(|(name, value)| mask(value, &join(name))),
+        Json::Object(entries) => match schema::find(path) {
+            schema::Found::Leaf(spec) if spec.kind == schema::Kind::SecretMap => {
+                entries.values_mut().for_each(|value| *value = "(set)".into());
+            }
+            _ => entries.iter_mut().for_each(|(name, value)| mask(value, &join(name))),
+        },
         Json::Array(items) => items.iter_mut().for_each(|value| mask(value, &join("0"))),
         Json::String(text) if !text.is_empty() => {
             if matches!(schema::find(path), schema::Found::Leaf(spec) if spec.kind == schema::Kind::Secret) {

@@ -9,17 +9,20 @@ pub mod error;
 pub mod keymap;
 pub mod layer;
 pub mod load;
+pub mod mcp;
 pub mod paths;
 pub mod project;
 pub mod schema;
 pub mod skin;
 pub mod suggest;
 pub mod theme;
+pub mod trust;
 pub mod yaml;
 
 pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
+pub use mcp::McpServerConfig;
 pub use paths::Paths;
 
 use crate::policy::Mode;
@@ -49,6 +52,13 @@ pub struct Config {
     pub checks: ChecksConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
+    /// Events to lists of commands; `plugins::hook::read` knows their shapes.
+    pub hooks: serde_json::Value,
+    /// Run hooks of this file without asking for each first.
+    pub hooks_auto_accept: bool,
+    pub plugins: PluginsConfig,
+    pub mcp_servers: BTreeMap<String, McpServerConfig>,
+    pub mcp_discovery_timeout: mcp::DiscoveryTimeout,
     /// Characters of a context file; `None`: by the model's window.
     pub context_file_max_chars: Option<usize>,
     pub paste_collapse_threshold: PasteLines,
@@ -329,6 +339,18 @@ impl Default for ChecksConfig {
 pub struct SkillsConfig {
     pub external_dirs: Vec<String>,
     pub disabled: Vec<String>,
+}
+
+/// `plugins:`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PluginsConfig {
+    /// Names of plugins of the home folder that run.
+    pub enabled: Vec<String>,
+    /// Names that never run, whatever else enables them.
+    pub disabled: Vec<String>,
+    /// What a plugin is told at its start, by name.
+    pub config: BTreeMap<String, serde_json::Value>,
 }
 
 /// `security:`.

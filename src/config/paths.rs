@@ -50,6 +50,26 @@ impl Paths {
         self.home.join("trusted.yaml")
     }
 
+    /// `trusted-things.json`: what projects may run, as it was when the person said yes.
+    pub fn trusted_things(&self) -> PathBuf {
+        self.home.join("trusted-things.json")
+    }
+
+    /// Plugins of the person.
+    pub fn plugins(&self) -> PathBuf {
+        self.home.join("plugins")
+    }
+
+    /// What plugins keep for themselves, a folder each.
+    pub fn plugin_data(&self) -> PathBuf {
+        self.home.join("plugin-data")
+    }
+
+    /// Python environments of installed packages.
+    pub fn plugin_venvs(&self) -> PathBuf {
+        self.home.join("plugin-venvs")
+    }
+
     /// The folder of the session database and its journal: the home itself, where other programs of the family keep theirs.
     pub fn state(&self) -> PathBuf {
         self.home.clone()
@@ -93,6 +113,11 @@ impl Paths {
     /// Whole outputs of tools whose results were cut.
     pub fn spill(&self) -> PathBuf {
         self.cache().join("spill")
+    }
+
+    /// Logins of MCP servers, each readable by its owner only.
+    pub fn mcp_tokens(&self) -> PathBuf {
+        self.home.join("mcp-tokens")
     }
 
     /// Files as they were before tools changed them.

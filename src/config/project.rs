@@ -43,11 +43,24 @@ pub fn trust(home: &Paths, dir: &Path) -> Result<PathBuf, ConfigError> {
     Ok(dir)
 }
 
-/// Takes out of a project's layer what it may not set, and ties the rest to what is set below it.
-pub fn restrain(layer: &mut Layer, below: &Map<String, Json>, file: &Path) {
+/// Takes out of a project's layer what it may not set, and ties the rest to what is set below it. `servers` names the MCP
+/// servers that are trusted as they are.
+pub fn restrain(layer: &mut Layer, below: &Map<String, Json>, file: &Path, servers: &[String]) {
     let mut refused = Vec::new();
-    let values = std::mem::take(&mut layer.values);
+    let mut values = std::mem::take(&mut layer.values);
+    // MCP servers count one by one, once a person has looked at each; none takes the place of a person's own.
+    let theirs = match values.remove("mcp_servers") {
+        Some(Json::Object(theirs)) => theirs,
+        _ => Map::new(),
+    };
+    let own = below.get("mcp_servers").and_then(Json::as_object);
+    let taken = |name: &String| own.is_some_and(|own| own.contains_key(name));
+    let theirs: Map<String, Json> =
+        theirs.into_iter().filter(|(name, _)| servers.contains(name) && !taken(name)).collect();
     layer.values = walk(values, "", below, &mut refused);
+    if !theirs.is_empty() {
+        layer.values.insert("mcp_servers".into(), Json::Object(theirs));
+    }
     for (key, why) in refused {
         let text = format!("{key} {why}; set it in your own config.yaml if you want it");
         layer.warnings.push(Warning { path: Some(file.into()), line: None, key, text });
@@ -97,6 +110,8 @@ fn judge(project: Project, path: &str, value: Json, below: &Map<String, Json>) -
     match project {
         Project::May if path == "model.default" && names_a_provider(&value) => Err("cannot choose another provider"),
         Project::May => Ok(value),
+        // Read from the file itself, entry by entry, by who runs it.
+        Project::Trusted => Ok(current().flatten().cloned().unwrap_or(Json::Null)),
         Project::Never => Err("cannot be set by a project"),
         Project::Tighten => match value {
             Json::Array(items) => {

@@ -3,6 +3,7 @@
 //! Reading, checking, `config set`, the JSON Schema and `docs/CONFIG.md` all come from it. Defaults are not repeated here:
 //! they are [`Config::default`].
 
+use super::mcp::{ELICITATIONS, TRANSPORTS};
 use super::{Config, suggest};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +34,10 @@ pub enum Kind {
     TextList,
     /// Names to text.
     TextMap,
+    /// A part of the file that its reader checks.
+    Tree,
+    /// Names to text that may be keys or tokens: never printed.
+    SecretMap,
 }
 
 /// What the `hermes.yaml` of a trusted project may do with a key.
@@ -40,28 +45,32 @@ pub enum Kind {
 pub enum Project {
     /// Set it.
     May,
+    /// Entries of its own, each of which a person has looked at (`config::trust`); they do not mix with the person's.
+    Trusted,
     /// Only make it stricter, or add to it where adding is stricter.
     Tighten,
     /// Nothing: endpoints, keys, programs that run, what is hidden.
     Never,
 }
 
-use Kind::{Bool, Choice, Integer, Number, Secret, Text, TextList, TextMap};
-use Project::{May, Never, Tighten};
+use Kind::{Bool, Choice, Integer, Number, Secret, SecretMap, Text, TextList, TextMap, Tree};
+use Project::{May, Never, Tighten, Trusted};
 
 /// Values of `*.api_mode`.
 pub const API_MODES: &[&str] = &["", "chat_completions", "codex_responses", "anthropic_messages"];
 /// Values of `agent.reasoning_effort`.
 pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
 
+/// Values of `mcp_servers.*.auth`.
+const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
+/// Values of `tools.tool_search.enabled`.
+pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `composer.mode`.
 pub const EDITING: &[&str] = &["emacs", "vi"];
 /// Values of `display.busy_input_mode`.
 pub const BUSY: &[&str] = &["queue", "steer", "interrupt"];
 /// Values of `display.tui_status_indicator`.
 pub const INDICATORS: &[&str] = &["kaomoji", "emoji", "unicode", "ascii"];
-/// Values of `tools.tool_search.enabled`.
-pub const SEARCH: &[&str] = &["auto", "on", "off"];
 
 const fn key(path: &'static str, kind: Kind, project: Project, doc: &'static str) -> KeySpec {
     KeySpec { path, kind, project, doc }
@@ -146,6 +155,52 @@ pub const KEYS: &[KeySpec] = &[
     key("skills.external_dirs", TextList, Never, "more folders with skills"),
     key("skills.disabled", TextList, Tighten, "skills that are not offered"),
     key("security.redact_secrets", Bool, Never, "hide what looks like a key from the model and the log"),
+    key("hooks", Tree, Trusted, "commands that run at events: `docs/PLUGINS.md`"),
+    key("hooks_auto_accept", Bool, Never, "run the hooks of this file without asking for each first"),
+    key("plugins.enabled", TextList, Never, "plugins of the home folder that run"),
+    key("plugins.disabled", TextList, Tighten, "plugins that never run"),
+    key("plugins.config.*", Tree, Never, "what a plugin is told at its start"),
+    key("mcp_servers.*.enabled", Bool, Never, "start this MCP server"),
+    key("mcp_servers.*.command", Text, Never, "program that speaks over its standard input and output"),
+    key("mcp_servers.*.args", TextList, Never, "its arguments"),
+    key("mcp_servers.*.env", SecretMap, Never, "variables that it sees beside PATH, HOME and the like"),
+    key("mcp_servers.*.cwd", Text, Never, "folder that it starts in; empty: that of the session"),
+    key("mcp_servers.*.url", Text, Never, "address of a server that is reached over HTTP"),
+    key("mcp_servers.*.headers", SecretMap, Never, "headers added to each request"),
+    key("mcp_servers.*.transport", Choice(TRANSPORTS), Never, "`stdio` or `http`; empty: by `command` or `url`"),
+    key("mcp_servers.*.timeout", Number(0.1, 86_400.0), Never, "seconds of a call without a sign of life"),
+    key("mcp_servers.*.connect_timeout", Number(0.1, 3_600.0), Never, "seconds until it must have answered first"),
+    key("mcp_servers.*.keepalive_interval", Number(0.0, 86_400.0), Never, "seconds between two pings, at least 5"),
+    key(
+        "mcp_servers.*.idle_timeout_seconds",
+        Number(0.0, 1e7),
+        Never,
+        "seconds without a call until it sleeps; 0: never",
+    ),
+    key("mcp_servers.*.max_lifetime_seconds", Number(0.0, 1e7), Never, "seconds until it is started anew; 0: never"),
+    key("mcp_servers.*.auth", Choice(AUTHS), Never, "`oauth`: log in with `hermes mcp login NAME`"),
+    key("mcp_servers.*.oauth.client_id", Text, Never, "client that was registered by hand; empty: by the program"),
+    key("mcp_servers.*.oauth.client_secret", Secret, Never, "its secret"),
+    key("mcp_servers.*.oauth.client_metadata_url", Text, Never, "address that describes this client to the server"),
+    key("mcp_servers.*.oauth.scope", Text, Never, "scopes to ask for; empty: what the server wants"),
+    key("mcp_servers.*.oauth.redirect_port", Integer(0, 65_535), Never, "port that the browser comes back to; 0: any"),
+    key("mcp_servers.*.oauth.client_name", Text, Never, "name that the server shows"),
+    key("mcp_servers.*.client_cert", Text, Never, "PEM file with a client certificate"),
+    key("mcp_servers.*.client_key", Text, Never, "PEM file with its key"),
+    key("mcp_servers.*.ssl_verify", Text, Never, "`false` trusts anyone; a PEM file names whom to trust"),
+    key("mcp_servers.*.tools.include", TextList, Never, "tools the model gets, with `*`; empty: all"),
+    key("mcp_servers.*.tools.exclude", TextList, Never, "tools it does not get, with `*`"),
+    key("mcp_servers.*.tools.resources", Bool, Never, "tools that list and read its resources"),
+    key("mcp_servers.*.tools.prompts", Bool, Never, "tools that list and get its prompts"),
+    key("mcp_servers.*.supports_parallel_tool_calls", Bool, Never, "its calls may overlap"),
+    key("mcp_servers.*.elicitation", Choice(ELICITATIONS), Never, "what happens when it asks for input"),
+    key("mcp_servers.*.sampling.enabled", Bool, Never, "it may ask for a model's answer; you are asked each time"),
+    key("mcp_servers.*.sampling.model", Text, Never, "model that answers; empty: the session's"),
+    key("mcp_servers.*.sampling.max_tokens_cap", Integer(1, 1_000_000), Never, "longest answer in tokens"),
+    key("mcp_servers.*.sampling.timeout", Number(0.1, 3_600.0), Never, "seconds of one answer"),
+    key("mcp_servers.*.sampling.max_rpm", Integer(0, 10_000), Never, "answers a minute"),
+    key("mcp_servers.*.sampling.allowed_models", TextList, Never, "models that it may ask for by name"),
+    key("mcp_discovery_timeout", Number(0.0, 120.0), May, "seconds a first turn waits for servers that are connecting"),
     key(
         "context_file_max_chars",
         Integer(100, 10_000_000),
@@ -248,7 +303,8 @@ pub fn expectation(kind: Kind) -> String {
         }
         Kind::Mode => "manual, smart or off is expected".into(),
         TextList => "a list of texts is expected".into(),
-        TextMap => "names with texts are expected".into(),
+        TextMap | SecretMap => "names with texts are expected".into(),
+        Tree => "a mapping is expected".into(),
     }
 }
 
@@ -314,7 +370,8 @@ fn leaf_schema(spec: &KeySpec) -> Value {
         Choice(words) => json!({"enum": words}),
         Kind::Mode => json!({"enum": ["manual", "smart", "off", true, false]}),
         TextList => json!({"type": "array", "items": {"type": "string"}}),
-        TextMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        TextMap | SecretMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        Tree => json!({"type": "object"}),
     };
     schema["description"] = json!(spec.doc);
     if let Some(default) = default_of(spec.path) {
@@ -336,6 +393,7 @@ pub fn markdown() -> String {
         let project = match spec.project {
             May => "yes",
             Tighten => "stricter only",
+            Trusted => "after a look",
             Never => "no",
         };
         let path = spec.path.replace('*', "NAME");
@@ -356,6 +414,7 @@ mod tests {
         provider.models.insert("m".into(), Default::default());
         config.providers.insert("p".into(), provider);
         config.fallback_providers.push(Default::default());
+        config.mcp_servers.insert("m".into(), Default::default());
         fn walk(value: &Value, path: &str, out: &mut Vec<String>) {
             let inner: Vec<(String, &Value)> = match (find(path), value) {
                 (Found::Leaf(_), _) => Vec::new(),

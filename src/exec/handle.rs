@@ -105,6 +105,13 @@ impl Exec {
         (Self { hub: Arc::new(hub) }, receiver)
     }
 
+    /// The environment that commands start with, without keys and tokens: for children that run beside the shell.
+    pub async fn environment(&self) -> std::collections::BTreeMap<String, String> {
+        let base = self.hub.base().await;
+        let text = |value: &std::ffi::OsString| value.to_str().map(str::to_owned);
+        base.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+    }
+
     /// Asks the login shell for its environment now, so that the first command need not wait. Call it when a turn
     /// starts; needs a tokio runtime.
     pub fn warm_up(&self) {

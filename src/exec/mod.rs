@@ -13,7 +13,9 @@ mod leave;
 mod log;
 mod login;
 mod notice;
+mod once;
 mod outbox;
+mod piped;
 mod port;
 mod process;
 mod query;
@@ -30,6 +32,8 @@ mod tests;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
+pub use once::{Once, Ran, Status, once};
+pub use piped::{Piped, PipedEnds};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
 

@@ -53,7 +53,8 @@ impl Http {
     }
 }
 
-fn is_loopback(address: &str) -> bool {
+/// Whether an address is on this machine.
+pub fn is_loopback(address: &str) -> bool {
     match url::Url::parse(address).ok().as_ref().and_then(url::Url::host) {
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
         Some(url::Host::Ipv6(ip)) => ip.is_loopback(),

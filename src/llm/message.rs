@@ -83,6 +83,8 @@ pub enum NoteKind {
     Error,
     /// The turn was stopped, or the program ended while it ran.
     Interrupted,
+    /// A hook ran: event, command, what came of it, how long it took.
+    Hook,
 }
 
 /// One answer of the model: a step.

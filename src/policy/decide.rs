@@ -21,6 +21,7 @@ pub fn decide_in(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: 
         Intent::Talk => Verdict::Allow(Vec::new()),
         Intent::Read(path) => granted(judge_read(path, cwd, world), rules),
         Intent::Edit(edits) => granted(judge_edit(edits, cwd, world), rules),
+        Intent::Remote { server, tool, .. } => super::remote::judge(server, tool, rules),
         Intent::Command { line, cwd, .. } => judge_line(line, cwd, rules, world),
         Intent::Input { text, .. } => match judge_line(text, cwd, rules, world) {
             // What the text reaches is not certain to be a shell: at most a question, but one that is always asked.

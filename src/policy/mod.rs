@@ -7,6 +7,7 @@ pub mod decide;
 pub mod files;
 pub mod glob;
 pub mod redact;
+mod remote;
 pub mod rule;
 pub mod shell;
 pub mod table;
@@ -31,6 +32,9 @@ pub enum Intent {
     Command { line: String, cwd: PathBuf, background: bool },
     /// Types into a running process.
     Input { process: String, text: String },
+    /// Calls a tool that another program brings. `tool` is its whole name (`mcp__server__tool`), as rules, grants and the
+    /// allowlist name it; `args` is JSON, indented; `claims` is what the program says of the tool, which changes nothing.
+    Remote { server: String, tool: String, args: String, claims: Vec<String> },
     /// Touches only the agent's own state: plan, questions, listing processes.
     Talk,
 }

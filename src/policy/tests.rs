@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A machine without files, whose user is alice.
-struct Alice;
+pub(in crate::policy) struct Alice;
 
 impl World for Alice {
     fn home(&self) -> PathBuf {

@@ -3,7 +3,7 @@
 use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
 use crate::agent::event::AgentCommand;
-use crate::app::effect::LoadRequest;
+use crate::app::effect::{LoadRequest, ServerOrder};
 use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
@@ -116,6 +116,7 @@ impl Hands {
                 // Closed only when the agent ended, which ends the program too.
                 let _ = self.orders.send(order);
             }
+            Effect::Server(order) => self.server(order),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
@@ -183,6 +184,17 @@ impl Hands {
     fn replace(&mut self, key: Discriminant<LoadRequest>, task: tokio::task::JoinHandle<()>) {
         if let Some(before) = self.loads.insert(key, task) {
             before.abort();
+        }
+    }
+
+    fn server(&self, order: ServerOrder) {
+        let context = self.context.clone();
+        match order {
+            // A server that is gone meanwhile has nothing to switch.
+            ServerOrder::Switch { name, on } => drop(context.mcp.switch(&name, on)),
+            ServerOrder::Reload => {
+                tokio::spawn(async move { super::servers::reload(&context).await });
+            }
         }
     }
 

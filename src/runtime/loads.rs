@@ -51,11 +51,20 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
         }
         LoadRequest::Report { name, argument } => reports::report(&name, &argument, &context, &facts).await,
+        LoadRequest::Prompt { server, prompt, args } => {
+            let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();
+            LoadReply::Prompt(context.mcp.prompt(&server, &prompt, args).await)
+        }
         LoadRequest::Image { path } => LoadReply::Image(super::images::image(path, &facts.cwd).await),
         LoadRequest::Looks => {
             let dirs = context.paths.look_dirs();
             let rows = |list: Vec<Listed>| list.into_iter().map(|l| (l.name, l.description)).collect();
             LoadReply::Looks { skins: rows(skin::list_skins(&dirs)), themes: rows(skin::list_themes(&dirs)) }
+        }
+        LoadRequest::Extensions { seen } => super::extensions::changed(&context, seen).await,
+        LoadRequest::Trust { card } => super::extensions::trusted(&context, *card).await,
+        LoadRequest::PluginCommand { name, argument } => {
+            super::extensions::command(&context, &facts, name, &argument).await
         }
         // Writes go through [`write`], the demo through the loop, paths through their index.
         LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Paths { .. } | LoadRequest::Demo => {

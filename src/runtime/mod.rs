@@ -2,6 +2,7 @@
 
 mod editor;
 mod effects;
+mod extensions;
 mod figures;
 mod frame;
 mod images;
@@ -9,6 +10,7 @@ mod input;
 mod loads;
 mod paths;
 mod reports;
+mod servers;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -120,6 +122,9 @@ impl Screen {
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
+        let mcp = context.mcp.clone();
+        let mut servers_changed = mcp.changes();
+        servers_changed.mark_changed();
         let start = crate::app::start(&mut self.model);
         self.owed.extend(start);
         if let Some(text) = first {
@@ -191,6 +196,9 @@ impl Screen {
                 },
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
+                Ok(()) = servers_changed.changed() => {
+                    (Msg::Servers(servers::rows(&mcp)), Urgency::Background)
+                }
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
@@ -263,6 +271,8 @@ pub struct Context {
     pub cwd: PathBuf,
     pub canvas: crate::config::theme::Canvas,
     pub registry: Arc<crate::tools::registry::Registry>,
+    pub extensions: crate::plugins::Extensions,
+    pub mcp: crate::mcp::Mcp,
 }
 
 async fn until(deadline: Option<tokio::time::Instant>) {

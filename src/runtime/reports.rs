@@ -15,6 +15,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "doctor" => ("Doctor".into(), doctor(context).await),
         "config" => ("Configuration".into(), config(context)),
         "tools" => ("Tools".into(), super::loads::tools(context, facts).await.text()),
+        "mcp" => (format!("MCP server {argument}"), super::servers::report(argument, context)),
         "context" => ("Context".into(), context_report(context, facts).await),
         "usage" => ("Usage".into(), usage(facts).await),
         "memory" => ("Memory".into(), memory(context)),

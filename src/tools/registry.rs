@@ -4,7 +4,7 @@
 
 pub use super::check::Check;
 use super::check::run_check;
-use super::spec::{CheckId, Tool, ToolSpec};
+use super::spec::{CheckId, Publish, Tool, ToolSpec};
 use super::{
     clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
@@ -169,6 +169,24 @@ impl Registry {
             tracing::warn!("{warning}");
         }
         self.now.send_replace(Arc::new(next));
+    }
+}
+
+impl Publish for Registry {
+    fn expect(&self, source: &str) {
+        Self::expect(self, source);
+    }
+
+    fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>) {
+        Self::publish(self, source, tools);
+    }
+
+    fn report(&self, source: &str, problems: Vec<String>) {
+        Self::report(self, source, problems);
+    }
+
+    fn withdraw(&self, source: &str) {
+        Self::withdraw(self, source);
     }
 }
 

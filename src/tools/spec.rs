@@ -247,6 +247,18 @@ pub enum Progress {
     Line(String),
 }
 
+/// Where tools go that come from outside of the program: the registry, as MCP servers and plugins may use it.
+pub trait Publish: Send + Sync {
+    /// This source may publish later; sessions that begin before it does can find its tools then.
+    fn expect(&self, source: &str);
+    /// These are the tools of this source now, in place of those before.
+    fn publish(&self, source: &str, tools: Vec<Arc<dyn Tool>>);
+    /// What it could not make into tools.
+    fn report(&self, source: &str, problems: Vec<String>);
+    /// It has no tools any more, and none are awaited.
+    fn withdraw(&self, source: &str);
+}
+
 /// The agent's own state, for the tools that work on it.
 pub trait AgentPort: Send + Sync {
     fn plan(&self) -> Vec<Todo>;

@@ -139,7 +139,7 @@ fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World)
         Intent::Command { line, .. } => line,
         Intent::Edit(edits) => return edits.iter().map(|e| (e.path.display().to_string(), e.path.clone())).collect(),
         Intent::Read(path) => return vec![(path.display().to_string(), path.clone())],
-        Intent::Input { .. } | Intent::Talk => return Vec::new(),
+        Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => return Vec::new(),
     };
     let reasons = verdict.reasons();
     let mut all = Vec::new();

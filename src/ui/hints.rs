@@ -37,6 +37,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                 ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
                 ApprovalStage::ConfirmingEdit(_) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
             },
+            Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
+            Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(_) => fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "no")]),
             Modal::Rewind(state) if state.confirm.is_some() => {

@@ -1,5 +1,6 @@
 //! Carries out what the turn machine orders.
 
+use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::guard::Round;
@@ -38,9 +39,18 @@ impl Runner {
         if self.session.title.is_none() && said.origin == Origin::Person {
             self.title_from(&said.text).await;
         }
+        self.ready_plugins().await;
+        let words = match self.prompted(&said.text, said.origin).await {
+            Prompted::Go(words) => words,
+            Prompted::Blocked(why) => {
+                let text = format!("the prompt was blocked by a hook: {why}");
+                return self.finish(TurnEnd::Error(text)).await;
+            }
+            Prompted::Stopped => return self.finish(TurnEnd::Stopped).await,
+        };
         self.prepare_prompt().await;
         self.create_once().await;
-        let context = self.situation(git).await;
+        let context = with_words(self.situation(git).await, &words);
         self.feed(Input::Submitted { said, context }).await;
     }
 
@@ -87,7 +97,10 @@ impl Runner {
     }
 
     /// Makes an item durable, then shows it.
-    pub(super) async fn append(&mut self, body: Body) {
+    pub(super) async fn append(&mut self, mut body: Body) {
+        if let Body::Assistant(body) = &mut body {
+            self.final_answer(body).await;
+        }
         let mut item =
             Item { id: ItemId(self.session.next_item), at: crate::agent::now(), turn: self.session.turn, body };
         self.create_once().await;
@@ -180,6 +193,7 @@ impl Runner {
             max_output: self.deps.loaded.config.model.max_tokens,
             cache_key: self.session.id.0.clone(),
         };
+        self.requested(step);
         let cancel = CancellationToken::new();
         let (sink, deltas) = mpsc::channel(64);
         let (answer, reply) = oneshot::channel();
@@ -205,6 +219,7 @@ impl Runner {
             }
         }
         self.call = None;
+        self.answered_request(&result);
         let input = match result {
             Ok(mut reply) => {
                 reply.calls.iter_mut().for_each(unwrapped);
@@ -253,6 +268,14 @@ impl Runner {
         self.sync().await;
         self.sweep_history();
         let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        self.turn_ended(match &end {
+            TurnEnd::Completed => "completed",
+            TurnEnd::Stopped => "stopped",
+            TurnEnd::Limit => "limit",
+            TurnEnd::Provider(_) => "provider_error",
+            TurnEnd::Error(_) => "error",
+        })
+        .await;
         let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
         self.out.send(AgentEvent::TurnFinished(outcome)).await;
         let late = self.turn.take_steers();

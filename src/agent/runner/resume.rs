@@ -164,13 +164,16 @@ impl Runner {
             None => return self.out.send(AgentEvent::SessionKept).await,
         };
         self.leave().await;
+        self.farewell(false, false).await;
         self.gate.restore_grants(Vec::new());
         self.enter(id, opening).await;
+        self.greet("resume");
     }
 
     /// Leaves this session for a fresh one in the same folder.
     pub(super) async fn new_session(&mut self) {
         self.leave().await;
+        self.farewell(true, false).await;
         let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
         self.session = Session::new(&self.deps, &start, self.session.mode);
@@ -178,5 +181,6 @@ impl Runner {
         self.port.restore_plan(Vec::new());
         self.out.send(AgentEvent::PlanChanged(Vec::new())).await;
         self.opened(Vec::new()).await;
+        self.greet("clear");
     }
 }

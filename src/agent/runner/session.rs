@@ -341,7 +341,8 @@ impl Runner {
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
         self.gate.set_rules(super::rules(&loaded.config));
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
-        self.deps.loaded = loaded;
+        self.deps.loaded = Arc::clone(&loaded);
+        self.deps.extensions.reload(Some(loaded)).await;
         self.turn.set_limits(self.limits());
         self.session.disconnect();
         self.session.look_up(&self.deps.models);
@@ -444,7 +445,10 @@ impl Runner {
             let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
             let window = self.session.window;
-            let extra = [self.start.skills.join("\n\n"), self.start.instructions.clone()].join("\n\n");
+            let plugins = self.deps.extensions.prompt().join("\n\n");
+            let extra = [self.start.skills.join("\n\n"), plugins, self.start.instructions.clone()];
+            let extra = extra.map(|part| part.trim().to_owned()).into_iter().filter(|part| !part.is_empty());
+            let extra = extra.collect::<Vec<_>>().join("\n\n");
             let built = tokio::task::spawn_blocking(move || {
                 let knowledge = crate::knowledge::Knowledge::read(&paths, &loaded.config, &cwd, window);
                 let today = chrono::Local::now().date_naive();
@@ -469,7 +473,10 @@ impl Runner {
     pub(super) async fn bound_context(&mut self) {
         if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
             && self.session.next_request() > limit
-            && self.session.context.prune(limit)
+            && {
+                self.compresses();
+                self.session.context.prune(limit)
+            }
         {
             self.session.forget_reads();
             self.session.counted = None;

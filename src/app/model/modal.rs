@@ -18,6 +18,21 @@ pub enum Modal {
     Confirm(Confirm),
     /// One line of input: a title, a key (masked), a search.
     Input(InputModal),
+    /// What would run here, before it does.
+    Trust(Box<TrustModal>),
+}
+
+/// The card before a folder's things run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrustModal {
+    /// What a yes is for: this and nothing that came later.
+    pub card: super::extensions::TrustCard,
+    pub lines: Vec<Line>,
+    pub scroll: usize,
+    /// Keys are ignored until this time (milliseconds since the epoch); every key moves it on.
+    pub inert_until: i64,
+    /// Yes is selected; Enter confirms.
+    pub agreed: bool,
 }
 
 impl Modal {
@@ -37,7 +52,7 @@ impl Modal {
             Modal::Sessions(browser) => Some((&mut browser.query, &mut browser.cursor)),
             Modal::Rewind(rewind) => Some((&mut rewind.query, &mut rewind.cursor)),
             Modal::Input(input) => Some((&mut input.text, &mut input.cursor)),
-            Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) => None,
+            Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => None,
         }
     }
 
@@ -51,7 +66,7 @@ impl Modal {
             Modal::Picker(_) | Modal::Sessions(_) => true,
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
-            Modal::Text(_) | Modal::Confirm(_) => false,
+            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => false,
         }
     }
 }
@@ -159,6 +174,7 @@ pub enum PickerKind {
     Skin,
     Theme,
     Provider,
+    Servers,
     Inbox,
     History,
 }

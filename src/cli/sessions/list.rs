@@ -167,6 +167,7 @@ fn write_item(item: &Item, out: &mut dyn Write) -> std::io::Result<()> {
                 NoteKind::Warning => "warning",
                 NoteKind::Error => "error",
                 NoteKind::Interrupted => "interrupted",
+                NoteKind::Hook => "hook",
             };
             writeln!(out, "\n[{mark}: {}]", plain(text))?;
         }

@@ -13,6 +13,7 @@ pub fn layout(kind: NoteKind, text: &str, context: &Context<'_>) -> CellRows {
         NoteKind::Warning => ("⚠", Role::Careful, Role::Text),
         NoteKind::Error => ("✗", Role::Bad, Role::Text),
         NoteKind::Interrupted => ("■", Role::Careful, Role::Dim),
+        NoteKind::Hook => ("↪", Role::Dim, Role::Dim),
     };
     let mut rows = Vec::new();
     let how = Wrap { width: context.room().min(READING_WIDTH), ..Wrap::default() };

@@ -68,6 +68,7 @@ pub fn draw(
         Intent::Edit(_) => "⚠ Approve an edit",
         Intent::Input { .. } => "⚠ Approve typing into a program",
         Intent::Read(_) => "⚠ Approve reading",
+        Intent::Remote { .. } => "⚠ Approve a tool of another program",
         Intent::Talk => "⚠ Approve",
     };
     let frame = Frame { title, title_role: Role::Careful, note: &note, foot, ..Frame::default() };
@@ -194,6 +195,15 @@ fn body(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) 
         }
         Intent::Read(path) => {
             rows.extend(command::rows(&path.display().to_string(), reasons, room));
+        }
+        Intent::Remote { server, tool, args, claims } => {
+            let spans = vec![Span::new(truncate_middle(&visible(tool).text, room), Role::Strong)];
+            rows.push(Row { line: Line { spans, ground: Ground::Base }, ..Row::default() });
+            rows.extend(command::rows(args, &[], room));
+            rows.extend(command::rows("", reasons, room).into_iter().skip(1));
+            for claim in claims {
+                rows.extend(command::said(&format!("{server} says: {claim}"), room));
+            }
         }
         Intent::Talk => rows.extend(command::rows("", reasons, room).into_iter().skip(1)),
     }

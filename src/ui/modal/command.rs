@@ -118,6 +118,15 @@ fn under(out: &mut Vec<Row>, here: &[(usize, usize, usize)], reasons: &[Why], ro
     }
 }
 
+/// What somebody says, dimmed and with its hidden characters shown.
+pub fn said(text: &str, room: usize) -> Vec<Row> {
+    let mut out = Vec::new();
+    let how = crate::text::wrap::Wrap { width: room, ..Default::default() };
+    let shown = visible(text).text.replace('\n', " ");
+    wrap_into(&mut out, &[Span::new(shown, Role::Dim)], Ground::Base, &how);
+    out
+}
+
 fn note(out: &mut Vec<Row>, lead: &str, text: &str, room: usize) {
     let first = [Span::new(lead, Role::Careful)];
     let rest = [Span::new(" ".repeat(width(lead)), Role::Text)];

@@ -9,6 +9,7 @@ mod question;
 mod rewind;
 mod sessions;
 mod text;
+mod trust;
 
 use super::paint::{Paint, cells};
 use crate::app::Model;
@@ -40,6 +41,7 @@ pub fn draw(
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
+        Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
     }
 }
 

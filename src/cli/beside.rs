@@ -1,0 +1,87 @@
+//! What runs beside the program: hooks, plugins and MCP servers, started, waited for and ended in one place.
+
+use crate::config::Loaded;
+use crate::exec::Exec;
+use crate::mcp::{self, Mcp};
+use crate::plugins::Extensions;
+use crate::plugins::consent::Standing;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a command waits for plugins that are starting.
+const PLUGINS: Duration = Duration::from_secs(15);
+
+/// The handles. Cheap to clone.
+#[derive(Clone)]
+pub struct Beside {
+    pub extensions: Extensions,
+    pub mcp: Mcp,
+    pub exec: Exec,
+    pub loaded: Arc<Loaded>,
+}
+
+impl Beside {
+    /// Starts all that the configuration names, behind the first frame. Returns at once.
+    pub fn start(&self) {
+        self.mcp.apply(&self.loaded.config.mcp_servers);
+        self.extensions.start();
+    }
+
+    /// Starts all of it where nobody can be asked, and says on standard error what does not run and why.
+    pub async fn begin(&self) {
+        self.mcp.apply(&self.loaded.config.mcp_servers);
+        self.begin_extensions().await;
+    }
+
+    /// As [`begin`](Self::begin), with no server but the one that a tool of this name would come from; waits for it.
+    pub async fn begin_for(&self, tool: &str) {
+        let mut servers = self.loaded.config.mcp_servers.clone();
+        servers.retain(|name, _| tool.starts_with(&mcp::prefix(name)));
+        let patience = servers.values().map(|server| server.connect_timeout).fold(0.0, f64::max);
+        self.mcp.apply(&servers);
+        self.begin_extensions().await;
+        self.mcp.settled(Duration::from_secs_f64(patience.clamp(0.0, 3600.0))).await;
+        self.extensions.settled(PLUGINS).await;
+    }
+
+    /// Waits for plugins that are starting, and for servers that are connecting as long as the configuration says.
+    pub async fn settled(&self) {
+        let seconds = self.loaded.config.mcp_discovery_timeout.0;
+        let servers = self.mcp.settled(Duration::from_secs_f64(seconds.clamp(0.0, 120.0)));
+        tokio::join!(servers, self.extensions.settled(PLUGINS));
+    }
+
+    /// Starts hooks and plugins without servers, where nobody can be asked; says what does not run and why.
+    async fn begin_extensions(&self) {
+        self.extensions.reload(None).await;
+        let view = self.extensions.view();
+        let mut said = view.project.iter().flat_map(|project| project.refusals()).collect::<Vec<_>>();
+        for (hook, standing) in &view.hooks {
+            if *standing == Standing::Unasked {
+                let remedy = "run `hermes hooks accept` once, or give --accept-hooks";
+                said.push(format!(
+                    "the hook {}: {} does not run: nobody has said yes to it; {remedy}",
+                    hook.written,
+                    hook.label()
+                ));
+            }
+        }
+        said.extend(view.problems);
+        for text in said {
+            writeln!(std::io::stderr(), "hermes: {text}").ok();
+        }
+    }
+
+    /// Hooks and plugins alone, ready to be used.
+    pub async fn extensions_only(&self) {
+        self.begin_extensions().await;
+        self.extensions.settled(PLUGINS).await;
+    }
+
+    /// Ends all of it, and with it every process.
+    pub async fn shutdown(&self) {
+        tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
+        self.exec.shutdown(true).await;
+    }
+}

@@ -1,0 +1,99 @@
+//! `hermes hooks`: which commands run at which events, and a person's yes to them.
+
+use super::setup;
+use crate::config::trust;
+use crate::plugins::consent::{Consents, Standing};
+use crate::plugins::hook::{CommandHook, From};
+use crate::plugins::host;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Arguments of `hermes hooks`.
+#[derive(Args, Clone, Debug)]
+pub struct HooksArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Command {
+    /// All hooks: event, matcher, command, whether they run
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say yes to the hooks of config.yaml as they are now
+    Accept,
+    /// Take every yes back
+    Revoke,
+}
+
+/// Runs the command; the exit code is 0, or 1 when something could not be read.
+pub fn run(args: &HooksArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
+    let base = setup::base(&super::ChatArgs::default())?;
+    let project = trust::look(&base.paths, &base.cwd);
+    let (hooks, problems) = host::hooks(&base.loaded, &base.paths, &base.cwd, project.as_ref(), false);
+    match args.command {
+        Command::List { json } => {
+            list(&hooks, &problems, json, out)?;
+            for refusal in project.iter().flat_map(|project| project.refusals()) {
+                writeln!(std::io::stderr(), "hermes: {refusal}").ok();
+            }
+        }
+        Command::Accept => {
+            let mut consents = Consents::load(&base.paths.home);
+            let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+            for (hook, standing) in hooks.iter().filter(|(hook, _)| hook.from == From::Person) {
+                consents.allow(hook, &base.cwd, now.clone());
+                let word = if *standing == Standing::Allowed { "still allowed" } else { "allowed" };
+                writeln!(out, "{word}: {} {}", hook.written, hook.command)?;
+            }
+            consents.save(&base.paths.home)?;
+        }
+        Command::Revoke => {
+            let mut consents = Consents::load(&base.paths.home);
+            let count = consents.approvals.len();
+            consents.approvals.clear();
+            consents.save(&base.paths.home)?;
+            writeln!(out, "{count} taken back; each is asked about again")?;
+        }
+    }
+    for problem in &problems {
+        writeln!(std::io::stderr(), "hermes: {problem}").ok();
+    }
+    Ok(i32::from(!problems.is_empty()))
+}
+
+fn list(hooks: &[(CommandHook, Standing)], problems: &[String], json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    let state = |standing: &Standing| match standing {
+        Standing::Allowed => ("allowed", String::new()),
+        Standing::Drifted(when) => ("allowed", format!("its script changed since the yes ({when})")),
+        Standing::Unasked => ("not allowed", "run: hermes hooks accept".into()),
+    };
+    let matcher = |hook: &CommandHook| hook.matcher.as_ref().map(|matcher| matcher.written.clone()).unwrap_or_default();
+    if json {
+        let rows = hooks.iter().map(|(hook, standing)| {
+            let (state, detail) = state(standing);
+            json!({
+                "event": hook.event.name(), "written": hook.written, "matcher": matcher(hook), "command": hook.command,
+                "timeout": hook.timeout.as_secs_f64(), "from": if hook.from == From::Project { "project" } else { "config" },
+                "state": state, "detail": detail, "reached": hook.event.row().reached,
+            })
+        });
+        let rows: Vec<Value> = rows.collect();
+        writeln!(out, "{}", json!({"version": 1, "hooks": rows, "problems": problems}))?;
+        return Ok(());
+    }
+    if hooks.is_empty() {
+        writeln!(out, "no hooks; `hooks:` in config.yaml runs commands at events (docs/PLUGINS.md)")?;
+    }
+    for (hook, standing) in hooks {
+        let (state, detail) = state(standing);
+        let on = Some(matcher(hook)).filter(|on| !on.is_empty()).map(|on| format!(" on {on}")).unwrap_or_default();
+        let more = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+        let idle = if hook.event.row().reached { "" } else { "  (nothing in this version gets there)" };
+        writeln!(out, "{}{on}  {}  [{state}{more}]{idle}", hook.event.name(), hook.command)?;
+    }
+    Ok(())
+}

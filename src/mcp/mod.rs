@@ -1,0 +1,213 @@
+//! Servers of the Model Context Protocol: started behind the first frame, kept alive, their tools published and judged as
+//! every other. What a server says is data: bounded, cleaned, looked through, never believed.
+
+mod catalog;
+mod content;
+mod elicit;
+mod host;
+mod house;
+mod link;
+mod names;
+mod oauth;
+mod probe;
+mod sample;
+mod server;
+mod settings;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod words;
+
+pub use catalog::RemotePrompt;
+pub use house::{Models, Needs};
+pub use names::prefix;
+pub use oauth::{Visit, forget, is_logged_in, login};
+pub use probe::probe;
+pub use server::Status;
+pub use settings::{Launch, Settings};
+pub use state::State;
+
+use crate::config::McpServerConfig;
+use crate::tools::spec::ToolSpec;
+use house::House;
+use link::Ask;
+use serde_json::{Map, Value};
+use server::Server;
+use state::Fact;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// All servers of this program. Cheap to clone.
+#[derive(Clone)]
+pub struct Mcp {
+    house: Arc<House>,
+    servers: Arc<Mutex<BTreeMap<String, Entry>>>,
+}
+
+/// A configured server: running, or why it cannot be.
+enum Entry {
+    Server { server: Arc<Server>, config: McpServerConfig },
+    Broken { why: String, config: McpServerConfig },
+}
+
+/// Tokens that a tool's schema takes in a request, estimated.
+pub fn tokens(spec: &ToolSpec) -> u64 {
+    // About four bytes make a token.
+    ((spec.name.len() + spec.description.len() + spec.schema.to_string().len()) / 4) as u64
+}
+
+impl Mcp {
+    /// No server yet; nothing is started.
+    pub fn new(needs: Needs) -> Self {
+        Self { house: Arc::new(House::new(needs)), servers: Arc::default() }
+    }
+
+    fn servers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes these the servers: starts new and changed ones, ends those that are gone, leaves the others alone. Returns at
+    /// once. Must be called inside the runtime.
+    pub fn apply(&self, wanted: &BTreeMap<String, McpServerConfig>) {
+        let mut ended = Vec::new();
+        {
+            let mut servers = self.servers();
+            let stale: Vec<String> = servers
+                .iter()
+                .filter(|(name, entry)| wanted.get(*name) != Some(entry.config()))
+                .map(|(name, _)| name.clone())
+                .collect();
+            for name in stale {
+                if let Some(Entry::Server { server, .. }) = servers.remove(&name) {
+                    ended.push(server);
+                }
+            }
+        }
+        let (mcp, wanted) = (self.clone(), wanted.clone());
+        let begin = move || {
+            for (name, config) in wanted {
+                mcp.begin(name, config);
+            }
+            mcp.house.tell();
+        };
+        if ended.is_empty() {
+            return begin();
+        }
+        tokio::spawn(async move {
+            // A changed server may need what the old one holds (a port, a lock).
+            futures::future::join_all(ended.iter().map(|server| server.stop())).await;
+            begin();
+        });
+    }
+
+    fn begin(&self, name: String, config: McpServerConfig) {
+        let mut servers = self.servers();
+        if servers.contains_key(&name) {
+            return;
+        }
+        let entry = match Settings::read(&name, &config, &self.house.env, &self.house.root) {
+            Ok(settings) => {
+                let server = Server::new(settings, Arc::clone(&self.house));
+                if config.enabled {
+                    self.house.publish.expect(&server.source());
+                    server.tell(Fact::Wanted);
+                }
+                Entry::Server { server, config }
+            }
+            Err(why) => Entry::Broken { why, config },
+        };
+        servers.insert(name, entry);
+    }
+
+    fn running(&self) -> Vec<Arc<Server>> {
+        let servers = self.servers();
+        let server = |entry: &Entry| match entry {
+            Entry::Server { server, .. } => Some(Arc::clone(server)),
+            Entry::Broken { .. } => None,
+        };
+        servers.values().filter_map(server).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Server>> {
+        self.running().into_iter().find(|server| server.settings.name == name)
+    }
+
+    /// Waits until no server is on its way any more, at most `patience`.
+    pub async fn settled(&self, patience: Duration) {
+        let mut changes = self.changes();
+        let settled = async {
+            loop {
+                changes.borrow_and_update();
+                let waiting = |server: &Arc<Server>| {
+                    let state = server.state();
+                    state == State::Connecting
+                        || (state == State::Off && server.settings.config.enabled && !server.was_switched_off())
+                };
+                if !self.running().iter().any(waiting) || changes.changed().await.is_err() {
+                    break;
+                }
+            }
+        };
+        // What is not there by then comes later.
+        let _ = tokio::time::timeout(patience, settled).await;
+    }
+
+    /// What people see, by name.
+    pub fn status(&self) -> Vec<Status> {
+        let servers = self.servers();
+        servers
+            .iter()
+            .map(|(name, entry)| match entry {
+                Entry::Server { server, .. } => server.status(),
+                Entry::Broken { why, .. } => Status::broken(name, why),
+            })
+            .collect()
+    }
+
+    /// Counts changes of what people see.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.house.changes()
+    }
+
+    /// Connections begun so far.
+    pub fn starts(&self) -> usize {
+        self.house.starts()
+    }
+
+    /// Switches a server on or off for this run of the program; on again also tries a failed one anew. `false`: there is
+    /// none of that name.
+    pub fn switch(&self, name: &str, on: bool) -> bool {
+        let Some(server) = self.find(name) else { return false };
+        server.switch(on);
+        true
+    }
+
+    /// Gets a prompt of a server, filled in, as text.
+    ///
+    /// # Errors
+    /// Why there is none, in words for a person.
+    pub async fn prompt(&self, server: &str, name: &str, args: Map<String, Value>) -> Result<String, String> {
+        let server = self.find(server).ok_or_else(|| format!("no MCP server is named {server}"))?;
+        let ask = Ask::Prompt { name: name.to_owned(), args };
+        let result = server.ask(ask, &CancellationToken::new(), None).await.map_err(|error| error.to_string())?;
+        Ok(content::prompt(&result).text)
+    }
+
+    /// Ends all servers and what they started.
+    pub async fn shutdown(&self) {
+        let servers = self.running();
+        futures::future::join_all(servers.iter().map(|server| server.stop())).await;
+    }
+}
+
+impl Entry {
+    fn config(&self) -> &McpServerConfig {
+        match self {
+            Self::Server { config, .. } | Self::Broken { config, .. } => config,
+        }
+    }
+}
