@@ -62,6 +62,8 @@ struct Ready {
     args: Option<serde_json::Value>,
     /// Why a hook wants a person to be asked.
     ask: Option<String>,
+    /// The command as the person wrote it, when it is another than the model's.
+    edited: Option<String>,
 }
 
 /// What became of the question.
@@ -172,7 +174,7 @@ impl Gate {
                 return body;
             }
         };
-        let planned = Ready { run, args, ask: planned.ask };
+        let planned = Ready { run, args, ask: planned.ask, edited: None };
         let (ready, approval) = match self.passed(call, &spec, planned, &ctx).await {
             Ok(passed) => passed,
             Err((outcome, why)) => {
@@ -199,9 +201,13 @@ impl Gate {
         };
         // The receiver is gone only when the session is; the call still runs to its end.
         let _ = events.send(CallEvent::Started(start)).await;
+        let edited = ready.edited.clone().map(|line| masked(line, &ctx));
         let output = self.run(ready, &spec, ctx, &call.id, &events).await;
         let target = std::mem::take(&mut body.view.target);
-        body.content = output.content;
+        body.content = match edited {
+            Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
+            None => output.content,
+        };
         body.outcome = output.outcome;
         body.images = output.images;
         body.view = output.view;
@@ -259,7 +265,7 @@ impl Gate {
                 let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
                 let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
                 let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
-                let edited = Ready { run, args: planned.args, ask: None };
+                let edited = Ready { run, args: planned.args, ask: None, edited: Some(line.clone()) };
                 match self.pass(call, spec, edited.run.intent().clone(), None, ctx, &known).await {
                     Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
                     Pass::No { outcome, why } => Err((outcome, why)),
@@ -411,6 +417,25 @@ fn blocked_word(outcome: Outcome) -> &'static str {
         Outcome::Denied => "denied",
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
+    }
+}
+
+/// What the person wrote, as far as the model may read it.
+fn masked(line: String, ctx: &ToolCtx) -> String {
+    if !ctx.config.security.redact_secrets {
+        return line;
+    }
+    crate::policy::redact::redact(&line, crate::policy::redact::RedactKind::Code).into_owned()
+}
+
+/// A result that says more than the tool did.
+fn with_note(content: String, note: &str) -> String {
+    match serde_json::from_str(&content) {
+        Ok(serde_json::Value::Object(mut fields)) => {
+            fields.insert("note".into(), note.into());
+            serde_json::Value::Object(fields).to_string()
+        }
+        _ => format!("{content}\n[{note}]"),
     }
 }
 

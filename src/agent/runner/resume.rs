@@ -110,7 +110,11 @@ impl Runner {
     }
 
     async fn restore_facts(&mut self, mut values: std::collections::BTreeMap<String, serde_json::Value>) {
-        if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value(v).ok()) {
+        if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok()) {
+            if !grants.is_empty() {
+                let text = format!("still allowed in this session: {}; /new asks again", grants.join(", "));
+                self.notice(Level::Info, text).await;
+            }
             self.gate.restore_grants(grants);
         }
         if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
