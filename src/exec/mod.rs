@@ -13,6 +13,7 @@ mod leave;
 mod log;
 mod login;
 mod notice;
+mod once;
 mod outbox;
 mod port;
 mod process;
@@ -30,6 +31,7 @@ mod tests;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
+pub use once::{Bounds, Done, OnceError, confine};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
 
@@ -171,6 +173,8 @@ pub struct ExecOptions {
     pub term_grace: Duration,
     /// Columns and rows of terminals before a pane tells its size.
     pub size: (u16, u16),
+    /// This program, for work that is done in a process of its own; `None` when there is no such program.
+    pub program: Option<PathBuf>,
 }
 
 impl Default for ExecOptions {
@@ -185,6 +189,7 @@ impl Default for ExecOptions {
             headless: false,
             term_grace: Duration::from_secs(2),
             size: (120, 30),
+            program: None,
         }
     }
 }
