@@ -1,7 +1,6 @@
 //! Readers of documents, on documents made here.
 
 use super::*;
-use std::io::Write as _;
 
 fn read(name: &str, bytes: &[u8]) -> Result<String, Unreadable> {
     let folder = tempfile::tempdir().unwrap();
