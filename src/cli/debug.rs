@@ -1,10 +1,11 @@
 //! `hermes debug`: for bug reports and checks.
 
 use crate::text::screen::Screen;
+use crate::tools::document;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `hermes debug`.
 #[derive(Debug, Args)]
@@ -27,15 +28,22 @@ enum Command {
         #[arg(long, default_value_t = 65_536)]
         chunk: usize,
     },
+    /// Print the text of a document: what `read_file` runs, so that a reader that breaks takes nothing along
+    #[command(hide = true)]
+    Extract { file: PathBuf },
 }
 
 /// Runs the command.
 pub fn run(args: DebugArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let (file, size, chunk) = match args.command {
-        Command::McpConformance { url } => return super::setup::block_on(super::mcp::conformance(url, out)),
-        Command::Screen { file, size, chunk } => (file, size, chunk),
-    };
-    let bytes = std::fs::read(&file).with_context(|| format!("{} could not be read", file.display()))?;
+    match args.command {
+        Command::McpConformance { url } => super::setup::block_on(super::mcp::conformance(url, out)),
+        Command::Screen { file, size, chunk } => screen(&file, &size, chunk, out),
+        Command::Extract { file } => Ok(document::serve(&file, out)?),
+    }
+}
+
+fn screen(file: &Path, size: &str, chunk: usize, out: &mut dyn Write) -> anyhow::Result<i32> {
+    let bytes = std::fs::read(file).with_context(|| format!("{} could not be read", file.display()))?;
     let numbers = size.split_once('x').and_then(|(c, r)| Some((c.parse::<u16>().ok()?, r.parse::<u16>().ok()?)));
     let (columns, rows) = numbers.with_context(|| format!("{size:?} is no size; write for example 80x24"))?;
     let mut screen = Screen::new(columns, rows);

@@ -111,6 +111,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         shell_init_files: terminal.shell_init_files.iter().map(|file| expand_home(file)).collect(),
         headless,
         term_grace: std::time::Duration::from_secs_f64(terminal.daemon_term_grace_seconds.clamp(0.0, 60.0)),
+        program: Some(this_program()),
         ..ExecOptions::default()
     });
     // A closed channel never tells anything: nothing is lost when somebody else took it.
@@ -162,6 +163,15 @@ impl mcp::Models for Answering {
     fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
         self.0.provider(choice, 0).map_err(|error| error.to_string())
     }
+}
+
+/// The file of this program; on Linux the very one that runs, even when it was replaced since. A path that leads nowhere
+/// where the system does not tell: what needs it then says that it could not be run.
+fn this_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        return "/proc/self/exe".into();
+    }
+    std::env::current_exe().unwrap_or_default()
 }
 
 /// The environment variables that hold keys of the configured providers.

@@ -1,13 +1,11 @@
 //! The environment of the person's login shell, asked once.
 
+use super::again;
 use super::env::Env;
-use super::spawn::lead_session;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
-use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A start-up file that takes longer (or waits for someone) is not waited for.
@@ -32,60 +30,19 @@ pub(crate) fn capture(files: &[PathBuf]) -> Option<Env> {
         command.args(["--noprofile", "--norc", "-c", &script, "bash"]).args(files);
         command
     };
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // An interactive shell would take our own terminal away.
-    lead_session(&mut command, None);
-    match command.spawn() {
+    // An interactive shell would take our own terminal away: it gets a session of its own.
+    let bytes = match again::start(&mut command) {
         Ok(mut child) => {
-            let bytes = read(&mut child);
-            finish(child);
-            parse(&bytes?)
+            let bytes = again::output(&mut child, Instant::now() + LIMIT, MOST, &|| false);
+            if let Err(error) = again::end(&mut child) {
+                tracing::debug!("login shell: {error}");
+            }
+            bytes
         }
-        Err(error) => {
-            tracing::warn!("the login shell cannot be asked for its environment: {error}");
-            None
-        }
-    }
-}
-
-fn read(child: &mut Child) -> Option<Vec<u8>> {
-    let mut stdout = child.stdout.take()?;
-    let deadline = Instant::now() + LIMIT;
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 16 * 1024];
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || bytes.len() > MOST {
-            tracing::warn!("the login shell took too long; its environment is not used");
-            return None;
-        }
-        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-        let mut fds = [PollFd::new(&stdout, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(_) => return None,
-        }
-        match stdout.read(&mut buffer) {
-            Ok(0) => return Some(bytes),
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
-    }
-}
-
-/// Ends what is left of the shell.
-fn finish(mut child: Child) {
-    if let Ok(None) = child.try_wait()
-        && let Some(group) = rustix::process::Pid::from_raw(child.id() as i32)
-        && let Err(error) = rustix::process::kill_process_group(group, rustix::process::Signal::KILL)
-    {
-        tracing::debug!("login shell: {error}");
-    }
-    if let Err(error) = child.wait() {
-        tracing::debug!("login shell: {error}");
-    }
+        Err(error) => Err(error.into()),
+    };
+    let unused = |error: &_| tracing::warn!("the login shell's environment is not used: its shell {error}");
+    parse(&bytes.inspect_err(unused).ok()?)
 }
 
 fn parse(bytes: &[u8]) -> Option<Env> {

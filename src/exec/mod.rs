@@ -3,6 +3,7 @@
 //! Owns: PTYs and pipes, process groups, the process table, output rings and spill files, screens. Does not own: whether
 //! a command may run (the gate decided), what the model is told (the tool formats).
 
+mod again;
 mod blocked;
 mod end;
 mod env;
@@ -29,6 +30,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use again::{Bounds, Done, OnceError, confine};
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
@@ -175,6 +177,8 @@ pub struct ExecOptions {
     pub term_grace: Duration,
     /// Columns and rows of terminals before a pane tells its size.
     pub size: (u16, u16),
+    /// This program, for work that is done in a process of its own; `None` when there is no such program.
+    pub program: Option<PathBuf>,
 }
 
 impl Default for ExecOptions {
@@ -189,6 +193,7 @@ impl Default for ExecOptions {
             headless: false,
             term_grace: Duration::from_secs(2),
             size: (120, 30),
+            program: None,
         }
     }
 }

@@ -163,7 +163,7 @@ impl Tty {
 }
 
 /// A descriptor that tells when the process has exited, which stays a zombie until it is waited for.
-fn watch_exit(pid: u32) -> io::Result<OwnedFd> {
+pub(crate) fn watch_exit(pid: u32) -> io::Result<OwnedFd> {
     let pid = Pid::from_raw(pid as i32).ok_or_else(|| io::Error::other("no process id"))?;
     #[cfg(target_os = "linux")]
     if let Ok(fd) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {

@@ -1,30 +1,35 @@
 //! Text out of files that people read and programs don't: notebooks, PDF, office documents.
 //!
-//! Such files come from anywhere: what is read, what it may unfold to and how long it may take are bounded, and a reader
-//! that breaks is an error of this one file.
+//! Such files come from anywhere, and their readers may recurse, unfold or spin without end on what was made to hurt. So a
+//! document is read by a process of its own (`hermes debug extract`) with bounds of memory and time, which dies alone: a
+//! reader that breaks is an error of this one file. Only where there is no such program (tests) it is read in place.
 
 mod notebook;
 mod office;
 mod sheet;
 
+use crate::exec::{Bounds, Exec, OnceError, confine};
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of a document; larger ones are for a program in the terminal.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
-/// Bytes of its text.
+/// Bytes of its text, the note of what is left out aside.
 const MAX_TEXT: usize = 16 * 1024 * 1024;
+/// Ends a text that is longer.
+const LEFT_OUT: &str = "\n[the rest of the document is left out]\n";
 /// Bytes that the parts of a packed document may unfold to.
 const MAX_UNPACKED: u64 = if cfg!(test) { 4 } else { 256 } * 1024 * 1024;
 /// Time for one document.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at whether the turn was stopped.
-const GLANCE: Duration = Duration::from_millis(50);
+/// Bytes of memory for the process that reads it, its program included.
+const MEMORY: u64 = 1024 * 1024 * 1024;
+/// Exit code of that process when the document cannot be read and standard output says why (`sysexits`: data error).
+const NO_TEXT: i32 = 65;
 
 /// A kind of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +69,7 @@ pub enum Unreadable {
 }
 
 /// The text of a document. Blocks.
-pub fn text(kind: Kind, path: &Path, cancel: &CancellationToken) -> Result<String, Unreadable> {
+pub fn text(path: &Path, exec: &Exec, cancel: &CancellationToken) -> Result<String, Unreadable> {
     let broken = |why: String| Err(Unreadable::Broken(why));
     match std::fs::metadata(path) {
         Ok(meta) if meta.len() > MAX_FILE => {
@@ -73,41 +78,53 @@ pub fn text(kind: Kind, path: &Path, cancel: &CancellationToken) -> Result<Strin
         Ok(_) => {}
         Err(error) => return broken(format!("could not be read: {error}")),
     }
-    // The readers know nothing of stopping: one that takes too long is left behind with its thread.
-    let (tell, told) = channel();
-    let owned = path.to_owned();
-    let read = move || {
-        let text = catch_unwind(AssertUnwindSafe(|| extract(kind, &owned)));
-        // The receiver may have given up.
-        let _ = tell.send(text.unwrap_or_else(|_| Err("its reader broke on it".to_owned())));
+    let arguments = ["debug", "extract", "--"].map(OsStr::new);
+    let bounds = Bounds { output: MAX_TEXT + LEFT_OUT.len(), time: PATIENCE };
+    let Some(done) = exec.this_program(&[&arguments[..], &[path.as_os_str()]].concat(), bounds, cancel) else {
+        return extract(path).map_err(Unreadable::Broken);
     };
-    if let Err(error) = std::thread::Builder::new().name("document".into()).spawn(read) {
-        return broken(format!("could not be read: {error}"));
-    }
-    let begun = Instant::now();
-    loop {
-        match told.recv_timeout(GLANCE) {
-            Ok(Ok(text)) => return Ok(bounded(text)),
-            Ok(Err(why)) => return broken(why),
-            Err(RecvTimeoutError::Disconnected) => return broken("its reader broke on it".into()),
-            Err(RecvTimeoutError::Timeout) if cancel.is_cancelled() => return Err(Unreadable::Cancelled),
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() > PATIENCE => {
-                return broken(format!("could not be read within {} s; use a program", PATIENCE.as_secs()));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
+    let done = match done {
+        Ok(done) => done,
+        Err(OnceError::Cancelled) => return Err(Unreadable::Cancelled),
+        Err(OnceError::TimedOut) => {
+            return broken(format!("could not be read within {} s: inspect it with a program", PATIENCE.as_secs()));
+        }
+        Err(error @ (OnceError::TooMuch | OnceError::Io(_))) => return broken(format!("its reader {error}")),
+    };
+    match (done.status.code(), String::from_utf8(done.output)) {
+        (Some(0), Ok(text)) => Ok(text),
+        (Some(NO_TEXT), Ok(why)) => broken(why),
+        (code, _) => {
+            tracing::info!("the reader of {} broke: {code:?}", path.display());
+            broken("its reader broke on it: inspect it with a program".into())
         }
     }
 }
 
-fn extract(kind: Kind, path: &Path) -> Result<String, String> {
-    match kind {
+/// The work of the process that reads one document: bounds itself, writes the text or why there is none, and gives its
+/// exit code.
+pub fn serve(path: &Path, out: &mut dyn Write) -> io::Result<i32> {
+    // A parent that was killed cannot end it any more: its own time ends too.
+    confine(MEMORY, PATIENCE)?;
+    let (text, code) = match extract(path) {
+        Ok(text) => (text, 0),
+        Err(why) => (why, NO_TEXT),
+    };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(code)
+}
+
+fn extract(path: &Path) -> Result<String, String> {
+    let text = match Kind::of(path).ok_or("is not a document")? {
         Kind::Notebook => notebook::text(&whole(path)?),
         Kind::Pdf => pdf(path),
         Kind::Word => office::word(path),
         Kind::Slides => office::slides(path),
         Kind::OpenDocument => office::open_document(path),
         Kind::Sheet => sheet::text(path),
-    }
+    };
+    text.map(bounded)
 }
 
 fn whole(path: &Path) -> Result<Vec<u8>, String> {
@@ -145,7 +162,7 @@ fn pdf(path: &Path) -> Result<String, String> {
 fn bounded(mut text: String) -> String {
     if text.len() > MAX_TEXT {
         text.truncate(text.floor_char_boundary(MAX_TEXT));
-        text.push_str("\n[the rest of the document is left out]\n");
+        text.push_str(LEFT_OUT);
     }
     text
 }

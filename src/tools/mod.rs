@@ -7,7 +7,7 @@ mod check;
 pub mod clarify;
 pub mod coerce;
 pub mod dispatch;
-mod document;
+pub mod document;
 pub mod file;
 pub mod gate;
 mod gutter;

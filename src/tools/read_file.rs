@@ -161,7 +161,7 @@ impl ReadCall {
     /// A page of the text of a document; `None` when the file is read as it is.
     fn document(&self, ctx: &ToolCtx) -> Result<Option<Page>, ToolError> {
         let Some(kind) = Kind::of(&self.place.path) else { return Ok(None) };
-        let text = match document::text(kind, &self.place.path, &ctx.cancel) {
+        let text = match document::text(&self.place.path, &ctx.exec, &ctx.cancel) {
             Ok(text) => text,
             // What only has the name of a notebook is a text all the same.
             Err(Unreadable::Broken(_)) if kind == Kind::Notebook => return Ok(None),

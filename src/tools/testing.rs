@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// The only place where tests make a process table.
-fn exec() -> Exec {
+pub fn exec() -> Exec {
     Exec::new(crate::exec::ExecOptions::default()).0
 }
 

@@ -3,6 +3,7 @@
 use crate::harness::home::{err, out};
 use crate::harness::{Home, Mock, Step, Term};
 use serde_json::Value;
+use std::io::Write as _;
 
 #[test]
 fn sessions_go_out_and_come_back() {
@@ -32,6 +33,74 @@ fn tools_run_through_the_gate() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(out(&home.run(&["tools", "list", "--json"])).contains("search_files"));
     assert!(out(&home.run(&["tools", "schema", "terminal"])).contains("workdir"));
+}
+
+/// A PDF of one page that shows `content`; the form `X` shows itself.
+fn pdf(content: &str) -> Vec<u8> {
+    let stream = |head: &str, body: &str| format!("<< {head} /Length {} >>\nstream\n{body}\nendstream", body.len());
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources 7 0 R >>".to_owned(),
+        stream("", content),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
+        stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources 7 0 R", "/X Do"),
+        "<< /Font << /F1 5 0 R >> /XObject << /X 6 0 R >> >>".to_owned(),
+    ];
+    let (mut pdf, mut places) = ("%PDF-1.4\n".to_owned(), String::new());
+    for (index, object) in objects.iter().enumerate() {
+        places.push_str(&format!("{:010} 00000 n \n", pdf.len()));
+        pdf.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
+    }
+    let (start, size) = (pdf.len(), objects.len() + 1);
+    pdf.push_str(&format!("xref\n0 {size}\n0000000000 65535 f \n{places}"));
+    pdf.push_str(&format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"));
+    pdf.into_bytes()
+}
+
+/// A spreadsheet of a few hundred bytes with a hundred million cells.
+fn crowded_sheet() -> Vec<u8> {
+    let cell = r#"<table:table-cell table:number-columns-repeated="16384" office:value-type="string"><text:p>x</text:p></table:table-cell>"#;
+    let row = format!(r#"<table:table-row table:number-rows-repeated="6000">{cell}</table:table-row>"#);
+    let table = format!(r#"<table:table table:name="a">{row}</table:table>"#);
+    let content = format!(
+        "<office:document-content><office:body><office:spreadsheet>{table}</office:spreadsheet></office:body></office:document-content>"
+    );
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in [
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
+        ("META-INF/manifest.xml", "<m/>"),
+        ("content.xml", &content),
+    ] {
+        writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn documents_that_break_their_reader_break_nothing_else() {
+    let home = Home::empty();
+    let file = |name: &str, bytes: &[u8]| std::fs::write(home.project().join(name), bytes).unwrap();
+    file("good.pdf", &pdf("BT /F1 24 Tf 72 700 Td (Hello paper) Tj ET"));
+    file("hostile.pdf", &pdf("/X Do"));
+    file("crowded.ods", &crowded_sheet());
+    file("none.pdf", b"rubbish");
+    let read = |name: &str| home.run(&["tools", "run", "read_file", &format!(r#"{{"path":"{name}"}}"#)]);
+    let good = read("good.pdf");
+    assert!(good.status.success() && out(&good).contains("Hello paper"), "{}", out(&good));
+    for (name, why) in [
+        ("hostile.pdf", "its reader broke on it: inspect it with a program"),
+        ("crowded.ods", "its reader broke on it: inspect it with a program"),
+        ("none.pdf", "is not a PDF that can be read"),
+    ] {
+        let done = read(name);
+        assert_eq!(done.status.code(), Some(1), "{name}: {}", err(&done));
+        assert!(out(&done).contains(&format!("{name}: {why}")), "{name}: {}", out(&done));
+    }
+    // Read in place, the first would have ended the program.
+    let alone = home.run(&["debug", "extract", "hostile.pdf"]);
+    assert_eq!(alone.status.code(), None, "{}", err(&alone));
 }
 
 #[test]

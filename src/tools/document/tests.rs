@@ -1,13 +1,12 @@
 //! Readers of documents, on documents made here.
 
 use super::*;
-use std::io::Write as _;
 
 fn read(name: &str, bytes: &[u8]) -> Result<String, Unreadable> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
-    text(Kind::of(&path).unwrap(), &path, &CancellationToken::new())
+    text(&path, &crate::tools::testing::exec(), &CancellationToken::new())
 }
 
 fn packed(parts: &[(&str, &str)]) -> Vec<u8> {
@@ -67,9 +66,8 @@ fn open_document_text() {
     assert_eq!(read("a.odt", &packed(&[("content.xml", xml)])).unwrap(), "## Head\na bc\n");
 }
 
-#[test]
-fn sheets_are_rows_with_tabs() {
-    let bytes = packed(&[
+fn workbook(rows: &str) -> Vec<u8> {
+    packed(&[
         ("[Content_Types].xml", "<Types/>"),
         (
             "_rels/.rels",
@@ -83,13 +81,38 @@ fn sheets_are_rows_with_tabs() {
             "xl/_rels/workbook.xml.rels",
             r#"<Relationships><Relationship Id="rId1" Type="worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#,
         ),
+        ("xl/worksheets/sheet1.xml", &format!("<worksheet><sheetData>{rows}</sheetData></worksheet>")),
+    ])
+}
+
+#[test]
+fn sheets_are_rows_with_tabs() {
+    let name = r#"<c r="A1" t="inlineStr"><is><t>name</t></is></c>"#;
+    for (rows, lines) in [
         (
-            "xl/worksheets/sheet1.xml",
-            r#"<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>name</t></is></c><c r="B1"><v>2.5</v></c></row>
-               <row r="2"><c r="B2" t="b"><v>1</v></c></row></sheetData></worksheet>"#,
+            format!(
+                r#"<row r="1">{name}<c r="B1"><v>2.5</v></c><c r="C1"/></row><row r="2"><c r="B2" t="b"><v>1</v></c></row>"#
+            ),
+            "(2 × 2)\nname\t2.5\n\ttrue\n",
         ),
-    ]);
-    assert_eq!(read("a.xlsx", &bytes).unwrap(), "## Sheet Sums (2 × 2)\nname\t2.5\n\ttrue\n\n");
+        // From the first used cell on, rows in between are kept, and the order of the file does not matter.
+        (
+            r#"<row r="5"><c r="D5"><v>5</v></c></row><row r="3"><c r="F3"><v>2</v></c><c r="F3"><v>3</v></c></row>"#
+                .into(),
+            "(3 × 3)\n\t\t3\n\n5\n",
+        ),
+        (String::new(), "(0 × 0)\n"),
+    ] {
+        assert_eq!(read("a.xlsx", &workbook(&rows)).unwrap(), format!("## Sheet Sums {lines}\n"));
+    }
+}
+
+#[test]
+fn cells_far_apart_take_no_room() {
+    let far = r#"<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row>"#;
+    let text = read("a.xlsx", &workbook(far)).unwrap();
+    assert!(text.starts_with("## Sheet Sums (1048576 × 16384)\n1\n\n") && text.ends_with("\t2\n\n"));
+    assert_eq!(text.matches('\t').count(), 16383);
 }
 
 #[test]
