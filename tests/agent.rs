@@ -450,6 +450,16 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fork_that_fails_keeps_the_session() {
+    let world = World::new("steps: []");
+    let mut talk = world.start(None);
+    talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    talk.order(AgentCommand::Fork).await;
+    talk.notice("nothing to fork").await;
+    talk.until(|e| matches!(e, AgentEvent::SessionKept)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_of_others_stay_and_only_files_leave_the_model_warned() {
     let world = World::new(
         r#"

@@ -97,10 +97,6 @@ fn tool_started(model: &mut Model, start: ToolStart) {
 
 fn notice(model: &mut Model, out: &mut Vec<Effect>, level: Level, text: String) {
     model.notices.add(model.now, level, text);
-    if level == Level::Error && std::mem::take(&mut model.switching) {
-        // the other session could not be opened: this one goes on, with its draft
-        out.push(super::drafts::load(model));
-    }
     // a prompt that was refused before its turn began
     let waiting = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0);
     if level == Level::Error && waiting {
