@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, items, rewind, sessions, turn};
+use super::{approvals, items, queue, rewind, sessions, turn};
 use crate::agent::event::{AgentEvent, Level, ToolStart};
 
 /// The agent told something.
@@ -38,6 +38,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         }
         AgentEvent::RetryEnded => set_retry(model, None),
         AgentEvent::Notice { level, text } => notice(model, out, level, text),
+        AgentEvent::Undelivered(prompts) => queue::undelivered(model, prompts),
         AgentEvent::TurnFinished(outcome) => turn::finished(model, out, outcome),
     }
 }
