@@ -460,6 +460,20 @@ async fn a_fork_that_fails_keeps_the_session() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_stopped_turn_did_not_hear_comes_back_before_its_end() {
+    let world = World::new("steps: [{ calls: [{ name: clarify, args: { question: \"which?\" } }] }]");
+    let mut talk = world.start(None);
+    talk.say("go").await;
+    talk.until(|e| matches!(e, AgentEvent::Asked(_))).await;
+    let image = hermes::llm::message::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    talk.order(AgentCommand::Steer { text: "the first".into(), images: vec![image.clone()] }).await;
+    talk.order(AgentCommand::Stop { force: false }).await;
+    let (end, seen) = talk.finished().await;
+    let back = AgentEvent::Undelivered(vec![("the first".into(), vec![image])]);
+    assert!(end == TurnEnd::Stopped && seen.contains(&back), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_of_others_stay_and_only_files_leave_the_model_warned() {
     let world = World::new(
         r#"

@@ -102,6 +102,7 @@ fn notice(model: &mut Model, out: &mut Vec<Effect>, level: Level, text: String) 
     let waiting = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0);
     if level == Level::Error && waiting {
         model.turn = TurnStatus::Idle;
+        model.sends_after_stop = false;
         turn::give_back(model, out);
     }
 }

@@ -21,13 +21,17 @@ pub fn add(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
 
 /// Tells the store of changes. While no session is open, or another one opens, it waits: the place is not known yet.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.session.is_none() || model.switching {
-        return;
+    if model.session.is_some() && !model.switching {
+        let prompts = model.queue.unheard().cloned().collect();
+        save(model, out, prompts);
     }
+}
+
+/// Makes the store have these prompts for the session that is open, and no others.
+fn save(model: &mut Model, out: &mut Vec<Effect>, prompts: Vec<Arc<QueuedPrompt>>) {
     let key = drafts::key(model);
-    let queue = &model.queue;
-    let (before, saved) = &queue.saved;
-    let same = saved.len() == queue.unheard().count() && queue.unheard().all(|prompt| queue.is_saved(prompt));
+    let (before, saved) = &model.queue.saved;
+    let same = saved.len() == prompts.len() && prompts.iter().all(|prompt| model.queue.is_saved(prompt));
     let moved = *before != key;
     if same && (!moved || saved.is_empty()) {
         model.queue.saved.0 = key;
@@ -38,7 +42,6 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
         // the first prompt of a session is durable: what waits is the session's from now on
         out.push(job(before.clone(), cwd.clone(), Vec::new()));
     }
-    let prompts: Vec<_> = model.queue.unheard().cloned().collect();
     out.push(job(key.clone(), cwd, prompts.clone()));
     model.queue.saved = (key, prompts);
 }
@@ -63,6 +66,15 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<Queued
     queue.saved = (session, prompts.clone());
     queue.prompts.splice(0..0, prompts);
     say_it_waits(model);
+}
+
+/// This session is left: what is its own stays with it in the store, without what was taken out meanwhile.
+pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
+    let queue = &model.queue;
+    let own = |(at, prompt): &(usize, &Arc<QueuedPrompt>)| *at < queue.held || queue.is_saved(prompt);
+    let waiting = queue.prompts.iter().enumerate().filter(own).map(|(_, prompt)| prompt);
+    let stays: Vec<_> = queue.given.iter().chain(waiting).cloned().collect();
+    save(model, out, stays);
 }
 
 /// Another session is open: what the store has for the one before stays there, what it has not goes on here.

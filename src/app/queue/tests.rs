@@ -186,3 +186,23 @@ fn the_store_forgets_what_the_turn_has_heard() {
         assert_eq!(saved, left);
     }
 }
+
+#[test]
+fn what_is_taken_out_while_another_session_opens_does_not_come_back() {
+    for (keys, left) in [
+        ("<C-x>qx<esc>", Some(vec!["two"])),
+        ("<C-x>q<ret>", Some(vec!["two"])),
+        ("<C-x>qxx<esc>", Some(vec![])),
+        ("for the new one<ret>", None),
+    ] {
+        let mut model = ready();
+        opened(&mut model, "a", &["earlier"]);
+        restored(&mut model, "a", vec![prompt("one"), prompt("two")]);
+        let mut effects = script(&mut model, "<C-x>N");
+        assert!(model.switching);
+        effects.extend(script(&mut model, keys));
+        effects.extend(opened(&mut model, "b", &["other"]));
+        let of_old: Vec<_> = saves(&effects).into_iter().filter(|(id, _)| *id == Some("a")).collect();
+        assert_eq!(of_old, left.map(|left| (Some("a"), left)).into_iter().collect::<Vec<_>>(), "{keys}");
+    }
+}
