@@ -451,6 +451,30 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fork_that_fails_keeps_the_session() {
+    let world = World::new("steps: []");
+    let mut talk = world.start(None);
+    talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    talk.order(AgentCommand::Fork).await;
+    talk.notice("nothing to fork").await;
+    talk.until(|e| matches!(e, AgentEvent::SessionKept)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_stopped_turn_did_not_hear_comes_back_before_its_end() {
+    let world = World::new("steps: [{ calls: [{ name: clarify, args: { question: \"which?\" } }] }]");
+    let mut talk = world.start(None);
+    talk.say("go").await;
+    talk.until(|e| matches!(e, AgentEvent::Asked(_))).await;
+    let image = hermes::llm::message::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    talk.order(AgentCommand::Steer { text: "the first".into(), images: vec![image.clone()] }).await;
+    talk.order(AgentCommand::Stop { force: false }).await;
+    let (end, seen) = talk.finished().await;
+    let back = AgentEvent::Undelivered(vec![("the first".into(), vec![image])]);
+    assert!(end == TurnEnd::Stopped && seen.contains(&back), "{seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_of_others_stay_and_only_files_leave_the_model_warned() {
     let world = World::new(
         r#"

@@ -114,6 +114,8 @@ pub enum AgentEvent {
         text: String,
     },
     TurnFinished(TurnOutcome),
+    /// What the person said to a turn that was stopped before it heard it: text and images. Comes before its end.
+    Undelivered(Vec<(String, Vec<crate::llm::message::Image>)>),
 }
 
 /// A call that begins to run.

@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, items, rewind, sessions, turn};
+use super::{approvals, items, queue, rewind, sessions, turn};
 use crate::agent::event::{AgentEvent, Level, ToolStart};
 
 /// The agent told something.
@@ -38,6 +38,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         }
         AgentEvent::RetryEnded => set_retry(model, None),
         AgentEvent::Notice { level, text } => notice(model, out, level, text),
+        AgentEvent::Undelivered(prompts) => queue::undelivered(model, prompts),
         AgentEvent::TurnFinished(outcome) => turn::finished(model, out, outcome),
     }
 }
@@ -97,14 +98,11 @@ fn tool_started(model: &mut Model, start: ToolStart) {
 
 fn notice(model: &mut Model, out: &mut Vec<Effect>, level: Level, text: String) {
     model.notices.add(model.now, level, text);
-    if level == Level::Error && std::mem::take(&mut model.switching) {
-        // the other session could not be opened: this one goes on, with its draft
-        out.push(super::drafts::load(model));
-    }
     // a prompt that was refused before its turn began
     let waiting = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0);
     if level == Level::Error && waiting {
         model.turn = TurnStatus::Idle;
+        model.sends_after_stop = false;
         turn::give_back(model, out);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::model::Model;
 use super::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
-use super::{events, sidebar};
+use super::{events, queue, sidebar};
 use crate::llm::message::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SessionId, ToolBody, ToolCall};
 use crate::text::readable::readable;
 use std::collections::HashMap;
@@ -77,6 +77,9 @@ pub fn finished(model: &mut Model, item: Item) {
         Body::User { text, images, origin, gist, .. } => {
             if origin == Origin::Person {
                 model.sent = None;
+            }
+            if origin != Origin::Program {
+                queue::heard(model, &text);
             }
             model.transcript.push(said(text, images.len(), origin, gist), Some(id), true);
         }

@@ -6,7 +6,7 @@ use super::effect::Effect;
 use super::model::{Model, Pane, Sent, TurnStatus};
 use super::{composer, drafts, focus, history, paste, sessions, turn};
 use crate::agent::event::{AgentCommand, Level};
-use crate::llm::message::SessionId;
+use crate::llm::message::{Image, SessionId};
 use crate::store::{QueuedPrompt, StoreJob};
 use std::sync::Arc;
 
@@ -21,13 +21,17 @@ pub fn add(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
 
 /// Tells the store of changes. While no session is open, or another one opens, it waits: the place is not known yet.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.session.is_none() || model.switching {
-        return;
+    if model.session.is_some() && !model.switching {
+        let prompts = model.queue.unheard().cloned().collect();
+        save(model, out, prompts);
     }
+}
+
+/// Makes the store have these prompts for the session that is open, and no others.
+fn save(model: &mut Model, out: &mut Vec<Effect>, prompts: Vec<Arc<QueuedPrompt>>) {
     let key = drafts::key(model);
-    let queue = &model.queue;
-    let (before, saved) = &queue.saved;
-    let same = saved.len() == queue.prompts.len() && queue.prompts.iter().all(|prompt| queue.is_saved(prompt));
+    let (before, saved) = &model.queue.saved;
+    let same = saved.len() == prompts.len() && prompts.iter().all(|prompt| model.queue.is_saved(prompt));
     let moved = *before != key;
     if same && (!moved || saved.is_empty()) {
         model.queue.saved.0 = key;
@@ -38,7 +42,6 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
         // the first prompt of a session is durable: what waits is the session's from now on
         out.push(job(before.clone(), cwd.clone(), Vec::new()));
     }
-    let prompts = model.queue.prompts.clone();
     out.push(job(key.clone(), cwd, prompts.clone()));
     model.queue.saved = (key, prompts);
 }
@@ -63,6 +66,15 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<Queued
     queue.saved = (session, prompts.clone());
     queue.prompts.splice(0..0, prompts);
     say_it_waits(model);
+}
+
+/// This session is left: what is its own stays with it in the store, without what was taken out meanwhile.
+pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
+    let queue = &model.queue;
+    let own = |(at, prompt): &(usize, &Arc<QueuedPrompt>)| *at < queue.held || queue.is_saved(prompt);
+    let waiting = queue.prompts.iter().enumerate().filter(own).map(|(_, prompt)| prompt);
+    let stays: Vec<_> = queue.given.iter().chain(waiting).cloned().collect();
+    save(model, out, stays);
 }
 
 /// Another session is open: what the store has for the one before stays there, what it has not goes on here.
@@ -102,10 +114,39 @@ fn start(model: &mut Model, out: &mut Vec<Effect>, at: usize) {
 
 /// Gives the oldest prompt to the running turn.
 pub fn steer_first(model: &mut Model, out: &mut Vec<Effect>) {
-    if let Some(QueuedPrompt { text, images }) = model.queue.take(0) {
-        out.push(Effect::Agent(AgentCommand::Steer { text, images }));
+    if let Some(prompt) = model.queue.take(0) {
+        give(model, out, prompt);
         model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
     }
+}
+
+/// Gives a prompt to the running turn. It is kept until the turn has heard it.
+pub fn give(model: &mut Model, out: &mut Vec<Effect>, prompt: QueuedPrompt) {
+    let QueuedPrompt { text, images } = prompt.clone();
+    model.queue.given.push(Arc::new(prompt));
+    out.push(Effect::Agent(AgentCommand::Steer { text, images }));
+}
+
+/// The person's words are durable. Several that came too late for a turn begin the next one together.
+pub fn heard(model: &mut Model, text: &str) {
+    model.queue.given.retain(|given| !text.contains(&given.text));
+}
+
+/// The turn was stopped before it heard these: they go before all others, and are held.
+pub fn undelivered(model: &mut Model, prompts: Vec<(String, Vec<Image>)>) {
+    let queue = &mut model.queue;
+    let back: Vec<Arc<QueuedPrompt>> = prompts
+        .into_iter()
+        .map(|(text, images)| {
+            let at = queue.given.iter().position(|given| given.text == text && given.images == images);
+            at.map_or_else(|| Arc::new(QueuedPrompt { text, images }), |at| queue.given.remove(at))
+        })
+        .collect();
+    queue.held += back.len();
+    if model.focus == Pane::Queue {
+        model.queue_selected += back.len();
+    }
+    queue.prompts.splice(0..0, back);
 }
 
 /// Says that prompts wait, and what sends them.
@@ -160,8 +201,8 @@ pub fn steer(model: &mut Model, out: &mut Vec<Effect>) {
         if turn::may_start(model) {
             start(model, out, at);
         }
-    } else if let Some(QueuedPrompt { text, images }) = model.queue.take(at) {
-        out.push(Effect::Agent(AgentCommand::Steer { text, images }));
+    } else if let Some(prompt) = model.queue.take(at) {
+        give(model, out, prompt);
     }
 }
 
@@ -183,7 +224,7 @@ pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     match mode.as_str() {
         // images alone go with the next prompt
         _ if text.trim().is_empty() => model.composer.images = images,
-        "steer" => out.push(Effect::Agent(AgentCommand::Steer { text, images })),
+        "steer" => give(model, out, QueuedPrompt { text, images }),
         "interrupt" => {
             add(model, out, Sent { text, images });
             model.queue.last_to(model.queue.held);

@@ -58,6 +58,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     }
     if switched {
         turn::give_back(model, out);
+        queue::leave(model, out);
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
     model.approvals = Default::default();
@@ -68,6 +69,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     model.sidebar.files.clear();
     model.meter = Default::default();
     model.turn = TurnStatus::Idle;
+    model.sends_after_stop = false;
     model.session = Some(session.clone());
     items::opened(model, page);
     changed(model, out, session);

@@ -6,7 +6,7 @@ use super::model::{Model, Pane, Running, Sent, TurnStatus};
 use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, slash};
 use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
 use crate::llm::message::{NoteKind, Origin};
-use crate::store::StoreJob;
+use crate::store::{QueuedPrompt, StoreJob};
 
 /// Milliseconds from which the end of a turn is worth a notification.
 const LONG: u64 = 10_000;
@@ -204,7 +204,7 @@ pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     if text.is_empty() {
         model.notices.add(model.now, Level::Info, "what should the running turn hear? /steer TEXT");
     } else if is_running(model) {
-        out.push(Effect::Agent(AgentCommand::Steer { text: text.to_owned(), images: Vec::new() }));
+        queue::give(model, out, QueuedPrompt { text: text.to_owned(), images: Vec::new() });
     } else {
         send(model, out, text.to_owned());
     }

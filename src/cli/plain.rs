@@ -182,6 +182,9 @@ impl Talk {
             }
             AgentEvent::Retrying { reason, attempt, of, .. } => self.row(&format!("[{reason}; try {attempt} of {of}]")),
             AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
+            AgentEvent::Undelivered(said) => said
+                .iter()
+                .try_for_each(|(text, _)| self.row(&format!("[not delivered, the turn was stopped: {text}]"))),
             AgentEvent::TurnFinished(outcome) => {
                 self.running = false;
                 self.asked = None;

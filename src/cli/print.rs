@@ -215,6 +215,7 @@ impl Report {
             | AgentEvent::Rewound(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::RetryEnded
+            | AgentEvent::Undelivered(_)
             | AgentEvent::TurnFinished(_) => Ok(()),
         }
     }

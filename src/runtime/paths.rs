@@ -6,7 +6,7 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
@@ -46,6 +46,8 @@ struct Index {
     entries: Option<Arc<Vec<Box<str>>>>,
     read_at: Option<Instant>,
     walking: bool,
+    /// The root is another one now: the walk under way is for nobody.
+    given_up: Arc<AtomicBool>,
 }
 
 impl Paths {
@@ -68,7 +70,7 @@ impl Paths {
         let said = match known {
             Some(entries) => self.matched(entries, &word, mine).await,
             None => {
-                let (root, word) = (root, word.clone());
+                let (root, word) = (root.clone(), word.clone());
                 tokio::task::spawn_blocking(move || list(&root, &word)).await.ok()
             }
         };
@@ -83,7 +85,7 @@ impl Paths {
             return;
         }
         walked.await;
-        let Some(entries) = self.lock().entries.clone() else { return };
+        let Some(entries) = self.known(&root) else { return };
         if let Some(paths) = self.matched(entries, &word, mine).await
             && said.as_ref() != Some(&paths)
         {
@@ -95,17 +97,24 @@ impl Paths {
         self.shared.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The index, if it is still that of this folder.
+    fn known(&self, root: &Path) -> Option<Arc<Vec<Box<str>>>> {
+        let index = self.lock();
+        index.entries.clone().filter(|_| index.root == root)
+    }
+
     /// What is known of a folder, and whether a walk is under way that will know better.
     fn look(&self, root: &Path) -> (Option<Arc<Vec<Box<str>>>>, bool) {
         let mut index = self.lock();
         if index.root != root {
-            *index = Index { root: root.to_owned(), walking: false, ..Index::default() };
+            index.given_up.store(true, Ordering::Relaxed);
+            *index = Index { root: root.to_owned(), ..Index::default() };
         }
         let stale = index.read_at.is_none_or(|at| at.elapsed() > FRESH);
         if stale && !index.walking {
             index.walking = true;
-            let (shared, root) = (Arc::clone(&self.shared), root.to_owned());
-            tokio::task::spawn_blocking(move || shared.read(root));
+            let (shared, root, given_up) = (Arc::clone(&self.shared), root.to_owned(), Arc::clone(&index.given_up));
+            tokio::task::spawn_blocking(move || shared.read(root, &given_up));
         }
         (index.entries.clone(), stale)
     }
@@ -119,17 +128,19 @@ impl Paths {
 }
 
 impl Shared {
-    fn read(&self, root: PathBuf) {
-        let entries = walk(&root);
+    fn read(&self, root: PathBuf, given_up: &Arc<AtomicBool>) {
+        let stop = Instant::now() + PATIENCE;
+        let flag = Arc::clone(given_up);
+        let entries = walk(&root, move || flag.load(Ordering::Relaxed) || Instant::now() > stop);
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        // the folder may have changed meanwhile
-        if index.root == root {
+        // the folder may have changed meanwhile, and back
+        if Arc::ptr_eq(&index.given_up, given_up) {
             index.entries = Some(Arc::new(entries));
             index.read_at = Some(Instant::now());
             index.walking = false;
+            drop(index);
+            self.walked.notify_waiters();
         }
-        drop(index);
-        self.walked.notify_waiters();
     }
 }
 
@@ -138,14 +149,15 @@ fn is_listing(word: &str) -> bool {
     word.is_empty() || word.ends_with('/') || word.starts_with(['/', '~']) || word.starts_with("../")
 }
 
-/// Files and folders under a root that ignore rules leave, bounded in number and time.
-fn walk(root: &Path) -> Vec<Box<str>> {
-    let stop = Instant::now() + PATIENCE;
+/// Files and folders under a root that ignore rules leave, bounded in number. Once `ends` says so nothing more is read.
+fn walk(root: &Path, ends: impl Fn() -> bool + Send + Sync + 'static) -> Vec<Box<str>> {
     let mut builder = ignore::WalkBuilder::new(root);
-    builder.hidden(false).require_git(false).filter_entry(|entry| entry.file_name() != ".git");
+    // asked of each entry that ignore rules leave, before a folder is read
+    let wanted = move |entry: &ignore::DirEntry| entry.file_name() != ".git" && !ends();
+    builder.hidden(false).require_git(false).filter_entry(wanted);
     let mut found = Vec::new();
     for entry in builder.build().filter_map(Result::ok) {
-        if found.len() >= MOST || (found.len() % STRIDE == 0 && Instant::now() > stop) {
+        if found.len() >= MOST {
             break;
         }
         let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else { continue };
@@ -270,9 +282,41 @@ mod tests {
             std::fs::write(path, "").expect("a file");
         }
         std::fs::write(folder.path().join(".gitignore"), "target\n").expect("a file");
-        let mut found = walk(folder.path());
+        let mut found = walk(folder.path(), || false);
         found.sort();
         assert_eq!(found, entries(&[".github/", ".github/ci.yml", ".gitignore", "src/", "src/lib.rs"]));
+    }
+
+    #[test]
+    fn a_walk_ends_where_it_is_told_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for n in 0..20 {
+            std::fs::create_dir_all(folder.path().join(format!("{n}/deep"))).expect("a folder");
+        }
+        for most in [0, 1, 7, 40] {
+            let looks = AtomicU64::new(0);
+            let found = walk(folder.path(), move || looks.fetch_add(1, Ordering::Relaxed) >= most);
+            assert_eq!(found.len() as u64, most);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_index_is_that_of_the_folder_that_was_asked_for() {
+        let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+        let roots = folders.each_ref().map(tempfile::TempDir::path);
+        let paths = Paths::default();
+        let first = {
+            let mut index = paths.lock();
+            *index = Index { root: roots[0].into(), entries: Some(Arc::default()), ..Index::default() };
+            Arc::clone(&index.given_up)
+        };
+        assert!(paths.known(roots[0]).is_some() && paths.known(roots[1]).is_none());
+        paths.look(roots[1]);
+        assert!(first.load(Ordering::Relaxed), "the walk before is given up");
+        paths.look(roots[0]);
+        paths.shared.read(roots[0].into(), &first);
+        assert!(!paths.lock().given_up.load(Ordering::Relaxed));
+        assert!(!Arc::ptr_eq(&paths.lock().given_up, &first), "what it had read is not the index of today");
     }
 
     #[test]

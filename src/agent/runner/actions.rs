@@ -277,14 +277,17 @@ impl Runner {
         })
         .await;
         let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
-        self.out.send(AgentEvent::TurnFinished(outcome)).await;
-        let late = self.turn.take_steers();
-        // After a stop nothing begins by itself; what the person said comes back as a notice.
+        let mut late = self.turn.take_steers();
+        // After a stop nothing begins by itself; what the person said goes back to the person.
         if stopped || self.leaving {
-            for said in late.iter().filter(|said| said.origin == Origin::Steer) {
-                self.notice(Level::Warning, format!("not delivered, the turn was stopped: {}", said.text)).await;
+            late.retain(|said| said.origin == Origin::Steer);
+            let back: Vec<_> = late.drain(..).map(|said| (said.text, said.images)).collect();
+            if !back.is_empty() {
+                self.out.send(AgentEvent::Undelivered(back)).await;
             }
-        } else if !late.is_empty() {
+        }
+        self.out.send(AgentEvent::TurnFinished(outcome)).await;
+        if !late.is_empty() {
             Box::pin(self.submit(together(&late))).await;
         }
     }

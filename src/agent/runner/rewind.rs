@@ -4,7 +4,7 @@ use super::Runner;
 use super::session::PAGE;
 use crate::agent::event::{AgentEvent, Level, RewindOrder, Rewound};
 use crate::agent::rewind;
-use crate::llm::message::{Body, Item, ItemId};
+use crate::llm::message::{Body, Item, ItemId, SessionId};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
 use crate::tools::file::restore::{self, Restored};
@@ -137,16 +137,28 @@ impl Runner {
 
     /// Goes on in a new session with the same conversation.
     pub(super) async fn fork(&mut self) {
+        match self.copied().await {
+            Some(new) => self.switch(new).await,
+            None => self.out.send(AgentEvent::SessionKept).await,
+        }
+    }
+
+    /// The stored copy of this session; `None` when there is none, which was said.
+    async fn copied(&mut self) -> Option<SessionId> {
         if !self.is_quiet("fork").await {
-            return;
+            return None;
         }
         if self.session.context.items().is_empty() {
-            return self.notice(Level::Error, "nothing was said in this session yet: there is nothing to fork").await;
+            self.notice(Level::Error, "nothing was said in this session yet: there is nothing to fork").await;
+            return None;
         }
         let new = crate::store::new_session_id();
         match self.deps.store.fork(&self.session.id, &new).await {
-            Ok(_) => self.switch(new).await,
-            Err(error) => self.notice(Level::Error, format!("the session was not forked: {error}")).await,
+            Ok(_) => Some(new),
+            Err(error) => {
+                self.notice(Level::Error, format!("the session was not forked: {error}")).await;
+                None
+            }
         }
     }
 

@@ -10,6 +10,8 @@ pub struct Queue {
     pub prompts: Vec<Arc<QueuedPrompt>>,
     /// So many at the start came back with the session, and wait for a word of the person.
     pub held: usize,
+    /// Given to the running turn, which has not heard them yet: the store keeps them until then.
+    pub given: Vec<Arc<QueuedPrompt>>,
     /// What the store has, and for which session.
     pub saved: (Option<SessionId>, Vec<Arc<QueuedPrompt>>),
 }
@@ -37,6 +39,11 @@ impl Queue {
         }
         self.held -= usize::from(at < self.held);
         Some(Arc::unwrap_or_clone(self.prompts.remove(at)))
+    }
+
+    /// What the store should have: all that no turn has heard.
+    pub fn unheard(&self) -> impl Iterator<Item = &Arc<QueuedPrompt>> {
+        self.given.iter().chain(&self.prompts)
     }
 
     /// Moves the last one before all that stand from `at` on.

@@ -45,6 +45,10 @@ fn restored(model: &mut Model, session: &str, prompts: Vec<QueuedPrompt>) -> Vec
     update(model, 0, Msg::Store(StoreReply::Queue { session: Some(session.into()), prompts }))
 }
 
+fn queue_one(model: &mut Model, text: &str) {
+    script(model, &format!("/queue {text}<ret>"));
+}
+
 fn submit(text: &str) -> AgentCommand {
     AgentCommand::Submit { text: text.into(), images: vec![] }
 }
@@ -138,4 +142,67 @@ fn leaving_keeps_the_queue_as_it_is() {
     let effects = update(&mut model, 0, Msg::Terminated);
     assert!(saves(&effects).is_empty(), "the store has it");
     assert_eq!(model.queue.len(), 2);
+}
+
+#[test]
+fn what_the_turn_did_not_hear_comes_back_held_with_its_images() {
+    let both = || vec![("mine".to_owned(), vec![picture()]), ("more".to_owned(), vec![])];
+    let mut model = ready();
+    opened(&mut model, "s", &["earlier"]);
+    Arc::make_mut(&mut model.config).display.busy_input_mode = "steer".into();
+    script(&mut model, "go<ret>mine");
+    model.composer.images.push(picture());
+    assert_eq!(saves(&script(&mut model, "<ret>")), [(Some("s"), vec!["mine"])], "kept until it is heard");
+    assert_eq!(saves(&script(&mut model, "more<ret>")), [(Some("s"), vec!["mine", "more"])]);
+    assert!(model.queue.is_empty(), "it waits no more");
+    queue_one(&mut model, "behind");
+    script(&mut model, "<esc>");
+    let effects = update(&mut model, 0, Msg::Agent(AgentEvent::Undelivered(both())));
+    let outcome = TurnOutcome { turn: 1, end: TurnEnd::Stopped, steps: 1, duration_ms: 1 };
+    let end = update(&mut model, 0, Msg::Agent(AgentEvent::TurnFinished(outcome)));
+    assert!(saves(&effects).is_empty() && saves(&end).is_empty() && orders(&end).is_empty(), "the store has all");
+    assert_eq!(model.queue.texts().collect::<Vec<_>>(), ["mine", "more", "behind"]);
+    assert_eq!((model.queue.held, &model.queue.prompts[0].images[..]), (2, &[picture()][..]));
+    assert!(model.queue.given.is_empty());
+}
+
+#[test]
+fn the_store_forgets_what_the_turn_has_heard() {
+    let steer = |text: &str| {
+        let mut item = user(9, text);
+        if let crate::llm::message::Body::User { origin, .. } = &mut item.body {
+            *origin = crate::llm::message::Origin::Steer;
+        }
+        item
+    };
+    for (heard, left) in
+        [(steer("one"), vec!["two"]), (user(9, "one\n\ntwo"), vec![]), (user(9, "else"), vec!["one", "two"])]
+    {
+        let mut model = ready();
+        opened(&mut model, "s", &["earlier"]);
+        script(&mut model, "go<ret>/steer one<ret>two<ret><ret>");
+        update(&mut model, 0, Msg::Agent(AgentEvent::ItemFinished(heard)));
+        let saved: Vec<_> = model.queue.saved.1.iter().map(|prompt| prompt.text.as_str()).collect();
+        assert_eq!(saved, left);
+    }
+}
+
+#[test]
+fn what_is_taken_out_while_another_session_opens_does_not_come_back() {
+    for (keys, left) in [
+        ("<C-x>qx<esc>", Some(vec!["two"])),
+        ("<C-x>q<ret>", Some(vec!["two"])),
+        ("<C-x>qxx<esc>", Some(vec![])),
+        ("for the new one<ret>", None),
+    ] {
+        let mut model = ready();
+        opened(&mut model, "a", &["earlier"]);
+        restored(&mut model, "a", vec![prompt("one"), prompt("two")]);
+        let mut effects = script(&mut model, "<C-x>N");
+        assert!(model.switching);
+        effects.extend(script(&mut model, keys));
+        effects.extend(opened(&mut model, "b", &["other"]));
+        let of_old: Vec<_> = saves(&effects).into_iter().filter(|(id, _)| *id == Some("a")).collect();
+        assert_eq!(of_old, left.map(|left| (Some("a"), left)).into_iter().collect::<Vec<_>>(), "{keys}");
+    }
 }

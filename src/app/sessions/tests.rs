@@ -147,7 +147,8 @@ fn a_session_that_cannot_be_opened_leaves_this_one_as_it_was() {
     let mut model = ready();
     script(&mut model, "old<C-x>N");
     let notice = crate::agent::event::AgentEvent::Notice { level: Level::Error, text: "no such session".into() };
-    let effects = update(&mut model, 0, Msg::Agent(notice));
+    update(&mut model, 0, Msg::Agent(notice));
+    let effects = update(&mut model, 0, Msg::Agent(crate::agent::event::AgentEvent::SessionKept));
     assert_eq!(effects, [drafts::load(&model)]);
     let reply = StoreReply::Draft { session: None, text: "old".into() };
     update(&mut model, 0, Msg::Store(reply));
@@ -214,4 +215,21 @@ fn a_session_that_cannot_be_had_leaves_this_one_as_it_was() {
     script_at(&mut model, 20, "x");
     let effects = update(&mut model, 1000, Msg::Woke);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::SaveDraft { .. }))), "{effects:?}");
+}
+
+#[test]
+fn only_the_agent_ends_a_switch() {
+    use crate::agent::event::AgentEvent;
+    let orders = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Agent(_))).count();
+    for keys in ["<C-x>N", "/branch<ret>"] {
+        let mut model = ready();
+        opened(&mut model, "a", &["hi"]);
+        script(&mut model, keys);
+        let text = "the draft was not saved: the disk is full".to_owned();
+        update(&mut model, 0, Msg::Agent(AgentEvent::Notice { level: Level::Error, text }));
+        assert!(model.switching, "{keys}: an error of something else");
+        assert_eq!(orders(&script(&mut model, "for the other<ret>")), 0, "{keys}: it waits for its session");
+        let effects = update(&mut model, 0, Msg::Agent(AgentEvent::SessionKept));
+        assert_eq!((orders(&effects), model.queue.len()), (1, 0), "{keys}: there is none, it goes on here");
+    }
 }

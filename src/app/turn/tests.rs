@@ -238,3 +238,21 @@ fn editing_a_queued_prompt_keeps_the_draft_and_says_so() {
     script(&mut model, "<C-x>D");
     assert_eq!(composer::text(&model.composer), "half a thought");
 }
+
+#[test]
+fn a_turn_that_never_began_leaves_no_order_to_go_on() {
+    use crate::agent::event::Level;
+    let refused = || Msg::Agent(AgentEvent::Notice { level: Level::Error, text: "not sent".into() });
+    for opens in [false, true] {
+        let mut model = ready();
+        std::sync::Arc::make_mut(&mut model.config).display.busy_input_mode = "interrupt".into();
+        script(&mut model, "go<ret>instead<ret>");
+        assert!(model.sends_after_stop);
+        if opens {
+            crate::app::tests::opened(&mut model, "other", &[]);
+        } else {
+            update(&mut model, 0, refused());
+        }
+        assert!(!model.sends_after_stop, "opens {opens}");
+    }
+}
