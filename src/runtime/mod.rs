@@ -11,6 +11,7 @@ mod loads;
 mod paths;
 mod reports;
 mod servers;
+mod trim;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -117,6 +118,7 @@ impl Screen {
         first: Option<String>,
         mut signals: Signals,
     ) -> io::Result<Ended> {
+        trim::later();
         let mut input = Input::start();
         let hangup = Hangup::watch()?;
         let (replies, mut heard) = mpsc::channel(64);
