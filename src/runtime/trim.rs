@@ -53,7 +53,8 @@ fn code(line: &str, own: &std::path::Path) -> Option<(usize, usize)> {
     (start < end).then_some((start, end))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::path::Path;
