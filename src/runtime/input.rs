@@ -6,6 +6,7 @@ use crate::config::keymap::{Code, Key};
 use crate::term::{RawKey, RawMouseKind, raw_key, raw_mouse};
 use crossterm::event::{Event, EventStream, KeyCode};
 use futures::StreamExt as _;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The terminal's events, read in a task of their own: the stream registers one waker only, so nobody else may poll it.
@@ -16,6 +17,9 @@ pub struct Input {
 
 /// Events that may wait; a paste is one event.
 const QUEUE: usize = 256;
+
+/// How long the thread that reads the terminal has to let go of it.
+const RELEASE: Duration = Duration::from_millis(20);
 
 impl Input {
     /// Starts to read the terminal.
@@ -42,11 +46,14 @@ impl Input {
         self.events.try_recv().ok()
     }
 
-    /// Stops reading: somebody else takes the terminal.
+    /// Stops reading: somebody else takes the terminal. What is typed after this returned is theirs.
     pub async fn stop(self) {
         self.task.abort();
         // Cancelled is what it should be.
         let _ = self.task.await;
+        // The stream's thread was only told to end. It holds the library's reader until it does, so whoever gets the
+        // reader after it knows that nobody reads; an error means the terminal is gone, and then nobody reads either.
+        let _ = tokio::task::spawn_blocking(|| crossterm::event::poll(RELEASE)).await;
     }
 }
 

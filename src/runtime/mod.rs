@@ -152,6 +152,8 @@ impl Screen {
                     }
                     effects::Then::Leave { code, demo } => {
                         hands.leave(&mut workers, &mut heard).await;
+                        // The shell that comes next must find all that is typed once the terminal is its own.
+                        input.stop().await;
                         let spoke = !self.model.transcript.cells.is_empty();
                         return Ok(Ended { code, demo, spoke, session: self.model.session.take() });
                     }
