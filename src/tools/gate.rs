@@ -195,6 +195,7 @@ impl Gate {
         };
         body.outcome = output.outcome;
         body.images = output.images;
+        body.large = output.large;
         body.view = output.view;
         if body.view.target.is_empty() {
             body.view.target = target;
