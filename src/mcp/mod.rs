@@ -14,6 +14,7 @@ mod sample;
 mod server;
 mod settings;
 mod state;
+mod status;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -24,9 +25,9 @@ pub use house::{Models, Needs};
 pub use names::prefix;
 pub use oauth::{Visit, forget, is_logged_in, login};
 pub use probe::probe;
-pub use server::Status;
 pub use settings::{Launch, Settings};
 pub use state::State;
+pub use status::Status;
 
 use crate::config::McpServerConfig;
 use crate::tools::spec::ToolSpec;
