@@ -240,7 +240,7 @@ pub fn approval() -> Model {
         stage: ApprovalStage::Choosing,
         scroll: 0,
         read: Read::default(),
-        width: AlwaysWidth::Command,
+        width: Width::Command,
         cursor: 0,
     })];
     model
@@ -437,7 +437,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         state.inert_until = 0;
         state.selected = ApprovalChoice::Always;
         state.stage = ApprovalStage::Confirming;
-        state.width = AlwaysWidth::Effects;
+        state.width = Width::Effects;
     }
     out.push(("always", always));
     let mut queued = busy();
