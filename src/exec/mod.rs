@@ -5,6 +5,7 @@
 
 mod again;
 mod blocked;
+mod browse;
 mod end;
 mod env;
 mod finish;
@@ -31,6 +32,7 @@ mod table;
 mod tests;
 
 pub use again::{Bounds, Done, OnceError, confine};
+pub use browse::browse;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;

@@ -174,8 +174,14 @@ impl Server {
             Err(LinkError::Interrupted | LinkError::NeedsLogin { .. }) => {}
             Err(_) => self.tell(Fact::CallFailed),
         }
-        if let Err(LinkError::NeedsLogin { challenge: Some(challenge), .. }) = &answer {
-            oauth::wants_more(&self.house.tokens, &self.settings.name, challenge);
+        if let Err(error @ LinkError::NeedsLogin { challenge, .. }) = &answer {
+            if let Some(challenge) = challenge {
+                oauth::wants_more(&self.house.tokens, &self.settings.name, challenge);
+            }
+            // One call that needs more rights than the others leaves them alone; a login that is over ends it all.
+            if !challenge.as_deref().is_some_and(|challenge| challenge.contains("insufficient_scope")) {
+                self.tell(Fact::Lost { why: error.to_string() });
+            }
         }
         answer
     }

@@ -12,6 +12,7 @@ mod paths;
 mod reports;
 mod servers;
 mod trim;
+mod watch;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -206,6 +207,7 @@ impl Screen {
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
+            hands.look();
             self.drain(&mut workers, &mut input, &mut heard);
         }
     }

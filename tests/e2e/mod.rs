@@ -11,6 +11,8 @@ mod floods;
 mod hangup;
 mod lists;
 mod mcp;
+mod mcp_changes;
+mod mcp_login;
 mod mcp_official;
 mod panes;
 mod print;

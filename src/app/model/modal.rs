@@ -266,4 +266,6 @@ pub enum InputThen {
     Key(String),
     /// Find in the transcript.
     Find,
+    /// The address that the browser ends at after a login to this MCP server.
+    Login(String),
 }
