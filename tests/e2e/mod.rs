@@ -13,6 +13,7 @@ mod lists;
 mod mcp;
 mod mcp_changes;
 mod mcp_login;
+mod mcp_many;
 mod mcp_official;
 mod panes;
 mod print;
