@@ -2,7 +2,7 @@
 //! that `HERMES_MCP_OFFICIAL` names; what is not there is skipped by name.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, binary};
+use crate::harness::{Home, binary, skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,7 +39,7 @@ fn installed(what: &str, file: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("HERMES_MCP_OFFICIAL").map(PathBuf::from).unwrap_or_default();
     let path = folder.join(file);
     if folder.as_os_str().is_empty() || !path.exists() {
-        eprintln!("skipped: {what} is not installed (run tests/fixtures/mcp-official.sh)");
+        skipped("e2e::mcp_official", &format!("{what} is not installed (tests/fixtures/mcp-official.sh installs it)"));
         return None;
     }
     Some(path)
