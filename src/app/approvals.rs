@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
-    ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind, QuestionModal, Read,
-    Width,
+    ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind, QuestionModal,
+    Read, Width,
 };
 use super::model::notices::About;
 use super::model::transcript::ToolState;

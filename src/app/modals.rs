@@ -6,7 +6,8 @@ use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, servers, sessions, usual, vi,
+    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, servers, sessions, usual,
+    vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};

@@ -205,7 +205,8 @@ impl Mcp {
     /// # Errors
     /// What failed and what to do.
     pub async fn login(&self, name: &str, visit: &Visit) -> Result<(), String> {
-        let server = self.find(name).ok_or_else(|| format!("no MCP server is named {name}, or its settings are wrong"))?;
+        let server =
+            self.find(name).ok_or_else(|| format!("no MCP server is named {name}, or its settings are wrong"))?;
         login(&server.settings, &self.house.tokens, visit).await?;
         server.switch(true);
         Ok(())

@@ -22,10 +22,9 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
 use crate::store::Store;
 use crate::term::Signals;
-use crate::term::{Frames, Guard, Hangup};
+use crate::term::{Frames, Guard, Reader};
 use crate::ui::ViewCache;
 use frame::{FrameClock, Urgency};
-use input::Input;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,8 +119,7 @@ impl Screen {
         mut signals: Signals,
     ) -> io::Result<Ended> {
         trim::later();
-        let mut input = Input::start();
-        let hangup = Hangup::watch()?;
+        let mut input = Reader::start()?;
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
@@ -143,7 +141,7 @@ impl Screen {
                         // The shell reads the terminal itself: nobody else may.
                         input.stop().await;
                         let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
-                        input = Input::start();
+                        input = Reader::start()?;
                         if self.model.caret != crate::app::vi::Caret::Usual {
                             self.frames.send(effects::caret(self.model.caret))?;
                         }
@@ -176,7 +174,6 @@ impl Screen {
             let first = tokio::select! {
                 biased;
                 () = signals.next() => (Msg::Terminated, Urgency::Input),
-                () = hangup.next() => (Msg::Terminated, Urgency::Input),
                 event = input.next() => match event {
                     Some(event) => match input::message(event) {
                         Some(msg) => (msg, Urgency::Input),
@@ -221,7 +218,7 @@ impl Screen {
     }
 
     /// Everything that is queued already, within the time bound, input first.
-    fn drain(&mut self, workers: &mut Workers, input: &mut Input, heard: &mut mpsc::Receiver<Msg>) {
+    fn drain(&mut self, workers: &mut Workers, input: &mut Reader, heard: &mut mpsc::Receiver<Msg>) {
         let stop = Instant::now() + DRAIN;
         let mut held: Option<Msg> = None;
         while Instant::now() < stop {

@@ -63,7 +63,11 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     term.wait("t: 6 tools");
     term.send("use it\r").wait("mcp__t__echo");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
-    term.send("s").wait("Allow for the rest of this session").wait("this tool").wait("every tool of t").wait("mcp__t__*");
+    term.send("s")
+        .wait("Allow for the rest of this session")
+        .wait("this tool")
+        .wait("every tool of t")
+        .wait("mcp__t__*");
     term.send("\t").wait("▸ every tool of t");
     term.send("\r").wait("Both answered.");
     // Another session asks again; this answer stays.

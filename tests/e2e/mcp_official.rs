@@ -2,26 +2,22 @@
 //! that `HERMES_MCP_OFFICIAL` names; what is not there is skipped by name.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, binary};
+use crate::harness::{Home, binary, skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Client scenarios that do not apply, all of them extensions of the protocol. Every other one that the suite has is run.
-const NOT_OURS: &[(&str, &str)] = &[
-    ("auth/client-credentials-jwt", "a login of a machine by a key that it holds; a person logs in to this client"),
-    ("auth/client-credentials-basic", "a login of a machine by a secret that it holds; a person logs in to this client"),
-    ("auth/cross-app-access-complete-flow", "a login by a token of a company's own login server"),
-];
+/// Client scenarios that do not apply, all of them extensions of the protocol: logins of a machine by a key or a secret
+/// that it holds (a person logs in to this client), and by a token of a company's own login server. Every other scenario
+/// that the suite has is run.
+const NOT_OURS: &[&str] =
+    &["auth/client-credentials-jwt", "auth/client-credentials-basic", "auth/cross-app-access-complete-flow"];
 
 /// A file of the installed folder; `None`, with a word, when it is not there.
 fn installed(test: &str, what: &str, file: &str) -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("HERMES_MCP_OFFICIAL").filter(|folder| !folder.is_empty()) else {
-        eprintln!("skipped: {test}: HERMES_MCP_OFFICIAL names no folder (tests/run sets it)");
-        return None;
-    };
-    let path = PathBuf::from(folder).join(file);
-    if !path.exists() {
-        eprintln!("skipped: {test}: {what} is not installed in {} (no npm, pip or network?)", path.display());
+    let folder = std::env::var_os("HERMES_MCP_OFFICIAL").map(PathBuf::from).unwrap_or_default();
+    let path = folder.join(file);
+    if folder.as_os_str().is_empty() || !path.exists() {
+        skipped(test, &format!("{what} is not installed (tests/fixtures/mcp-official.sh installs it)"));
         return None;
     }
     Some(path)
@@ -49,15 +45,11 @@ fn the_conformance_suite_passes() {
     assert!(scenarios.len() > 20, "{scenarios:?}");
     let home = Home::empty();
     let mut failed = Vec::new();
-    for scenario in scenarios {
-        if let Some((_, why)) = NOT_OURS.iter().find(|(name, _)| *name == scenario) {
-            eprintln!("skipped: {test}: {scenario}: {why}");
-            continue;
-        }
+    for scenario in scenarios.iter().filter(|name| !NOT_OURS.contains(&name.as_str())) {
         let command = format!("{} debug mcp-conformance", Path::new(binary()).display());
         let done = Command::new(&node)
             .arg(&suite)
-            .args(["client", "--command", &command, "--scenario", &scenario])
+            .args(["client", "--command", &command, "--scenario", scenario])
             .envs(home.environment())
             .current_dir(home.project())
             .output()

@@ -76,8 +76,7 @@ mod tests {
             ("c=1", vec![("a", "c=1")]),
         ] {
             let found = arguments(&names, text);
-            let found: Vec<(&str, &str)> =
-                found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             assert_eq!(found, want, "{text}");
         }
     }
