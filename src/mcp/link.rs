@@ -3,6 +3,7 @@
 //! Results come as JSON, so that what a server writes a little wrong costs one entry and not the whole answer.
 
 mod ears;
+mod lines;
 mod open;
 
 pub use open::Stderr;
