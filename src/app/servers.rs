@@ -141,7 +141,7 @@ fn item(row: &ServerRow) -> PickItem {
     if row.problems > 0 {
         parts.push(format::plural(row.problems as u64, "warning", "warnings"));
     }
-    if parts.is_empty() && !row.why.is_empty() {
+    if parts.is_empty() && row.state != ServerState::NeedsLogin && !row.why.is_empty() {
         parts.push(row.why.clone());
     }
     PickItem {
@@ -162,7 +162,12 @@ pub fn note(model: &mut Model) {
         None if rows.is_empty() => "none is set up: hermes mcp add NAME -- COMMAND, or --url ADDRESS".into(),
         None => String::new(),
         Some(row) => {
-            let said = if row.why.is_empty() { &row.last_words } else { &row.why };
+            let shell = format!("hermes mcp login {} does it in a shell", row.name);
+            let said = match row.state {
+                ServerState::NeedsLogin => &shell,
+                _ if row.why.is_empty() => &row.last_words,
+                _ => &row.why,
+            };
             let switch = match row.state {
                 ServerState::NeedsLogin => "Enter logs in",
                 state if is_on(state) => "Enter switches it off",
