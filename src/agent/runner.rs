@@ -8,6 +8,7 @@ mod hooks;
 mod resume;
 mod rewind;
 mod session;
+mod tools;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
 use super::models::Models;

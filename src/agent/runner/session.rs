@@ -40,6 +40,8 @@ pub struct Session {
     pub toolsets: Option<Vec<String>>,
     /// The person chose other toolsets: the next turn begins with them.
     pub tools_are_old: bool,
+    /// What stood in its requests before it was left.
+    pub(super) kept: Option<super::tools::Kept>,
     /// Tools that can be searched for, by toolset, as the model knows them.
     pub searched: BTreeMap<String, usize>,
     /// A row in the store exists.
@@ -63,8 +65,6 @@ const LARGE: u64 = 512_000;
 const ANSWER: u64 = 8_000;
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
 pub const PAGE: usize = 120;
-/// Toolsets whose coming and going is told at once.
-const MOST_CHANGES: usize = 12;
 /// Characters of a title made from the first prompt.
 const TITLE: usize = 60;
 
@@ -89,6 +89,7 @@ impl Session {
             offer: Arc::default(),
             toolsets: start.toolsets.clone(),
             tools_are_old: false,
+            kept: None,
             searched: BTreeMap::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),
@@ -376,64 +377,6 @@ impl Runner {
             plan: &plan,
             tools: tools.as_deref(),
         })
-    }
-
-    /// Chooses the tools of the session. Their schemas never change afterwards; tools that come later can be searched for.
-    async fn offer_tools(&mut self) {
-        let registry = self.deps.dispatch.registry().snapshot();
-        let missing = registry.unavailable().await;
-        let toolsets = self.session.toolsets.as_deref();
-        let offer = Arc::new(Offer::of_config(&self.deps.loaded.config, toolsets, missing));
-        let offered = offer.offered(&registry);
-        for warning in offered.warnings {
-            self.notice(Level::Warning, warning).await;
-        }
-        self.session.tools = offered.schemas.into();
-        self.session.searched = offered.searched;
-        self.gate.only(self.deps.dispatch.as_ref().clone().offering(Arc::clone(&offer)));
-        self.session.offer = offer;
-    }
-
-    /// Takes other toolsets from the next turn on; none: those of the configuration.
-    pub(super) async fn set_toolsets(&mut self, names: Vec<String>) {
-        self.session.toolsets = (!names.is_empty()).then_some(names);
-        let registry = self.deps.dispatch.registry().snapshot();
-        let toolsets = self.session.toolsets.as_deref();
-        let offer = Offer::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
-        let selection = offer.selected(&registry);
-        for warning in selection.warnings {
-            self.notice(Level::Warning, warning).await;
-        }
-        self.keep("toolsets", serde_json::json!(self.session.toolsets)).await;
-        self.session.tools_are_old = !self.session.tools.is_empty();
-        let count = offer.among(registry).names().count();
-        let later =
-            if self.session.tools_are_old { " from the next turn; the prompt cache starts anew then" } else { "" };
-        self.notice(Level::Info, format!("{count} tools{later}")).await;
-        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-    }
-
-    /// What came and went among the tools that can be searched for, in words; nothing when all is as it was.
-    fn tools_changed(&mut self) -> Option<String> {
-        let now = self.session.offer.searched(&self.deps.dispatch.registry().snapshot());
-        let before = std::mem::replace(&mut self.session.searched, now.clone());
-        let mut told: Vec<String> = Vec::new();
-        for (toolset, count) in &now {
-            match before.get(toolset) {
-                None => told.push(format!("{toolset} came ({count})")),
-                Some(earlier) if earlier != count => told.push(format!("{toolset} changed ({count})")),
-                Some(_) => {}
-            }
-        }
-        told.extend(
-            before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} went away")),
-        );
-        let more = told.len().saturating_sub(MOST_CHANGES);
-        told.truncate(MOST_CHANGES);
-        if more > 0 {
-            told.push(format!("{more} more"));
-        }
-        (!told.is_empty()).then(|| format!("{}; look with tool_search", told.join(", ")))
     }
 
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
