@@ -4,7 +4,7 @@ use super::setup;
 use crate::config::trust;
 use crate::plugins::consent::{Consents, Standing};
 use crate::plugins::hook::{CommandHook, From};
-use crate::plugins::host;
+use crate::plugins::load;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -33,7 +33,7 @@ enum Command {
 pub fn run(args: &HooksArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let project = trust::look(&base.paths, &base.cwd);
-    let (hooks, problems) = host::hooks(&base.loaded, &base.paths, &base.cwd, project.as_ref(), false);
+    let (hooks, problems) = load::hooks(&base.loaded, &base.paths, &base.cwd, project.as_ref(), false);
     match args.command {
         Command::List { json } => {
             list(&hooks, &problems, json, out)?;

@@ -4,7 +4,8 @@ use super::setup;
 use crate::config::{edit, trust};
 use crate::plugins::create::{self, Language};
 use crate::plugins::found::{self, Found, May};
-use crate::plugins::host::{self, read_known};
+use crate::plugins::known::read_known;
+use crate::plugins::setting::setting;
 use crate::plugins::{install, plugin};
 use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand};
@@ -208,7 +209,7 @@ async fn check(base: &setup::Base, wanted: Option<&str>, json: bool, out: &mut d
         // A folder that a person names is a person's word; a project's plugin still needs the card.
         let tried = match &found.may {
             May::Untrusted(why) => Err(format!("{why}: hermes config trust {}", base.cwd.display())),
-            _ => plugin::try_once(&found, &host::setting(&base.paths, &found, &env, &base.loaded)).await,
+            _ => plugin::try_once(&found, &setting(&base.paths, &found, &env, &base.loaded)).await,
         };
         match tried {
             Ok((peer, registered)) => {

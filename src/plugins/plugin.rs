@@ -4,9 +4,8 @@ use super::found::Found;
 use super::manifest::{self, Start};
 use super::peer::{AskError, Gone, Launch, Peer, Told};
 use super::registered::{self, PROTOCOL, Registered};
+use super::setting::Setting;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -54,15 +53,6 @@ pub struct Plugin {
     live: watch::Sender<Live>,
     late: AtomicU32,
     stop: CancellationToken,
-}
-
-/// What is known before it starts.
-pub struct Setting {
-    pub env: BTreeMap<String, String>,
-    /// Of Python plugins: our runner on disk.
-    pub runner: PathBuf,
-    pub data: PathBuf,
-    pub config: Value,
 }
 
 impl Plugin {
