@@ -8,7 +8,7 @@ use crate::plugins::known::read_known;
 use crate::plugins::setting::setting;
 use crate::plugins::{install, plugin};
 use anyhow::{Context as _, Result, anyhow};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,9 @@ use std::path::{Path, PathBuf};
 /// Version of the JSON shapes.
 const VERSION: u32 = 1;
 
-/// Arguments of `hermes plugins`.
-#[derive(Args, Clone, Debug)]
-pub struct PluginsArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Subcommands of `hermes plugins`.
 #[derive(Subcommand, Clone, Debug)]
-enum Command {
+pub enum Command {
     /// All plugins: state, where they are, what keeps them from running
     List {
         #[arg(long)]
@@ -66,16 +60,16 @@ enum Command {
 
 /// `--language`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum LanguageArg {
+pub enum LanguageArg {
     #[default]
     Python,
     Sh,
 }
 
 /// Runs the command; the exit code is 0, or 1 when `check` found problems.
-pub async fn main(args: PluginsArgs, out: &mut dyn Write) -> Result<i32> {
+pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
-    match args.command {
+    match command {
         Command::List { json } => list(&base, json, out)?,
         Command::Enable { name } => {
             known(&base, &name)?;
@@ -116,13 +110,13 @@ pub async fn main(args: PluginsArgs, out: &mut dyn Write) -> Result<i32> {
 }
 
 /// The plugin and the words of `hermes WORD …`, when WORD is a subcommand that a plugin registered.
-pub fn external(args: &[String]) -> Option<PluginsArgs> {
+pub fn external(args: &[String]) -> Option<Command> {
     let (word, rest) = args.get(1..)?.split_first()?;
     if !crate::plugins::manifest::is_name(word) {
         return None;
     }
     let plugin = read_known(&setup::paths().ok()?).remove(word)?;
-    Some(PluginsArgs { command: Command::Run { plugin, command: word.clone(), args: rest.to_vec() } })
+    Some(Command::Run { plugin, command: word.clone(), args: rest.to_vec() })
 }
 
 fn all(base: &setup::Base) -> Vec<Found> {
