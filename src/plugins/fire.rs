@@ -8,10 +8,14 @@ use super::host::{Extensions, Host, Told};
 use super::moment::Moment;
 use super::peer::AskError;
 use crate::config::trust;
-use crate::exec::{Once, once};
+use crate::exec::{Bounds, Most, Once, Rest};
 use serde_json::{Value, json};
+use std::process::Command;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// Bytes of each stream of a command that are kept.
+const KEPT: usize = 256 * 1024;
 
 /// What the hooks of a moment came to. `args` and `text` are the last word of those who changed them.
 pub type Said = Answer;
@@ -129,9 +133,22 @@ impl Host {
         }
         let input = moment.input(&hook.written).to_string();
         let cwd = if hook.from == From::Project { &self.options.cwd } else { &moment.cwd };
-        let what = Once { line: &hook.command, cwd, env: &env, input: input.as_bytes(), timeout: hook.timeout };
-        let ran = once(what, cancel).await;
-        (answer::of_command(moment.event, &ran.status, &ran.stdout, &ran.stderr), ran.duration)
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&hook.command).current_dir(cwd).env_clear().envs(env);
+        let bounds = Bounds { time: hook.timeout, stdout: Most::First(KEPT), stderr: Most::First(KEPT) };
+        let began = tokio::time::Instant::now();
+        let ran = Once { command, input: input.into_bytes(), bounds, rest: Rest::Stays }.run(cancel).await;
+        let answer = match ran {
+            Err(why) => Err(why.to_string()),
+            Ok(done) => match done.status.code() {
+                Some(code) => {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    answer::of_command(moment.event, code, &text(&done.stdout), &text(&done.stderr))
+                }
+                None => Err(format!("ended by {}", done.status)),
+            },
+        };
+        (answer, began.elapsed())
     }
 
     /// The agent itself may have written to the script meanwhile.

@@ -67,7 +67,8 @@ impl Host {
         if !fresh.is_empty() {
             let base = self.options.exec.environment().await;
             for found in fresh {
-                plugins.push(Arc::new(Plugin::new(found.clone(), setting(&self.options.paths, &found, &base, &config))));
+                plugins
+                    .push(Arc::new(Plugin::new(found.clone(), setting(&self.options.paths, &found, &base, &config))));
             }
         }
         {

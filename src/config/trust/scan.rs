@@ -14,7 +14,6 @@ const BYTES: u64 = 128 * 1024 * 1024;
 /// Bytes of a thing's text that are kept and shown.
 const SHOWN: usize = 48 * 1024;
 
-
 /// Settings in words, and things.
 pub(super) fn scan(dir: &Path) -> (Vec<String>, Vec<Thing>) {
     let (mut settings, mut things) = (Vec::new(), Vec::new());

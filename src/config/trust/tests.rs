@@ -26,8 +26,7 @@ fn standings(place: &Place) -> Vec<(String, &'static str)> {
     project.things.iter().map(|(thing, standing)| (thing.id.clone(), word(standing))).collect()
 }
 
-const YAML: &str =
-    "agent:\n  max_turns: 5\nhooks:\n  pre_tool_call:\n  - command: sh check.sh\n  - command: echo hi\n";
+const YAML: &str = "agent:\n  max_turns: 5\nhooks:\n  pre_tool_call:\n  - command: sh check.sh\n  - command: echo hi\n";
 
 #[test]
 fn things_are_trusted_one_by_one_and_as_they_were() {
