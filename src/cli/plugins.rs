@@ -12,6 +12,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
 
 /// Version of the JSON shapes.
 const VERSION: u32 = 1;
@@ -81,8 +82,7 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
             writeln!(out, "{name} is disabled")?;
         }
         Command::Install { source } => {
-            let paths = base.paths.clone();
-            let done = tokio::task::spawn_blocking(move || install::install(&paths, &source)).await?;
+            let done = installed(&base, source).await?;
             for installed in done.map_err(|why| anyhow!(why))? {
                 let name = installed.name;
                 writeln!(out, "{name} is installed in {}", installed.dir.display())?;
@@ -107,6 +107,27 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
         Command::Run { plugin, command, args } => return run(&base, &plugin, &command, &args, out).await,
     }
     Ok(0)
+}
+
+/// Installs; Ctrl-C ends it with all that it started.
+async fn installed(base: &setup::Base, source: String) -> Result<Result<Vec<install::Installed>, String>> {
+    let house = setup::house(base, None, true);
+    let env = house.deps.exec.environment().await;
+    let (paths, cancel) = (base.paths.clone(), CancellationToken::new());
+    let stop = cancel.clone();
+    let mut work = tokio::task::spawn_blocking(move || {
+        install::install(&paths, &source, &install::Around { env: &env, stopped: &|| stop.is_cancelled() })
+    });
+    let done = tokio::select! {
+        done = &mut work => done,
+        _ = tokio::signal::ctrl_c() => {
+            cancel.cancel();
+            work.await
+        }
+    };
+    house.deps.exec.shutdown(true).await;
+    house.deps.store.close().await;
+    Ok(done?)
 }
 
 /// The plugin and the words of `hermes WORD …`, when WORD is a subcommand that a plugin registered.
@@ -235,7 +256,7 @@ fn of_folder(word: &str) -> Result<Found> {
     let manifest = crate::plugins::manifest::read(&dir);
     let folder = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = manifest.as_ref().map_or(folder, |manifest| manifest.name.clone());
-    Ok(Found { name, dir, from: found::From::Home, manifest, may: May::Run })
+    Ok(Found { name, dir, from: found::From::Home, manifest, may: May::Run, fingerprint: None })
 }
 
 fn registered_row(found: &Found, registered: &crate::plugins::registered::Registered, tail: &[String]) -> Value {

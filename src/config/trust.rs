@@ -1,7 +1,10 @@
 //! What a project's folder would run: hooks, plugins, MCP servers. It is data until a person has seen each of them, and
 //! runs only as it was then: a fingerprint and the text are kept, so that a change can be shown.
 
+mod folder;
 mod scan;
+
+pub use folder::copy;
 
 use super::project::{self, FILE};
 use super::{ConfigError, Paths, paths, yaml};

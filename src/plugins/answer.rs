@@ -2,6 +2,7 @@
 //! Python Hermes' and Claude Code's are read alike.
 
 use super::event::{Event, May};
+use crate::text::foreign;
 use serde_json::Value;
 
 /// Characters of context, reason or message that count.
@@ -126,7 +127,7 @@ fn fitted(event: Event, mut answer: Answer) -> Answer {
     {
         answer.context = reason.clone();
     }
-    if !matches!(may, May::Block | May::Call | May::Prompt) {
+    if !event.may_block() {
         answer.verdict = Verdict::Pass;
     }
     if may != May::Call {
@@ -154,11 +155,7 @@ fn cut(text: &str) -> String {
 
 /// The first part of a line, for rows.
 pub fn short(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    match line.char_indices().nth(160) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
+    foreign::line(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), 160)
 }
 
 #[cfg(test)]

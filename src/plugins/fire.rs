@@ -3,8 +3,8 @@
 
 use super::answer::{self, Answer, Verdict};
 use super::event::Event;
-use super::hook::{CommandHook, From};
-use super::host::{Extensions, Host, Told};
+use super::hook::{CommandHook, From, OnError};
+use super::host::{Extensions, Host, Told, lock};
 use super::moment::Moment;
 use super::peer::AskError;
 use crate::config::trust;
@@ -43,10 +43,12 @@ impl Extensions {
         let (event, subject) = (moment.event, moment.subject.clone());
         for hook in host.hooks().iter().filter(|hook| hook.wants(event, subject.as_deref())) {
             let (answer, time) = host.command(hook, &moment, cancel).await;
+            if cancel.is_cancelled() {
+                return said;
+            }
             host.row(moment.event, &hook.label(), &answer, time);
-            if let Ok(answer) = answer
-                && take(&mut said, &mut moment, answer)
-            {
+            let answer = host.weighed(&moment, &hook.label(), hook.on_error, answer);
+            if take(&mut said, &mut moment, answer) {
                 return said;
             }
         }
@@ -61,12 +63,12 @@ impl Extensions {
                     Err(AskError::Cancelled) => return said,
                     Err(error) => Err(error.to_string()),
                 };
+                let who = format!("plugin {}", plugin.found.name);
                 if answer != Ok(Answer::default()) {
-                    host.row(moment.event, &format!("plugin {}", plugin.found.name), &answer, began.elapsed());
+                    host.row(moment.event, &who, &answer, began.elapsed());
                 }
-                if let Ok(answer) = answer
-                    && take(&mut said, &mut moment, answer)
-                {
+                let answer = host.weighed(&moment, &who, hook.on_error, answer);
+                if take(&mut said, &mut moment, answer) {
                     return said;
                 }
             }
@@ -149,6 +151,30 @@ impl Host {
             },
         };
         (answer, began.elapsed())
+    }
+
+    /// What a hook came to: a guard that failed blocks, another one that failed says nothing. That something passed though
+    /// its hook could have blocked it is told once of each.
+    fn weighed(&self, moment: &Moment, who: &str, on_error: OnError, answer: Result<Answer, String>) -> Answer {
+        let why = match answer {
+            Ok(answer) => return answer,
+            Err(why) => why,
+        };
+        let event = moment.event;
+        match on_error {
+            OnError::Block => {
+                let reason = format!("the hook {who} failed ({}), and nothing passes without it", answer::short(&why));
+                Answer { verdict: Verdict::Block(reason), ..Answer::default() }
+            }
+            OnError::Allow => {
+                if event.may_block() && lock(&self.state).warned.insert(format!("{} {who}", event.name())) {
+                    let remedy = "nothing is blocked by that; `on_error: block` makes a hook block when it fails";
+                    let text = format!("the hook {}: {who} failed: {}; {remedy}", event.name(), answer::short(&why));
+                    self.tell(Told::Notice { serious: false, text });
+                }
+                Answer::default()
+            }
+        }
     }
 
     /// The agent itself may have written to the script meanwhile.

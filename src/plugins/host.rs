@@ -10,7 +10,7 @@ use crate::config::load::Loaded;
 use crate::config::trust::Project;
 use crate::exec::Exec;
 use crate::tools::spec::Publish;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,6 +93,8 @@ pub(super) struct State {
     pub(super) project: Option<Project>,
     pub(super) found: Vec<Found>,
     pub(super) plugins: BTreeMap<String, Arc<Plugin>>,
+    /// Hooks of which it was told that they fail.
+    pub(super) warned: HashSet<String>,
 }
 
 impl Extensions {
@@ -146,6 +148,13 @@ impl Extensions {
         };
         // What is late comes later.
         let _ = tokio::time::timeout(limit, ready).await;
+    }
+
+    /// Waits for the first look at the disk, once somebody has begun; plugins may still be starting.
+    pub async fn looked(&self) {
+        if let Some(host) = self.host.as_ref().filter(|host| host.has_begun()) {
+            host.looked().await;
+        }
     }
 
     /// Waits for a change after `seen`, and gives what is known then.

@@ -12,6 +12,7 @@ use super::tool::{PluginTool, toolset};
 use crate::config::Paths;
 use crate::config::load::Loaded;
 use crate::config::trust::{self, Project};
+use crate::text::foreign;
 use crate::tools::spec::Tool;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -27,9 +28,12 @@ impl Host {
         let (home, cwd, accept) = (self.options.paths.clone(), self.options.cwd.clone(), self.options.accept_hooks);
         let given = Arc::clone(&config);
         let looked = tokio::task::spawn_blocking(move || {
+            // Copies of a program that was killed.
+            crate::exec::sweep(&home.cache().join("plugins"));
             let project = trust::look(&home, &cwd);
-            let (hooks, problems) = hooks(&given, &home, &cwd, project.as_ref(), accept);
+            let (hooks, mut problems) = hooks(&given, &home, &cwd, project.as_ref(), accept);
             let found = found::find(&home, &given.config.plugins, project.as_ref());
+            problems.extend(found::missing(&given.config.plugins, &found));
             (project, hooks, problems, found)
         })
         .await;
@@ -146,8 +150,7 @@ impl Host {
     }
 
     fn said(&self, plugin: &Plugin, method: &str, params: &Value) {
-        let text = params.get("text").and_then(Value::as_str).unwrap_or_default();
-        let text: String = text.chars().filter(|c| !c.is_control()).take(300).collect();
+        let text = foreign::line(params.get("text").and_then(Value::as_str).unwrap_or_default(), 300);
         let name = &plugin.found.name;
         match method {
             "notify" if !text.is_empty() => {

@@ -23,6 +23,7 @@ pub mod plugin;
 pub mod registered;
 pub mod rpc;
 pub mod setting;
+mod start;
 pub mod tool;
 
 pub use event::Event;

@@ -8,12 +8,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What is known before it starts.
+#[derive(Clone, Debug)]
 pub struct Setting {
     pub env: BTreeMap<String, String>,
     /// Of Python plugins: our runner on disk.
     pub runner: PathBuf,
     pub data: PathBuf,
     pub config: Value,
+    /// Where copies of trusted plugins are made.
+    pub copies: PathBuf,
 }
 
 /// The runner of Python plugins.
@@ -28,13 +31,14 @@ pub fn setting(paths: &Paths, found: &Found, base: &BTreeMap<String, String>, lo
         }
     }
     let data = paths.plugin_data().join(&found.name);
-    for dir in [&data, &paths.cache().join("plugins")] {
+    let copies = paths.cache().join("plugins");
+    for dir in [&data, &copies] {
         if let Err(error) = paths::ensure_dir(dir) {
             tracing::warn!("{error}");
         }
     }
     let config = loaded.config.plugins.config.get(&found.name).cloned().unwrap_or_else(|| json!({}));
-    Setting { env, runner: runner(paths), data, config }
+    Setting { env, runner: runner(paths), data, config, copies }
 }
 
 /// The runner on disk, written anew when it is not the one of this program.
