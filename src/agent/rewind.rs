@@ -18,13 +18,16 @@ const SHOWN: usize = 60;
 const COMMANDS: usize = 8;
 
 /// The prompts of a session, newest first.
-pub async fn points(store: &Store, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
-    let prompts = store.prompts(session).await?;
+pub async fn points(store: &Store, tools: &Registry, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
+    let (prompts, ran) = store.prompts(session).await?;
+    let tools = tools.snapshot();
+    let ran: Vec<ItemId> = ran.into_iter().filter(|(_, name)| may_have_changed(&tools, name)).map(|(id, _)| id).collect();
     let point = |prompt: crate::store::Prompt| RewindPoint {
         item: prompt.item.id,
         at: prompt.item.at,
         text: prompt_text(&prompt.item),
         files: prompt.files,
+        commands: (ran.len() - ran.partition_point(|id| *id < prompt.item.id)) as u64,
     };
     Ok(prompts.into_iter().map(point).collect())
 }
@@ -80,7 +83,7 @@ fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
 
 /// What would be left out, and the commands whose changes stay.
 fn said(since: &Since, tools: &Registry) -> RewindPreview {
-    let mut preview = RewindPreview { items: since.items.len(), ..RewindPreview::default() };
+    let mut preview = RewindPreview { items: entries(&since.items), ..RewindPreview::default() };
     if let Some(first) = since.items.first() {
         preview.item = first.id;
         preview.text = prompt_text(first);
@@ -125,6 +128,11 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
         }
     }
     preview
+}
+
+/// What was said and done: notes for the person don't count.
+pub fn entries(items: &[Item]) -> usize {
+    items.iter().filter(|item| !matches!(item.body, Body::Note { .. })).count()
 }
 
 /// The whole command of a call: its short form leaves out redirections, which are what changes files.

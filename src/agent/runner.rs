@@ -91,8 +91,39 @@ struct ModelCall {
     reply: oneshot::Receiver<Result<Reply, ProviderError>>,
     text: String,
     reasoning: String,
+    thinking: Thinking,
     /// Text that the store does not have yet is saved by then.
     save_at: Option<Instant>,
+}
+
+/// How long the model thinks in one call, by the pieces of its stream.
+#[derive(Clone, Copy, Default)]
+struct Thinking {
+    since: Option<Instant>,
+    until: Option<Instant>,
+}
+
+impl Thinking {
+    /// A piece came: of the reasoning, or of what follows it.
+    fn saw(&mut self, delta: &Delta) {
+        let now = Instant::now();
+        match delta {
+            Delta::Reasoning(_) => {
+                self.since.get_or_insert(now);
+            }
+            Delta::Text(text) if text.is_empty() => {}
+            Delta::Text(_) | Delta::CallStarted { .. } | Delta::CallProgress { .. } if self.since.is_some() => {
+                self.until.get_or_insert(now);
+            }
+            Delta::Text(_) | Delta::CallStarted { .. } | Delta::CallProgress { .. } => {}
+        }
+    }
+
+    /// Milliseconds, once the reply is whole; `None` when nothing was thought.
+    fn ended(self) -> Option<u64> {
+        let took = self.until.unwrap_or_else(Instant::now).duration_since(self.since?);
+        u64::try_from(took.as_millis()).ok()
+    }
 }
 
 /// Time between two saves of streamed text; the promise is a second.
@@ -134,6 +165,8 @@ pub struct Runner {
     held: std::collections::VecDeque<AgentCommand>,
     /// The hooks of the session's start; their words go with its first prompt.
     greeting: Option<tokio::task::JoinHandle<String>>,
+    /// How long the model thought for the answer that is about to become an item.
+    thought_ms: Option<u64>,
     /// The answer that ends the turn.
     last_answer: String,
     /// Tools of open approvals.
@@ -215,6 +248,7 @@ impl Runner {
             told: deps.extensions.listen(),
             held: std::collections::VecDeque::new(),
             greeting: None,
+            thought_ms: None,
             last_answer: String::new(),
             asked_tools: HashMap::new(),
             deps,

@@ -105,6 +105,7 @@ macro_rules! actions {
 
 actions! {
     Send "send" Prompt "Send; queue while a turn runs; on an empty composer steer with the first queued prompt";
+    SendOther "send-other" Prompt "Send; while a turn runs steer where the other key queues, queue where it steers";
     Newline "newline" Prompt "Start a new line";
     HistoryPrevious "history-previous" Prompt "Earlier prompt";
     HistoryNext "history-next" Prompt "Later prompt, then the draft";
@@ -230,7 +231,7 @@ actions! {
     Up "up" Lists "Up";
     Down "down" Lists "Down";
     Switch "switch" Lists "Switch between the choices";
-    Yes "yes" Lists "Yes; Enter confirms";
+    Yes "yes" Lists "Yes";
     No "no" Lists "No";
     Refresh "refresh" Lists "Load the list again";
     Here "here" Lists "Only sessions of this folder, or all";

@@ -8,6 +8,7 @@ pub mod approvals;
 pub mod borders;
 pub mod completion;
 pub mod composer;
+mod copy_words;
 pub mod docs;
 pub mod drafts;
 pub mod edit;

@@ -404,13 +404,12 @@ pub fn ask_kill(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     };
-    let confirm = Confirm {
-        title: "End a command".into(),
-        text: row.command.clone(),
-        yes: "End it".into(),
-        then: ConfirmThen::KillProcess(row.id.clone()),
-        selected_yes: false,
-    };
+    let confirm = Confirm::new(
+        "End a command",
+        row.command.clone(),
+        "End it",
+        ConfirmThen::KillProcess(row.id.clone()),
+    );
     model.modals.push(Modal::Confirm(confirm));
 }
 

@@ -26,6 +26,7 @@ pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key
 pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &str) {
     match action {
         Action::Send => turn::enter(model, out),
+        Action::SendOther => turn::enter_other(model, out),
         Action::Newline => newline(model, out),
         Action::HistoryPrevious => history::previous(model),
         Action::HistoryNext => history::next(model),

@@ -127,13 +127,12 @@ pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
     if !turn::is_running(model) {
         return begin(model, out);
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "New session".into(),
-        text: "A turn runs. It is stopped, and can be resumed with its session.".into(),
-        yes: "Stop it and begin a new session".into(),
-        then: ConfirmThen::NewSession,
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "New session",
+        "A turn runs. It is stopped, and can be resumed with its session.",
+        "Stop it and begin a new session",
+        ConfirmThen::NewSession,
+    )));
 }
 
 /// Begins a new session.
@@ -340,13 +339,12 @@ fn ask_delete(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "the open session cannot be deleted: switch to another first");
         return;
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "Delete a session".into(),
-        text: title,
-        yes: "Delete it for good".into(),
-        then: ConfirmThen::DeleteSession(id.as_str().into()),
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Delete a session",
+        title,
+        "Delete it for good",
+        ConfirmThen::DeleteSession(id.as_str().into()),
+    )));
 }
 
 /// Deletes a session; the browser under the question loses its row.
@@ -417,13 +415,12 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
     if running.is_empty() {
         return leave(model, out);
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "Quit".into(),
-        text: format!("Still running, and ended on leaving:\n{}", running.join("\n")),
-        yes: "End them and quit".into(),
-        then: ConfirmThen::Quit,
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Quit",
+        format!("Still running, and ended on leaving:\n{}", running.join("\n")),
+        "End them and quit",
+        ConfirmThen::Quit,
+    )));
 }
 
 /// Leaves; the draft, the queue and what is shown are stored first.

@@ -10,6 +10,7 @@ use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
+use crate::text::tokens;
 use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
 use std::collections::{BTreeMap, HashMap};
@@ -201,9 +202,9 @@ impl Session {
         match self.counted {
             Some((id, tokens)) => tokens + self.context.estimate_after(id),
             None => {
-                let tools: usize =
-                    self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
-                ((self.prompt.len() + tools) / 4) as u64 + self.context.estimate()
+                let tool = |t: &ToolSchema| tokens::of_tool(&t.name, &t.description, &t.parameters.to_string());
+                let tools: u64 = self.tools.iter().map(tool).sum();
+                tokens::of(self.prompt.len()) + tools + self.context.estimate()
             }
         }
     }
