@@ -14,6 +14,8 @@ use std::path::Path;
 const LINE: usize = 160;
 /// Entries that the preview shows of what is left out.
 const SHOWN: usize = 60;
+/// Changed files that are looked at for a list.
+const FILES: usize = 64;
 /// Commands that the preview names for one prompt.
 const COMMANDS: usize = 8;
 
@@ -79,6 +81,37 @@ fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
         Verdict::Lost(why) => Fate::Lost(why.clone()),
     };
     FileBack { path, kind, added, removed, fate }
+}
+
+/// Files of a session as its tools found them and as they are now: path, lines added and removed. One that is as it was is
+/// not named, whoever put it back. Newest last; at most [`FILES`] are looked at.
+pub async fn changed(
+    store: &Store,
+    blobs: &Blobs,
+    session: &SessionId,
+    cwd: &Path,
+) -> Result<Vec<(String, u32, u32)>, StoreError> {
+    let changes = store.changes(session).await?;
+    let (blobs, cwd) = (blobs.clone(), cwd.to_owned());
+    let work = move || {
+        let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let mut order: Vec<&Path> = Vec::new();
+        for change in changes.iter().rev() {
+            if order.len() < FILES && !order.contains(&change.path.as_path()) {
+                order.push(&change.path);
+            }
+        }
+        let backs = undoing(&changes, &blobs);
+        let differs = |path: &&Path| {
+            let back = backs.iter().find(|back| back.path == **path)?;
+            let file = file(back, &blobs, &cwd);
+            // Putting it back adds what was removed.
+            matches!(file.fate, Fate::Ready | Fate::Foreign(_)).then_some((file.path, file.removed, file.added))
+        };
+        order.iter().rev().filter_map(differs).collect()
+    };
+    // A task that was ended with the program is missed by nobody.
+    Ok(tokio::task::spawn_blocking(work).await.unwrap_or_default())
 }
 
 /// What would be left out, and the commands whose changes stay.

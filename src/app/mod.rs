@@ -46,6 +46,7 @@ pub mod sessions;
 pub mod settings;
 pub mod sidebar;
 pub mod slash;
+pub mod toolsets;
 pub mod turn;
 pub mod update;
 pub mod uses;

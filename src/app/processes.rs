@@ -51,7 +51,10 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
     match event {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) if late(&info.id) => {}
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
-        ProcessEvent::Exited(info) => exited(model, info),
+        ProcessEvent::Exited(info) => {
+            super::sidebar::look_again(model, out);
+            exited(model, info);
+        }
         ProcessEvent::Lines(id, lines) => {
             if model.processes.pane.shown.as_ref() == Some(&id) {
                 super::marking::lines(model, out, &lines);

@@ -6,7 +6,7 @@ use super::modals::{self, Move};
 use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::rewind::{Confirming, RewindChoice, RewindModal};
 use super::model::{Model, Pane};
-use super::{approvals, composer, drafts, focus, history, items, paste, scroll, turn};
+use super::{approvals, composer, drafts, focus, history, items, paste, scroll, sidebar, turn};
 use crate::agent::event::{AgentCommand, Level, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
 use crate::config::keymap::{Code, Context, Key};
 use crate::llm::message::ItemId;
@@ -308,6 +308,7 @@ pub fn rewound(model: &mut Model, out: &mut Vec<Effect>, rewound: Rewound) {
         composer::clear(model);
         composer::changed(model, out);
     }
+    sidebar::look_again(model, out);
     drafts::save(model, out);
 }
 

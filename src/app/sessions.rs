@@ -6,7 +6,7 @@ use super::modals::{self, Move};
 pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, queue, turn};
+use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessState;
@@ -86,7 +86,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
         queue::changed_session(model, out);
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
-    out.push(Effect::Load(LoadRequest::Git));
+    sidebar::look_again(model, out);
     queue::send_next(model, out);
 }
 
@@ -114,6 +114,7 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
     let has_model = !session.model.is_empty();
     models::remember(model, &session.model);
     model.session = Some(session);
+    toolsets::changed(model, out);
     if has_model {
         model.first_run = None;
     } else if model.first_run.is_none() {

@@ -1,9 +1,9 @@
 //! The turn as the screen knows it: sending, queueing, steering, stopping, and what follows its end.
 
-use super::effect::{Effect, LoadRequest};
+use super::effect::Effect;
 use super::model::transcript::{Cell, CellKind, Position};
 use super::model::{Model, Pane, Running, Sent, TurnStatus};
-use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, slash};
+use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, sidebar, slash};
 use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
 use crate::llm::message::{NoteKind, Origin};
 use crate::store::{QueuedPrompt, StoreJob};
@@ -190,7 +190,7 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
         error_note(model, error);
     }
     super::processes::turn_finished(model);
-    out.push(Effect::Load(LoadRequest::Git));
+    sidebar::look_again(model, out);
     if !model.window_focused && (outcome.duration_ms > LONG || model.config.display.bell_on_complete) {
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
     }

@@ -46,6 +46,19 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
+        LoadRequest::Files => {
+            let session = facts.session.as_ref()?.id.clone();
+            let blobs = Blobs::new(context.paths.history());
+            let files = crate::agent::rewind::changed(&facts.store, &blobs, &session, &facts.cwd).await;
+            match files {
+                Ok(files) => LoadReply::Files { session, files },
+                Err(error) => {
+                    tracing::debug!(%error, "the list of changed files stays as it is");
+                    return None;
+                }
+            }
+        }
+        LoadRequest::Toolsets => LoadReply::Toolsets(super::toolsets::rows(&tools(&context, &facts).await)),
         LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&context, &facts).await),
         LoadRequest::RewindPreview { item } => {
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }

@@ -11,6 +11,7 @@ mod loads;
 mod paths;
 mod reports;
 mod servers;
+mod toolsets;
 mod trim;
 
 use crate::agent::event::AgentEvent;

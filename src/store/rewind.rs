@@ -341,6 +341,12 @@ impl Store {
         .await
     }
 
+    /// All changes of a session that are in effect, oldest first.
+    pub async fn changes(&self, session: &SessionId) -> Result<Vec<FileChange>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, |conn, key| changes(conn, key, 0))).await
+    }
+
     /// Leaves the prompt and what follows out of the conversation, or marks files as put back, or both, in one
     /// transaction; its `key` is ignored. `false`: the prompt is not in the conversation, and nothing changed.
     pub async fn rewind(&self, session: &SessionId, wanted: Rewind) -> Result<bool, StoreError> {

@@ -166,7 +166,7 @@ pub fn draw(
         let text = if model.processes.pane.taken_over {
             format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
         } else if super::layout::is_running(model) {
-            busy(model)
+            busy(model, body.width)
         } else {
             "Ask anything, or / for commands".to_owned()
         };
@@ -187,7 +187,7 @@ pub fn draw(
 }
 
 /// What the two keys that send do while a turn runs.
-fn busy(model: &Model) -> String {
+fn busy(model: &Model, room: u16) -> String {
     let now = Busy::of(model);
     let does = match now {
         Busy::Queue => "queues what you write",
@@ -196,11 +196,12 @@ fn busy(model: &Model) -> String {
     };
     let other = match now.other() {
         Busy::Queue => "queues it",
-        Busy::Steer | Busy::Interrupt => "says it to the turn",
+        Busy::Steer | Busy::Interrupt => "steers with it",
     };
     let text = format!("{} {does}", hints::key_of(model, "send"));
     let key = hints::key_of(model, "send-other");
-    if key.is_empty() { text } else { format!("{text} · {key} {other}") }
+    let both = format!("{text} · {key} {other}");
+    if key.is_empty() || width(&both) > usize::from(room) { text } else { both }
 }
 
 fn mark(paint: &mut Paint<'_>, place: Rect, shown: &Shown, from: (usize, usize), to: (usize, usize)) {

@@ -177,6 +177,7 @@ pub enum PickerKind {
     Theme,
     Provider,
     Servers,
+    Toolsets,
     Inbox,
     History,
 }
