@@ -2,9 +2,11 @@
 //!
 //! What follows what is decided by `turn` (pure); this room talks to the model, the gate and the store.
 
+mod about;
 mod actions;
 mod calls;
 mod hooks;
+mod request;
 mod resume;
 mod rewind;
 mod session;
@@ -155,6 +157,8 @@ pub struct Runner {
     notices: mpsc::Receiver<Notice>,
     /// What servers on this machine told of their models, by choice.
     asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
+    /// Asks for the window of the chosen model, and waits where its provider can't be reached.
+    asking: Option<tokio::task::JoinHandle<()>>,
     /// What was last told about saving.
     trouble: Option<String>,
     /// The session is being left: nothing new begins in it.
@@ -271,6 +275,7 @@ impl Runner {
             guard_question: None,
             notices,
             asked: mpsc::channel(4),
+            asking: None,
             trouble: None,
             leaving: false,
             swept: false,
@@ -312,6 +317,9 @@ impl Runner {
                 Happened::Asked(choice, provider) => self.answered(choice, provider).await,
                 Happened::Told(told) => self.extension_told(told).await,
             }
+        }
+        if let Some(asking) = self.asking.take() {
+            asking.abort();
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
         self.save_stream();
