@@ -8,7 +8,7 @@ use hermes::agent::runner::{self, Deps, Handle, Start};
 use hermes::config::load::{Sources, load};
 use hermes::config::paths::Paths;
 use hermes::exec::{Exec, ExecOptions};
-use hermes::llm::message::{Body, Item, Message, Outcome, SessionId};
+use hermes::llm::message::{Body, Item, Message, NoteKind, Outcome, SessionId};
 use hermes::llm::scripted::{Script, Scripted};
 use hermes::policy::Decision;
 use hermes::policy::redact::RedactKind;

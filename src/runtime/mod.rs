@@ -13,6 +13,7 @@ mod reports;
 mod servers;
 mod toolsets;
 mod trim;
+mod watch;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -204,6 +205,7 @@ impl Screen {
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
+            hands.look();
             self.drain(&mut workers, &mut input, &mut heard);
         }
     }

@@ -4,11 +4,13 @@ pub mod disk;
 pub mod home;
 pub mod mock;
 pub mod term;
+pub mod wiki;
 
 pub use disk::Disk;
 pub use home::Home;
 pub use mock::{Mock, Step};
 pub use term::{Modes, Term};
+pub use wiki::Wiki;
 
 use std::time::{Duration, Instant};
 
