@@ -26,6 +26,7 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let id = modal.id;
     let was_field = matches!(modal.stage, ApprovalStage::Editing(_));
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    modal.stray = false;
     let page = model.layout.reading.map_or(PAGE, |reading| reading.rows.saturating_sub(1).max(1));
     let decision = match modal.stage.clone() {
         _ if read(&mut modal, key, page) => None,
@@ -118,7 +119,8 @@ fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
             modal.selected = ApprovalChoice::Once;
         }
         Code::Enter => take(modal, approval),
-        _ => {}
+        // Nothing that was typed vanishes without a word.
+        _ => modal.stray = edit::printable(key).is_some(),
     }
 }
 

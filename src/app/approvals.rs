@@ -113,6 +113,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             read: Read::default(),
             width: Width::Command,
             cursor: 0,
+            stray: false,
         }),
         Some(Entry::Question(question)) => {
             let text = question.choices.is_empty().then(String::new);
@@ -148,6 +149,7 @@ pub fn seen_again(model: &mut Model) {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
             Modal::Trust(modal) => modal.inert_until = until,
+            Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Picker(_)
             | Modal::Sessions(_)
             | Modal::Rewind(_)
@@ -166,6 +168,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
         Some(Modal::Trust(modal)) => &mut modal.inert_until,
+        Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
     };
@@ -310,13 +313,12 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
         set_mode(model, out, Mode::Manual);
         return;
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "Run everything without asking".into(),
-        text: "Dangerous commands of this session run without a question. What is never allowed stays refused.".into(),
-        yes: "Do not ask in this session".into(),
-        then: ConfirmThen::Yolo,
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Run everything without asking",
+        "Dangerous commands of this session run without a question. What is never allowed stays refused.",
+        "Do not ask in this session",
+        ConfirmThen::Yolo,
+    )));
 }
 
 fn mode(model: &Model) -> Mode {

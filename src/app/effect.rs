@@ -70,6 +70,10 @@ pub enum LoadRequest {
         save: bool,
     },
     Git,
+    /// What the files that tools changed in the open session differ in now.
+    Files,
+    /// Toolsets, and which of them the open session has.
+    Toolsets,
     Paths {
         word: String,
     },

@@ -74,6 +74,10 @@ pub enum LoadReply {
     Look { name: String, result: Result<crate::config::skin::Look, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
+    /// Files of the session that differ from what its tools found: path, lines added and removed.
+    Files { session: crate::llm::message::SessionId, files: Vec<(String, u32, u32)> },
+    /// Toolsets, by name.
+    Toolsets(Vec<crate::app::model::toolsets::ToolsetRow>),
     /// Paths that complete a word, best first; a second answer may follow.
     Paths { word: String, paths: Vec<FoundPath> },
     /// The prompts of the open session, newest first, or why they can't be had.

@@ -26,6 +26,7 @@ pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key
 pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &str) {
     match action {
         Action::Send => turn::enter(model, out),
+        Action::SendOther => turn::enter_other(model, out),
         Action::Newline => newline(model, out),
         Action::HistoryPrevious => history::previous(model),
         Action::HistoryNext => history::next(model),
@@ -78,9 +79,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinNext => looks::next_skin(model, out),
         Action::ThemePicker => looks::pick_theme(model, out, argument),
         Action::Mcp => super::servers::open(model, out, argument),
-        Action::Toolsets if !argument.is_empty() => toolsets(out, argument),
+        Action::Toolsets => super::toolsets::open(model, out, argument),
         Action::Tools
-        | Action::Toolsets
         | Action::Skills
         | Action::Memory
         | Action::ContextReport
@@ -205,12 +205,6 @@ fn newline(model: &mut Model, out: &mut Vec<Effect>) {
     focus::set(model, Pane::Composer);
     model.composer.area.insert_newline();
     composer::changed(model, out);
-}
-
-/// `default` goes back to the configuration's.
-fn toolsets(out: &mut Vec<Effect>, argument: &str) {
-    let named = argument.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty() && *name != "default");
-    out.push(Effect::Agent(AgentCommand::SetToolsets(named.map(str::to_owned).collect())));
 }
 
 fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {

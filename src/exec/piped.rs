@@ -2,7 +2,7 @@
 //! own, the end of their standard error kept, and all of them gone when they are to end.
 
 use super::ExecError;
-use super::end::members;
+use super::end::{marked, members};
 use super::spawn::lead_session;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,10 +24,15 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long each step of an orderly end may take.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// A running child. Dropping it kills its whole session.
+/// Variable by which all that a child started is found again, in whatever session it is.
+const MARK: &str = "HERMES_STARTED_BY";
+
+/// A running child. Dropping it kills it and all that it started.
 #[derive(Debug)]
 pub struct Piped {
     pid: u32,
+    /// The entry of [`MARK`] in its environment.
+    mark: Arc<str>,
     tail: Arc<Mutex<VecDeque<u8>>>,
     /// It was waited for: its number may belong to a stranger.
     reaped: Arc<AtomicBool>,
@@ -55,7 +60,9 @@ impl Piped {
     ) -> Result<(Self, PipedEnds), ExecError> {
         let fail = |source: std::io::Error| ExecError::Spawn { command: command.to_owned(), source };
         let mut child = Command::new(command);
-        child.args(args).env_clear().envs(env).current_dir(cwd);
+        let mark = format!("{}.{:016x}", std::process::id(), fastrand::u64(..));
+        child.args(args).env_clear().envs(env).env(MARK, &mark).current_dir(cwd);
+        let mark: Arc<str> = format!("{MARK}={mark}").into();
         child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         lead_session(child.as_std_mut(), None);
         let mut child = child.spawn().map_err(fail)?;
@@ -68,6 +75,7 @@ impl Piped {
         let (tell, ended) = watch::channel(None);
         let reaped = Arc::new(AtomicBool::new(false));
         let gone = Arc::clone(&reaped);
+        let started = Arc::clone(&mark);
         tokio::spawn(async move {
             let how = match child.wait().await {
                 Ok(status) => status.to_string(),
@@ -76,11 +84,12 @@ impl Piped {
             gone.store(true, Ordering::Release);
             // What it started serves nobody any more.
             signal_members(pid, Signal::KILL);
+            signal_marked(&started, Signal::KILL);
             // Who hears of the end asks for the reason next. Somebody who left its session may hold the pipe open.
             let _ = tokio::time::timeout(LAST_WORDS, words).await;
             tell.send_replace(Some(how));
         });
-        Ok((Self { pid, tail, reaped, ended }, PipedEnds { stdin, stdout }))
+        Ok((Self { pid, mark, tail, reaped, ended }, PipedEnds { stdin, stdout }))
     }
 
     /// Its process number.
@@ -133,6 +142,7 @@ impl Piped {
                 quietly(kill_process_group(leader, signal));
             }
             signal_members(self.pid, signal);
+            signal_marked(&self.mark, signal);
         }
     }
 }
@@ -146,6 +156,12 @@ impl Drop for Piped {
 pub(super) fn signal_members(session: u32, signal: Signal) {
     for member in members(session) {
         quietly(kill_process(member, signal));
+    }
+}
+
+fn signal_marked(mark: &str, signal: Signal) {
+    for process in marked(mark) {
+        quietly(kill_process(process, signal));
     }
 }
 
@@ -209,6 +225,25 @@ mod tests {
         child.wait().await;
     }
 
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_went_into_a_session_of_its_own_is_found() {
+        // By itself, and while it is ended.
+        for ends in [true, false] {
+            let script = "setsid sh -c 'echo $$; exec sleep 600' & read x";
+            let (child, mut pipes) = start(script);
+            let mut lines = BufReader::new(pipes.stdout).lines();
+            let daemon: u32 = lines.next_line().await.unwrap().unwrap().parse().unwrap();
+            if ends {
+                pipes.stdin.write_all(b"go\n").await.unwrap();
+            } else {
+                child.end().await;
+            }
+            child.wait().await;
+            gone(daemon).await;
+        }
+    }
+
     #[tokio::test]
     async fn dropping_kills_and_only_the_given_variables_are_seen() {
         let (child, ends) = start("env; echo end; sleep 600");
@@ -218,7 +253,7 @@ mod tests {
                 break;
             }
             let name = line.split('=').next().unwrap();
-            assert!(["PATH", "PWD", "SHLVL", "_", "OLDPWD"].contains(&name), "{line}");
+            assert!(["PATH", MARK, "PWD", "SHLVL", "_", "OLDPWD"].contains(&name), "{line}");
         }
         let pid = child.pid();
         drop(child);

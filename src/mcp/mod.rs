@@ -65,8 +65,7 @@ pub struct Changes {
 
 /// Tokens that a tool's schema takes in a request, estimated.
 pub fn tokens(spec: &ToolSpec) -> u64 {
-    // About four bytes make a token.
-    ((spec.name.len() + spec.description.len() + spec.schema.to_string().len()) / 4) as u64
+    crate::text::tokens::of_tool(&spec.name, &spec.description, &spec.schema.to_string())
 }
 
 impl Mcp {

@@ -11,6 +11,7 @@ mod loads;
 mod paths;
 mod reports;
 mod servers;
+mod toolsets;
 mod trim;
 mod watch;
 
@@ -193,7 +194,7 @@ impl Screen {
                     None => {
                         agent_gone = true;
                         let text = "the agent ended by itself; the log says why. Quit and resume with hermes -c".to_owned();
-                        (Msg::Agent(AgentEvent::Notice { level: crate::agent::event::Level::Error, text }), Urgency::Input)
+                        (Msg::Agent(AgentEvent::NotTaken(text)), Urgency::Input)
                     }
                 },
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),

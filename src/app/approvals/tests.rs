@@ -332,3 +332,16 @@ fn the_end_of_a_command_is_seen_before_it_is_allowed() {
         assert_eq!(decisions(&script_at(&mut model, 2000, answer)).len(), 1, "{answer}");
     }
 }
+
+#[test]
+fn a_letter_that_means_nothing_says_what_does() {
+    let mut model = asked("rm -rf build", Verdict::AskAlways);
+    let stray = |model: &Model| match model.modals.last() {
+        Some(Modal::Approval(modal)) => modal.stray,
+        _ => false,
+    };
+    for (keys, says) in [("x", true), ("<down>", false), ("s", true), ("<A-x>", false), ("q", true), ("d", false)] {
+        script_at(&mut model, 2000, keys);
+        assert_eq!(stray(&model), says, "{keys}");
+    }
+}

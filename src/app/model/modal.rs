@@ -86,6 +86,8 @@ pub struct ApprovalModal {
     pub width: Width,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
+    /// The last key was a letter that means nothing here: it is said what does.
+    pub stray: bool,
 }
 
 /// How much of the text to be approved was on the screen.
@@ -177,6 +179,7 @@ pub enum PickerKind {
     Theme,
     Provider,
     Servers,
+    Toolsets,
     Inbox,
     History,
 }
@@ -229,7 +232,19 @@ pub struct Confirm {
     pub yes: String,
     /// What yes means.
     pub then: ConfirmThen,
+    /// What no does, in words and as an order, where it does something. Esc does neither.
+    pub no: Option<(String, ConfirmThen)>,
     pub selected_yes: bool,
+    /// Keys are ignored until this time (milliseconds since the epoch), when it opened by itself; 0 when it did not.
+    pub inert_until: i64,
+}
+
+impl Confirm {
+    /// A question that a person's own order opened.
+    pub fn new(title: impl Into<String>, text: impl Into<String>, yes: impl Into<String>, then: ConfirmThen) -> Self {
+        let (title, text, yes) = (title.into(), text.into(), yes.into());
+        Self { title, text, yes, then, no: None, selected_yes: false, inert_until: 0 }
+    }
 }
 
 /// What a confirmed question does.
@@ -241,6 +256,7 @@ pub enum ConfirmThen {
     NewSession,
     DeleteSession(crate::llm::message::SessionId),
     KillProcess(crate::exec::ProcessId),
+    Rewind(crate::agent::event::RewindOrder),
 }
 
 /// One line of input.
