@@ -52,7 +52,7 @@ fn hooks_are_listed_accepted_and_revoked() {
 fn a_hook_that_fails_lets_pass_and_a_guard_does_not() {
     for (command, why) in [
         ("echo oops >&2; exit 1", "exit 1: oops"),
-        ("sh gone.sh", "exit "),
+        ("./gone.sh", "exit 127"),
         ("sleep 600", "timed out after 0.3 s"),
         ("echo '{nonsense'", "its answer is no JSON"),
     ] {
@@ -142,5 +142,7 @@ fn a_failing_hook_on_the_screen() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("hello\r");
-    term.wait("failed: exit 1: oops").wait("hello back").wait("a hook failed and blocked nothing (`on_error: block` makes it)");
+    term.wait("failed: exit 1: oops")
+        .wait("hello back")
+        .wait("a hook failed and blocked nothing (`on_error: block` makes it)");
 }

@@ -37,6 +37,7 @@ fn a_plugin_in_c_does_all_that_a_plugin_can() {
     assert!(home.run(&["plugins", "enable", "ledger"]).status.success());
 
     let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
     term.send("/plugins\r");
     term.wait("● ledger 0.1.0  ready");
     term.send("\x1b");
