@@ -2,7 +2,7 @@
 
 use crate::harness::home::{err, out};
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step, Term};
+use crate::harness::{Home, Mock, Step, Term, until};
 use serde_json::{Value, json};
 
 fn script(home: &Home, name: &str, text: &str) {
@@ -145,4 +145,47 @@ fn a_failing_hook_on_the_screen() {
     term.wait("failed: exit 1: oops")
         .wait("hello back")
         .wait("a hook failed and blocked nothing (`on_error: block` makes it)");
+}
+
+/// Every event of the page that can happen does, in one conversation of a person.
+#[test]
+fn every_event_happens() {
+    let terminal = |args: Value| Step::Calls(String::new(), vec![call("terminal", args)]);
+    let mock = Mock::start(vec![
+        Step::Error(400, r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#.into(), None),
+        terminal(json!({"command": "rm -rf build && echo cleaned-up"})),
+        terminal(json!({"command": "echo bye-bye", "background": true, "notify_on_complete": true})),
+        Step::Text("all done here".into()),
+    ]);
+    let events: Vec<(&str, bool)> = hermes::plugins::event::EVENTS.iter().map(|row| (row.name, row.reached)).collect();
+    let mut config = String::from("hooks_auto_accept: true\nhooks:\n");
+    for (name, _) in &events {
+        config
+            .push_str(&format!("  {name}:\n  - command: cat >> \"$HOME/seen.jsonl\"; echo >> \"$HOME/seen.jsonl\"\n"));
+    }
+    let home = Home::with(&mock, &config);
+    let seen = || -> std::collections::BTreeSet<String> {
+        let text = std::fs::read_to_string(home.user().join("seen.jsonl")).unwrap_or_default();
+        let names = text.split("\"hook_event_name\":\"").skip(1).filter_map(|rest| rest.split('"').next());
+        names.map(str::to_owned).collect()
+    };
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("too long\r");
+    until("the request fails", || seen().contains("api_request_error") && seen().contains("turn_end"));
+    term.send("clean up\r");
+    term.wait("Approve").wait("rm -rf build");
+    term.gone("answers after a quiet moment");
+    term.send("y");
+    term.send("\r");
+    term.wait("all done here");
+    until("the process ends", || seen().contains("process_exit"));
+    term.send("/new\r");
+    until("a new session", || seen().contains("on_session_reset"));
+    term.quit().ended();
+    let wanted: std::collections::BTreeSet<String> =
+        events.iter().filter(|(_, reached)| *reached).map(|(name, _)| (*name).to_owned()).collect();
+    let missing: Vec<&String> = wanted.iter().filter(|name| !seen().contains(*name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(seen().is_subset(&wanted), "{:?}", seen());
 }
