@@ -271,14 +271,8 @@ async fn to_browser(address: String) -> Option<String> {
         if asked { "\nIf the browser is on another machine, paste the address that it ends at here.\n" } else { "\n" };
     // Standard error is gone only when the terminal is.
     let _ = writeln!(err, "Log in here:\n\n  {address}\n{paste}");
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut open = tokio::process::Command::new(opener);
-    open.arg(&address)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
     // Without a browser the person follows the address by hand.
-    let _ = open.spawn();
+    let _ = crate::exec::browse(&address);
     if !asked {
         return None;
     }

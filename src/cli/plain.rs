@@ -186,6 +186,7 @@ impl Talk {
             }
             AgentEvent::Retrying { reason, attempt, of, .. } => self.row(&format!("[{reason}; try {attempt} of {of}]")),
             AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
+            AgentEvent::NotTaken(why) => self.row(&format!("[{why}]")),
             AgentEvent::Undelivered(said) => said
                 .iter()
                 .try_for_each(|(text, _)| self.row(&format!("[not delivered, the turn was stopped: {text}]"))),
@@ -211,6 +212,7 @@ impl Talk {
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::Rewound(_)
+            | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

@@ -4,6 +4,7 @@
 //! a command may run (the gate decided), what the model is told (the tool formats).
 
 mod blocked;
+mod browse;
 mod confine;
 mod end;
 mod env;
@@ -30,6 +31,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use browse::browse;
 pub use confine::confine;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -16,6 +17,9 @@ use tokio::sync::watch;
 
 /// Bytes of standard error that are kept: enough for the last stack trace.
 const TAIL: usize = 8 * 1024;
+
+/// How long the rest of its standard error may take once it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// How long each step of an orderly end may take.
 const GRACE: Duration = Duration::from_millis(600);
@@ -30,7 +34,9 @@ pub struct Piped {
     /// The entry of [`MARK`] in its environment.
     mark: Arc<str>,
     tail: Arc<Mutex<VecDeque<u8>>>,
-    /// How it ended, in words, once it has.
+    /// It was waited for: its number may belong to a stranger.
+    reaped: Arc<AtomicBool>,
+    /// How it ended, in words, once it has and its standard error was read to the end.
     ended: watch::Receiver<Option<String>>,
 }
 
@@ -65,20 +71,25 @@ impl Piped {
         let (stdin, stdout) = (child.stdin.take().ok_or_else(gone)?, child.stdout.take().ok_or_else(gone)?);
         let stderr = child.stderr.take().ok_or_else(gone)?;
         let tail = Arc::new(Mutex::new(VecDeque::new()));
-        tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        let words = tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
         let (tell, ended) = watch::channel(None);
+        let reaped = Arc::new(AtomicBool::new(false));
+        let gone = Arc::clone(&reaped);
         let started = Arc::clone(&mark);
         tokio::spawn(async move {
             let how = match child.wait().await {
                 Ok(status) => status.to_string(),
                 Err(error) => format!("it cannot be waited for: {error}"),
             };
+            gone.store(true, Ordering::Release);
             // What it started serves nobody any more.
             signal_members(pid, Signal::KILL);
             signal_marked(&started, Signal::KILL);
+            // Who hears of the end asks for the reason next. Somebody who left its session may hold the pipe open.
+            let _ = tokio::time::timeout(LAST_WORDS, words).await;
             tell.send_replace(Some(how));
         });
-        Ok((Self { pid, mark, tail, ended }, PipedEnds { stdin, stdout }))
+        Ok((Self { pid, mark, tail, reaped, ended }, PipedEnds { stdin, stdout }))
     }
 
     /// Its process number.
@@ -126,8 +137,7 @@ impl Piped {
     }
 
     fn signal(&self, signal: Signal) {
-        // Once it was waited for, its number may belong to a stranger.
-        if self.ended.borrow().is_none() {
+        if !self.reaped.load(Ordering::Acquire) {
             if let Some(leader) = Pid::from_raw(self.pid as i32) {
                 quietly(kill_process_group(leader, signal));
             }
@@ -201,9 +211,7 @@ mod tests {
         let mut lines = BufReader::new(ends.stdout).lines();
         assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("got hello"));
         assert_eq!(child.wait().await, "exit status: 3");
-        while !child.tail().contains("line 5000") {
-            tokio::task::yield_now().await;
-        }
+        assert!(child.tail().contains("line 5000"));
         assert!(child.tail().len() <= TAIL);
     }
 

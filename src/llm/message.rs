@@ -85,6 +85,8 @@ pub enum NoteKind {
     Interrupted,
     /// A hook ran: event, command, what came of it, how long it took.
     Hook,
+    /// A turn ended: how, after how many steps, how long it took.
+    TurnEnd,
 }
 
 /// One answer of the model: a step.
@@ -93,6 +95,9 @@ pub struct AssistantBody {
     pub text: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
+    /// Milliseconds from the first piece of the reasoning to what followed it; `None` when nobody measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +125,18 @@ pub struct ToolBody {
     #[serde(default)]
     pub view: ToolView,
     pub duration_ms: u64,
+    /// Set when the result may have to share the room of its step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large: Option<Large>,
+}
+
+/// A result that is larger than its even share of what the results of its step may take together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Large {
+    /// The file that has all of it, or why there is none, in words for the model.
+    pub whole: String,
+    /// Bytes that the results of the step may take together.
+    pub room: usize,
 }
 
 /// What the person sees of a finished tool call, beside its content.

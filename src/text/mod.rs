@@ -13,6 +13,7 @@ pub mod readable;
 pub mod screen;
 pub mod stream;
 pub mod table;
+pub mod tokens;
 pub mod visible;
 pub mod width;
 pub mod words;

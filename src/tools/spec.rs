@@ -3,7 +3,7 @@
 use super::offer::Among;
 use crate::config::Config;
 use crate::exec::Exec;
-use crate::llm::message::{FileDiff, Image, Outcome, ToolView};
+use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -149,6 +149,8 @@ pub struct ToolOutput {
     pub view: ToolView,
     /// Pictures for a model that sees them, beside the content. Bounded later, in one place.
     pub images: Vec<Image>,
+    /// Filled in where results are bounded.
+    pub large: Option<Large>,
 }
 
 impl ToolOutput {

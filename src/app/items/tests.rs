@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::event::{AgentEvent, ToolStart};
+use crate::app::model::TurnStatus;
 use crate::app::msg::Msg;
 use crate::app::tests::{item, opened, ready, user};
 use crate::app::update;
@@ -155,6 +156,24 @@ fn cell_ids_are_never_used_again() {
 }
 
 #[test]
+fn a_call_that_is_written_keeps_its_name_and_takes_that_of_what_it_holds() {
+    let mut model = ready();
+    update(&mut model, 1000, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 1000 }));
+    for (name, bytes, want) in [
+        ("tool_call", 0, "tool_call"),
+        ("", 9, "tool_call"),
+        ("mcp__gh__find", 0, "mcp__gh__find"),
+        ("", 30, "mcp__gh__find"),
+    ] {
+        update(&mut model, 1000, Msg::Agent(AgentEvent::CallDelta { index: 0, name: name.into(), bytes }));
+        let TurnStatus::Running(running) = &model.turn else { panic!("no turn") };
+        assert_eq!(running.calls.last().map(|call| call.1.as_str()), Some(want));
+    }
+    let TurnStatus::Running(running) = &model.turn else { panic!("no turn") };
+    assert_eq!(running.calls, [(0, "mcp__gh__find".to_owned(), 30)]);
+}
+
+#[test]
 fn reasoning_is_timed_until_something_else_begins() {
     use crate::app::model::transcript::Thinking;
     let time = |model: &Model| {
@@ -227,4 +246,20 @@ fn no_json_reaches_a_tool_cell() {
         };
         assert_eq!(&*tool.output, expected);
     }
+}
+
+#[test]
+fn the_end_of_a_turn_and_the_time_of_its_thoughts_come_back() {
+    let mut model = ready();
+    let answer = AssistantBody {
+        reasoning: "hmm".into(),
+        text: "so".into(),
+        thought_ms: Some(4_200),
+        ..AssistantBody::default()
+    };
+    let end = Body::Note { kind: crate::llm::message::NoteKind::TurnEnd, text: "2 steps · 3.0 s".into() };
+    super::opened(&mut model, vec![user(1, "go"), item(2, Body::Assistant(answer)), item(3, end)]);
+    let kinds: Vec<&CellKind> = model.transcript.cells.iter().map(|cell| &cell.kind).collect();
+    assert_eq!(kinds[1], &CellKind::Reasoning { text: "hmm".into(), time: Thinking::For(4_200) });
+    assert_eq!(kinds[3], &CellKind::TurnEnd { text: "2 steps · 3.0 s".into() });
 }
