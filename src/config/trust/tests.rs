@@ -130,7 +130,8 @@ fn a_copy_is_what_was_looked_at_or_nothing() {
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(to.join("run")), mode(to.join("plugin.yaml"))), (0o700, 0o600));
     // A change of bytes, of a name, of who may run it: each is another thing.
-    let changes: [(&str, fn(&Path)); 3] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 3] = [
         ("bytes", |dir| std::fs::write(dir.join("lib/a.txt"), "b").unwrap()),
         ("name", |dir| std::fs::rename(dir.join("lib/a.txt"), dir.join("lib/b.txt")).unwrap()),
         ("mode", |dir| {
