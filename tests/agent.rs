@@ -3,12 +3,12 @@
 mod tools;
 
 use hermes::agent::Models;
-use hermes::agent::event::{AgentCommand, AgentEvent, TurnEnd};
+use hermes::agent::event::{AgentCommand, AgentEvent, Theirs, TurnEnd};
 use hermes::agent::runner::{self, Deps, Handle, Start};
 use hermes::config::load::{Sources, load};
 use hermes::config::paths::Paths;
 use hermes::exec::{Exec, ExecOptions};
-use hermes::llm::message::{Body, Item, Message, Outcome, SessionId};
+use hermes::llm::message::{Body, Item, Message, NoteKind, Outcome, SessionId};
 use hermes::llm::scripted::{Script, Scripted};
 use hermes::policy::Decision;
 use hermes::policy::redact::RedactKind;
@@ -395,7 +395,7 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
     let requests = world.model.requests();
 
     let order = |files, conversation| {
-        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation, files, overwrite: false })
+        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation, files, theirs: Theirs::Ask })
     };
     talk.order(order(true, true)).await;
     let seen = talk.notice("rewound").await;
@@ -444,7 +444,7 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
         .collect();
     assert_eq!(prompts, ["make it", "change it differently"]);
     let first = page[0].id;
-    let order = hermes::agent::event::RewindOrder { item: first, conversation: true, files: true, overwrite: false };
+    let order = hermes::agent::event::RewindOrder { item: first, conversation: true, files: true, theirs: Theirs::Ask };
     talk.order(AgentCommand::Rewind(order)).await;
     talk.notice("rewound").await;
     assert_eq!((read(&a), read(&b)), (None, None));
@@ -492,13 +492,17 @@ steps:
     let (_, seen) = talk.finished().await;
     let item = user_id(&seen);
     std::fs::write(&a, "a person's\n").unwrap();
-    let order = |overwrite| {
-        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation: false, files: true, overwrite })
+    let order = |theirs| {
+        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation: false, files: true, theirs })
     };
-    talk.order(order(false)).await;
+    talk.order(order(Theirs::Ask)).await;
+    let asked = talk.until(|e| matches!(e, AgentEvent::RewindAsks { .. })).await;
+    assert!(matches!(asked.last(), Some(AgentEvent::RewindAsks { files, .. }) if *files == ["a.txt"]), "{asked:?}");
+    assert_eq!(read(&a).unwrap(), "a person's\n", "nothing happened yet");
+    talk.order(order(Theirs::Leave)).await;
     talk.notice("left alone").await;
     assert_eq!(read(&a).unwrap(), "a person's\n");
-    talk.order(order(true)).await;
+    talk.order(order(Theirs::Overwrite)).await;
     talk.notice("rewound").await;
     assert_eq!(read(&a).unwrap(), "before\n");
     talk.say("write again").await;
@@ -516,7 +520,7 @@ async fn a_fork_goes_its_own_way_with_the_same_prefix() {
     talk.order(AgentCommand::Fork).await;
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { session, items }) = seen.last() else { unreachable!() };
-    assert_eq!((session.title.as_deref(), items.len()), (Some("hello (fork)"), 2));
+    assert_eq!((session.title.as_deref(), items.len()), (Some("hello (fork)"), 3));
     talk.say("and now").await;
     talk.finished().await;
     let requests = world.model.requests();
@@ -525,5 +529,27 @@ async fn a_fork_goes_its_own_way_with_the_same_prefix() {
     let store = Store::spawn(world.root.path().join("home"));
     let mut items: Vec<u64> = store.list("", None, 10).await.unwrap().iter().map(|row| row.items).collect();
     items.sort_unstable();
-    assert_eq!(items, [2, 4]);
+    assert_eq!(items, [3, 6], "a line under each turn");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_under_a_turn_and_the_time_of_its_thoughts_are_there_again_after_a_resume() {
+    let world = World::new("steps: [{ reasoning: \"let me think about it\", text: one }]\n");
+    let mut talk = world.start(None);
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = seen.last() else { unreachable!() };
+    let id = session.id.clone();
+    talk.say("hello").await;
+    let (_, seen) = talk.finished().await;
+    let shown: Vec<Item> = items(&seen).into_iter().cloned().collect();
+    let Body::Note { kind: NoteKind::TurnEnd, text } = &shown[2].body else { panic!("{shown:?}") };
+    assert!(text.starts_with("1 step · "), "{text}");
+    let Body::Assistant(answer) = &shown[1].body else { panic!("{shown:?}") };
+    assert!(answer.thought_ms.is_some(), "{answer:?}");
+    talk.order(AgentCommand::Close).await;
+    talk.agent.task.await.unwrap();
+    let mut talk = world.start(Some(id));
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { items: page, .. }) = seen.last() else { unreachable!() };
+    assert_eq!(*page, shown);
 }

@@ -4,15 +4,12 @@
 //! oldest tool results shrink to one line each, in one sweep, so that the prefix changes rarely.
 
 use crate::llm::message::{AssistantBody, Body, Item, ItemId, Message, Origin, Outcome, ToolBody, ToolCall};
+use crate::text::tokens;
 use crate::tools::bound;
 use crate::tools::room::level;
 use crate::tools::tool_call::NAME as TOOL_CALL;
 use std::collections::HashMap;
 
-/// Characters a token stands for when nothing better is known (as Python Hermes has it).
-const CHARS_PER_TOKEN: usize = 4;
-/// Tokens an image is counted as (as Python Hermes has it).
-const IMAGE_TOKENS: usize = 1600;
 /// The newest tool results that pruning never touches.
 const KEEP_RESULTS: usize = 6;
 /// Results shorter than this are not worth pruning (as Python Hermes has it).
@@ -159,19 +156,19 @@ impl Context {
     fn item_tokens(&self, item: &Item) -> u64 {
         let chars = match &item.body {
             Body::User { text, images, context, .. } => {
-                text.len() + context.len() + images.len() * IMAGE_TOKENS * CHARS_PER_TOKEN
+                text.len() + context.len() + images.len() * tokens::IMAGE * tokens::BYTES
             }
             Body::Assistant(body) => {
                 body.text.len() + body.calls.iter().map(|c| c.name.len() + c.args.len()).sum::<usize>()
             }
             Body::Tool(body) if !body.images.is_empty() && self.pruned_to.is_none_or(|to| item.id > to) => {
-                body.content.len() + body.images.len() * IMAGE_TOKENS * CHARS_PER_TOKEN
+                body.content.len() + body.images.len() * tokens::IMAGE * tokens::BYTES
             }
             Body::Tool(body) if self.pruned_to.is_some_and(|to| item.id <= to) => body.content.len().min(PRUNE_FROM),
             Body::Tool(body) => body.content.len().min(self.cap.unwrap_or(usize::MAX)),
             Body::Note { .. } => 0,
         };
-        chars.div_ceil(CHARS_PER_TOKEN) as u64
+        tokens::of(chars)
     }
 
     /// Shrinks old tool results until the context fits `limit` tokens with room to grow. `false`: nothing was left to
@@ -196,7 +193,7 @@ impl Context {
 
     /// The last resort: even the newest results keep only head and tail, so that a small window is never a dead end.
     fn cut_newest(&mut self, limit: u64) -> bool {
-        let tight = usize::try_from(limit).unwrap_or(usize::MAX) * CHARS_PER_TOKEN / (KEEP_RESULTS * 2);
+        let tight = usize::try_from(limit).unwrap_or(usize::MAX) * tokens::BYTES / (KEEP_RESULTS * 2);
         let before = self.cap;
         let cap = before.map_or(tight, |cap| cap.min(tight)).max(PRUNE_FROM * 2);
         let longest = self.items.iter().filter_map(|item| match &item.body {

@@ -3,12 +3,13 @@
 mod rewind;
 
 pub use rewind::{
-    Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Who,
+    Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };
 
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Decision, Mode};
+use crate::text::format;
 use serde::{Deserialize, Serialize};
 
 /// Orders to the agent.
@@ -99,6 +100,11 @@ pub enum AgentEvent {
     QuestionClosed(QuestionId),
     /// The conversation is another one now: some of it was left out, or is back.
     Rewound(Box<Rewound>),
+    /// A rewind waits for a word about these files, which somebody else changed. Nothing has happened yet.
+    RewindAsks {
+        order: RewindOrder,
+        files: Vec<String>,
+    },
     PlanChanged(Vec<Todo>),
     UsageChanged(Meter),
     /// The next try is at `until` (milliseconds since the epoch).
@@ -113,6 +119,8 @@ pub enum AgentEvent {
         level: Level,
         text: String,
     },
+    /// A submitted prompt was not taken, nothing of it is kept; says why.
+    NotTaken(String),
     TurnFinished(TurnOutcome),
     /// What the person said to a turn that was stopped before it heard it: text and images. Comes before its end.
     Undelivered(Vec<(String, Vec<crate::llm::message::Image>)>),
@@ -164,6 +172,24 @@ pub struct TurnOutcome {
     pub end: TurnEnd,
     pub steps: u32,
     pub duration_ms: u64,
+}
+
+impl TurnOutcome {
+    /// The line under a turn: `2 steps · 3.0 s`, `stopped · 1 step · 0.4 s`.
+    pub fn line(&self) -> String {
+        let word = match &self.end {
+            TurnEnd::Completed => "",
+            TurnEnd::Stopped => "stopped · ",
+            TurnEnd::Limit => "out of steps · ",
+            TurnEnd::Provider(_) | TurnEnd::Error(_) => "failed · ",
+        };
+        let time = match self.duration_ms {
+            // Tenths, from the first millisecond on: a turn is never measured in milliseconds.
+            ms @ 0..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+            ms => format::clock(ms),
+        };
+        format!("{word}{} · {time}", format::plural(u64::from(self.steps), "step", "steps"))
+    }
 }
 
 /// Why a turn ended.

@@ -1,9 +1,10 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
 use crate::config::load::Loaded;
+use crate::llm::catalog::{self, Refreshed};
 use crate::llm::endpoint::{self, SetupError};
 use crate::llm::http::{self, Http};
-use crate::llm::{self, ModelInfo, Provider, catalog};
+use crate::llm::{self, ModelInfo, Provider};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -70,7 +71,8 @@ impl Models {
         Some(llm::connect(endpoint, self.http.clone(), info))
     }
 
-    /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known.
+    /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known. A provider
+    /// that can't be reached is asked again later, for as long as this is waited for.
     /// `HERMES_OFFLINE` keeps everything that nobody asked for from going out.
     pub async fn refreshed(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
         let offline = self.loaded.env("HERMES_OFFLINE").is_some_and(|value| !matches!(value, "" | "0" | "false"));
@@ -79,8 +81,14 @@ impl Models {
         }
         let env = |name: &str| self.loaded.env(name).map(str::to_owned);
         let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
-        if !catalog::refresh_daily(&endpoint, &self.http, &self.cache).await {
-            return None;
+        let mut tries = 0;
+        loop {
+            match catalog::refresh_daily(&endpoint, &self.http, &self.cache).await {
+                Refreshed::New => break,
+                Refreshed::No => return None,
+                Refreshed::Failed => tokio::time::sleep(catalog::again_after(tries)).await,
+            }
+            tries += 1;
         }
         let info = self.info(&endpoint);
         Some(llm::connect(endpoint, self.http.clone(), info))

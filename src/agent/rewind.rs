@@ -15,17 +15,23 @@ use std::path::Path;
 const LINE: usize = 160;
 /// Entries that the preview shows of what is left out.
 const SHOWN: usize = 60;
+/// Changed files that are looked at for a list.
+const FILES: usize = 64;
 /// Commands that the preview names for one prompt.
 const COMMANDS: usize = 8;
 
 /// The prompts of a session, newest first.
-pub async fn points(store: &Store, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
-    let prompts = store.prompts(session).await?;
+pub async fn points(store: &Store, tools: &Registry, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
+    let (prompts, ran) = store.prompts(session).await?;
+    let tools = tools.snapshot();
+    let ran: Vec<ItemId> =
+        ran.into_iter().filter(|(_, name)| may_have_changed(&tools, name)).map(|(id, _)| id).collect();
     let point = |prompt: crate::store::Prompt| RewindPoint {
         item: prompt.item.id,
         at: prompt.item.at,
         text: prompt_text(&prompt.item),
         files: prompt.files,
+        commands: (ran.len() - ran.partition_point(|id| *id < prompt.item.id)) as u64,
     };
     Ok(prompts.into_iter().map(point).collect())
 }
@@ -79,9 +85,40 @@ fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
     FileBack { path, kind, added, removed, fate }
 }
 
+/// Files of a session as its tools found them and as they are now: path, lines added and removed. One that is as it was is
+/// not named, whoever put it back. Newest last; at most [`FILES`] are looked at.
+pub async fn changed(
+    store: &Store,
+    blobs: &Blobs,
+    session: &SessionId,
+    cwd: &Path,
+) -> Result<Vec<(String, u32, u32)>, StoreError> {
+    let changes = store.changes(session).await?;
+    let (blobs, cwd) = (blobs.clone(), cwd.to_owned());
+    let work = move || {
+        let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let mut order: Vec<&Path> = Vec::new();
+        for change in changes.iter().rev() {
+            if order.len() < FILES && !order.contains(&change.path.as_path()) {
+                order.push(&change.path);
+            }
+        }
+        let backs = undoing(&changes, &blobs);
+        let differs = |path: &&Path| {
+            let back = backs.iter().find(|back| back.path == **path)?;
+            let file = file(back, &blobs, &cwd);
+            // Putting it back adds what was removed.
+            matches!(file.fate, Fate::Ready | Fate::Foreign(_)).then_some((file.path, file.removed, file.added))
+        };
+        order.iter().rev().filter_map(differs).collect()
+    };
+    // A task that was ended with the program is missed by nobody.
+    Ok(tokio::task::spawn_blocking(work).await.unwrap_or_default())
+}
+
 /// What would be left out, and the commands whose changes stay.
 fn said(since: &Since, tools: &Registry) -> RewindPreview {
-    let mut preview = RewindPreview { items: since.items.len(), ..RewindPreview::default() };
+    let mut preview = RewindPreview { items: entries(&since.items), ..RewindPreview::default() };
     if let Some(first) = since.items.first() {
         preview.item = first.id;
         preview.text = prompt_text(first);
@@ -126,6 +163,11 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
         }
     }
     preview
+}
+
+/// What was said and done: notes for the person don't count.
+pub fn entries(items: &[Item]) -> usize {
+    items.iter().filter(|item| !matches!(item.body, Body::Note { .. })).count()
 }
 
 /// The whole command of a call: its short form leaves out redirections, which are what changes files.

@@ -2,9 +2,11 @@
 //!
 //! What follows what is decided by `turn` (pure); this room talks to the model, the gate and the store.
 
+mod about;
 mod actions;
 mod calls;
 mod hooks;
+mod request;
 mod resume;
 mod rewind;
 mod session;
@@ -92,8 +94,39 @@ struct ModelCall {
     reply: oneshot::Receiver<Result<Reply, ProviderError>>,
     text: String,
     reasoning: String,
+    thinking: Thinking,
     /// Text that the store does not have yet is saved by then.
     save_at: Option<Instant>,
+}
+
+/// How long the model thinks in one call, by the pieces of its stream.
+#[derive(Clone, Copy, Default)]
+struct Thinking {
+    since: Option<Instant>,
+    until: Option<Instant>,
+}
+
+impl Thinking {
+    /// A piece came: of the reasoning, or of what follows it.
+    fn saw(&mut self, delta: &Delta) {
+        let now = Instant::now();
+        match delta {
+            Delta::Reasoning(_) => {
+                self.since.get_or_insert(now);
+            }
+            Delta::Text(text) if text.is_empty() => {}
+            Delta::Text(_) | Delta::CallStarted { .. } | Delta::CallProgress { .. } if self.since.is_some() => {
+                self.until.get_or_insert(now);
+            }
+            Delta::Text(_) | Delta::CallStarted { .. } | Delta::CallProgress { .. } => {}
+        }
+    }
+
+    /// Milliseconds, once the reply is whole; `None` when nothing was thought.
+    fn ended(self) -> Option<u64> {
+        let took = self.until.unwrap_or_else(Instant::now).duration_since(self.since?);
+        u64::try_from(took.as_millis()).ok()
+    }
 }
 
 /// Time between two saves of streamed text; the promise is a second.
@@ -125,6 +158,8 @@ pub struct Runner {
     notices: mpsc::Receiver<Notice>,
     /// What servers on this machine told of their models, by choice.
     asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
+    /// Asks for the window of the chosen model, and waits where its provider can't be reached.
+    asking: Option<tokio::task::JoinHandle<()>>,
     /// What was last told about saving.
     trouble: Option<String>,
     /// The session is being left: nothing new begins in it.
@@ -135,6 +170,8 @@ pub struct Runner {
     held: std::collections::VecDeque<AgentCommand>,
     /// The hooks of the session's start; their words go with its first prompt.
     greeting: Option<tokio::task::JoinHandle<String>>,
+    /// How long the model thought for the answer that is about to become an item.
+    thought_ms: Option<u64>,
     /// The answer that ends the turn.
     last_answer: String,
     /// Tools of open approvals.
@@ -216,6 +253,7 @@ impl Runner {
             told: deps.extensions.listen(),
             held: std::collections::VecDeque::new(),
             greeting: None,
+            thought_ms: None,
             last_answer: String::new(),
             asked_tools: HashMap::new(),
             deps,
@@ -238,6 +276,7 @@ impl Runner {
             guard_question: None,
             notices,
             asked: mpsc::channel(4),
+            asking: None,
             trouble: None,
             leaving: false,
             swept: false,
@@ -279,6 +318,9 @@ impl Runner {
                 Happened::Asked(choice, provider) => self.answered(choice, provider).await,
                 Happened::Told(told) => self.extension_told(told).await,
             }
+        }
+        if let Some(asking) = self.asking.take() {
+            asking.abort();
         }
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
         self.save_stream();

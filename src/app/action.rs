@@ -105,6 +105,7 @@ macro_rules! actions {
 
 actions! {
     Send "send" Prompt "Send; queue while a turn runs; on an empty composer steer with the first queued prompt";
+    SendOther "send-other" Prompt "Send; while a turn runs steer where the other key queues, queue where it steers";
     Newline "newline" Prompt "Start a new line";
     HistoryPrevious "history-previous" Prompt "Earlier prompt";
     HistoryNext "history-next" Prompt "Later prompt, then the draft";
@@ -162,8 +163,8 @@ actions! {
     SkinNext "skin-next" Model "Next skin";
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
     Tools "tools" Model "Tools: what is there, what is not and why" => "tools" [], "";
-    Toolsets "toolsets" Model "Choose the toolsets of this session, or show them" => "toolsets" [], "[a,b|default]";
-    Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|reload]";
+    Toolsets "toolsets" Model "Toolsets of this session: what is on, what it costs, on and off" => "toolsets" [], "[a,b|default]";
+    Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|login name|reload]";
     Skills "skills" Model "Skills" => "skills" [], "";
     Plugins "plugins" Model "Plugins: state, tools, problems" => "plugins" ["plugin"], "";
     Hooks "hooks" Model "Hooks: commands that run at events" => "hooks" [], "";
@@ -230,7 +231,7 @@ actions! {
     Up "up" Lists "Up";
     Down "down" Lists "Down";
     Switch "switch" Lists "Switch between the choices";
-    Yes "yes" Lists "Yes; Enter confirms";
+    Yes "yes" Lists "Yes";
     No "no" Lists "No";
     Refresh "refresh" Lists "Load the list again";
     Here "here" Lists "Only sessions of this folder, or all";

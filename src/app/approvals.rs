@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
-    AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
-    QuestionModal, Read,
+    ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind, QuestionModal,
+    Read, Width,
 };
 use super::model::notices::About;
 use super::model::transcript::ToolState;
@@ -13,7 +13,7 @@ use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict};
+use crate::policy::{Approval, Decision, Intent, Mode, Verdict, remote};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -111,8 +111,9 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             stage: ApprovalStage::Choosing,
             scroll: 0,
             read: Read::default(),
-            width: AlwaysWidth::Command,
+            width: Width::Command,
             cursor: 0,
+            stray: false,
         }),
         Some(Entry::Question(question)) => {
             let text = question.choices.is_empty().then(String::new);
@@ -148,6 +149,7 @@ pub fn seen_again(model: &mut Model) {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
             Modal::Trust(modal) => modal.inert_until = until,
+            Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Picker(_)
             | Modal::Sessions(_)
             | Modal::Rewind(_)
@@ -166,6 +168,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
         Some(Modal::Trust(modal)) => &mut modal.inert_until,
+        Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
     };
@@ -263,12 +266,24 @@ fn exact(approval: &Approval) -> Option<String> {
     }
 }
 
-/// What *Always* can be: width and the rules that it writes, narrowest first.
-pub fn widths(approval: &Approval) -> Vec<(AlwaysWidth, Vec<String>)> {
+/// What an answer that lasts can cover: width and the rules that it makes, narrowest first. None for the others.
+pub fn widths(approval: &Approval, choice: ApprovalChoice) -> Vec<(Width, Vec<String>)> {
+    let exact = match choice {
+        ApprovalChoice::Always => exact(approval),
+        // A session's grants are classes and tools, never a line.
+        ApprovalChoice::Session => None,
+        ApprovalChoice::Deny | ApprovalChoice::Edit | ApprovalChoice::Once => return Vec::new(),
+    };
     let effects = effects(approval);
-    let exact = exact(approval).map(|line| (AlwaysWidth::Command, vec![line]));
-    let classes = (!effects.is_empty()).then_some((AlwaysWidth::Effects, effects));
-    exact.into_iter().chain(classes).collect()
+    let server = match &approval.intent {
+        // A rule that names the tool, not what it does, is what is asked about.
+        Intent::Remote { server, tool, .. } if effects == [tool.as_str()] => remote::every_tool(server, tool),
+        _ => None,
+    };
+    let exact = exact.map(|line| (Width::Command, vec![line]));
+    let classes = (!effects.is_empty()).then_some((Width::Effects, effects));
+    let server = server.map(|entry| (Width::Server, vec![entry]));
+    exact.into_iter().chain(classes).chain(server).collect()
 }
 
 /// Answers and goes on to the next question.
@@ -298,13 +313,12 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
         set_mode(model, out, Mode::Manual);
         return;
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "Run everything without asking".into(),
-        text: "Dangerous commands of this session run without a question. What is never allowed stays refused.".into(),
-        yes: "Do not ask in this session".into(),
-        then: ConfirmThen::Yolo,
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Run everything without asking",
+        "Dangerous commands of this session run without a question. What is never allowed stays refused.",
+        "Do not ask in this session",
+        ConfirmThen::Yolo,
+    )));
 }
 
 fn mode(model: &Model) -> Mode {

@@ -5,7 +5,7 @@ use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use super::{approvals, items, queue, rewind, sessions, turn};
-use crate::agent::event::{AgentEvent, Level, ToolStart};
+use crate::agent::event::{AgentEvent, ToolStart};
 
 /// The agent told something.
 pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
@@ -31,13 +31,15 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
         AgentEvent::Asked(question) => approvals::asked(model, out, question),
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
+        AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.sidebar.plan = plan,
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));
         }
         AgentEvent::RetryEnded => set_retry(model, None),
-        AgentEvent::Notice { level, text } => notice(model, out, level, text),
+        AgentEvent::Notice { level, text } => model.notices.add(model.now, level, text),
+        AgentEvent::NotTaken(why) => turn::not_taken(model, out, why),
         AgentEvent::Undelivered(prompts) => queue::undelivered(model, prompts),
         AgentEvent::TurnFinished(outcome) => turn::finished(model, out, outcome),
     }
@@ -100,15 +102,4 @@ fn tool_started(model: &mut Model, start: ToolStart) {
         tool.started_at = start.at;
         tool.state = if asks { ToolState::Asking } else { ToolState::Running };
     });
-}
-
-fn notice(model: &mut Model, out: &mut Vec<Effect>, level: Level, text: String) {
-    model.notices.add(model.now, level, text);
-    // a prompt that was refused before its turn began
-    let waiting = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0);
-    if level == Level::Error && waiting {
-        model.turn = TurnStatus::Idle;
-        model.sends_after_stop = false;
-        turn::give_back(model, out);
-    }
 }

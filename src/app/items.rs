@@ -3,7 +3,9 @@
 use super::model::Model;
 use super::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
 use super::{events, queue, sidebar};
-use crate::llm::message::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SessionId, ToolBody, ToolCall};
+use crate::llm::message::{
+    AssistantBody, Body, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall,
+};
 use crate::text::readable::readable;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -98,9 +100,16 @@ pub fn finished(model: &mut Model, item: Item) {
             }
         }
         Body::Note { kind, text } => {
-            model.transcript.push(CellKind::Note { kind, text }, Some(id), true);
+            if kind == NoteKind::TurnEnd {
+                close_open(model);
+            }
+            model.transcript.push(note(kind, text), Some(id), true);
         }
     }
+}
+
+fn note(kind: NoteKind, text: String) -> CellKind {
+    if kind == NoteKind::TurnEnd { CellKind::TurnEnd { text } } else { CellKind::Note { kind, text } }
 }
 
 /// A message to the model: the person's as it is, the program's folded. One without a gist shows its first line.
@@ -115,7 +124,9 @@ fn said(text: String, images: usize, origin: Origin, gist: String) -> CellKind {
 /// An answer is durable: its cells stay where they streamed.
 fn answered(model: &mut Model, id: ItemId, answer: AssistantBody) {
     let Streaming { text, reasoning } = std::mem::take(&mut model.transcript.streaming);
-    let time = thought(model, reasoning);
+    let seen = thought(model, reasoning);
+    // What was measured where it streams is what a resumed session will say.
+    let time = answer.thought_ms.map_or(seen, Thinking::For);
     settle(model, reasoning, answer.reasoning, id, |text| CellKind::Reasoning { text, time });
     settle(model, text, answer.text, id, |text| CellKind::Assistant { text });
     for call in &answer.calls {
@@ -232,7 +243,8 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
             }
             Body::Assistant(answer) => {
                 if !answer.reasoning.is_empty() {
-                    cells.push((CellKind::Reasoning { text: answer.reasoning, time: Thinking::Unknown }, Some(id)));
+                    let time = answer.thought_ms.map_or(Thinking::Unknown, Thinking::For);
+                    cells.push((CellKind::Reasoning { text: answer.reasoning, time }, Some(id)));
                 }
                 if !answer.text.is_empty() {
                     cells.push((CellKind::Assistant { text: answer.text }, Some(id)));
@@ -260,7 +272,7 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
                     cells.push((CellKind::Tool(Box::new(tool)), Some(id)));
                 }
             }
-            Body::Note { kind, text } => cells.push((CellKind::Note { kind, text }, Some(id))),
+            Body::Note { kind, text } => cells.push((note(kind, text), Some(id))),
         }
     }
     cells

@@ -151,7 +151,7 @@ pub fn copy_mode(model: &mut Model) -> bool {
 }
 
 /// The caret of copy mode goes to a cell.
-fn move_to(model: &mut Model, to: Point) {
+pub(super) fn move_to(model: &mut Model, to: Point) {
     let marking = model.copy_mode.is_some_and(|mode| mode.marking);
     if let Some(selection) = &mut model.pane_selection {
         selection.to = to;

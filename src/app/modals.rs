@@ -1,12 +1,13 @@
 //! Keys and pastes for the topmost modal, and the plain ones: text, yes or no, one line of input.
 
 use super::action::Action;
-use super::effect::{Effect, LoadRequest};
+use super::effect::{Effect, LoadRequest, ServerOrder};
 use super::keys::{Bound, bound};
 use super::model::Model;
-use super::model::modal::{ApprovalStage, Confirm, ConfirmThen, InputModal, InputThen, Modal, TextModal};
+use super::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, sessions, usual, vi,
+    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, servers, sessions, usual,
+    vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
@@ -157,28 +158,36 @@ fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         | Code::BackTab => {
             confirm.selected_yes = !confirm.selected_yes;
         }
-        Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
-        Code::Char('n' | 'N') | Code::Esc => {
+        Code::Char('y' | 'Y') if !key.ctrl && !key.alt => answer(model, out, true),
+        Code::Char('n' | 'N') if !key.ctrl && !key.alt => answer(model, out, false),
+        Code::Esc => {
             model.modals.pop();
         }
         Code::Enter => {
-            if let Some(Modal::Confirm(confirm)) = model.modals.pop()
-                && confirm.selected_yes
-            {
-                confirmed(model, out, confirm);
-            }
+            let yes = confirm.selected_yes;
+            answer(model, out, yes);
         }
         _ => {}
     }
 }
 
-fn confirmed(model: &mut Model, out: &mut Vec<Effect>, confirm: Confirm) {
-    match confirm.then {
+/// The question of yes or no on top is answered.
+fn answer(model: &mut Model, out: &mut Vec<Effect>, yes: bool) {
+    let Some(Modal::Confirm(confirm)) = model.modals.pop() else { return };
+    let then = if yes { Some(confirm.then) } else { confirm.no.map(|(_, then)| then) };
+    if let Some(then) = then {
+        confirmed(model, out, then);
+    }
+}
+
+fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
+    match then {
         ConfirmThen::Yolo => approvals::set_mode(model, out, Mode::Off),
         ConfirmThen::Quit => sessions::leave(model, out),
         ConfirmThen::NewSession => sessions::begin(model, out),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
+        ConfirmThen::Rewind(order) => rewind::order(model, out, order),
     }
 }
 
@@ -186,10 +195,12 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
     match key.code {
         Code::Esc => {
-            let find = input.then == InputThen::Find;
+            let then = input.then.clone();
             model.modals.pop();
-            if find {
-                find::close(model);
+            match then {
+                InputThen::Find => find::close(model),
+                InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
+                InputThen::Title | InputThen::Key(_) => {}
             }
         }
         Code::Enter if !input.busy => enter(model, out),
@@ -216,10 +227,15 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
 
 fn input_changed(model: &mut Model) {
     let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
-    input.message.clear();
-    if input.then == InputThen::Find {
-        let query = input.text.clone();
-        find::query(model, &query);
+    match input.then {
+        // The address stays in view.
+        InputThen::Login(_) => {}
+        InputThen::Title | InputThen::Key(_) => input.message.clear(),
+        InputThen::Find => {
+            input.message.clear();
+            let query = input.text.clone();
+            find::query(model, &query);
+        }
     }
 }
 
@@ -237,6 +253,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
             model.modals.pop();
             find::done(model);
         }
+        InputThen::Login(_) => servers::pasted(model, out),
         InputThen::Key(_) if text.trim().is_empty() => *message = "paste the key first".into(),
         InputThen::Key(provider) => {
             let (provider, key) = (provider.clone(), text.trim().to_owned());
@@ -273,7 +290,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Picker(_)) => pickers::click(model, out, row),
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
         Some(Modal::Rewind(_)) => rewind::click(model, out, row),
-        Some(Modal::Confirm(confirm)) => confirm.selected_yes = row == 0,
+        Some(Modal::Confirm(confirm)) if confirm.inert_until <= quiet => confirm.selected_yes = row == 1,
         // a click only selects
         Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
@@ -292,7 +309,15 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
                 modal.stage = ApprovalStage::Choosing;
             }
         }
-        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Input(_) | Modal::Trust(_)) | None => {}
+        Some(
+            Modal::Approval(_)
+            | Modal::Question(_)
+            | Modal::Text(_)
+            | Modal::Input(_)
+            | Modal::Trust(_)
+            | Modal::Confirm(_),
+        )
+        | None => {}
     }
 }
 

@@ -13,6 +13,7 @@ pub mod rewind;
 pub mod selection;
 pub mod servers;
 pub mod sidebar;
+pub mod toolsets;
 pub mod transcript;
 pub mod types;
 
@@ -101,6 +102,8 @@ pub struct Model {
     pub uses: super::uses::Uses,
     /// vi keys: on or off, and where each field is.
     pub vi: super::vi::Vi,
+    /// Toolsets as last listed.
+    pub toolsets: Vec<toolsets::ToolsetRow>,
     /// The shape that the terminal's cursor was last given.
     pub caret: super::vi::Caret,
     /// The window title that was last set.

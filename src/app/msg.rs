@@ -26,6 +26,7 @@ pub enum Msg {
     Loaded(LoadReply),
     /// MCP servers changed.
     Servers(Vec<crate::app::model::servers::ServerRow>),
+    Server(crate::app::model::servers::ServerFact),
     // shell
     /// What the last frame put where.
     Drawn(Box<Layout>),
@@ -73,6 +74,10 @@ pub enum LoadReply {
     Look { name: String, result: Result<crate::config::skin::Look, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
+    /// Files of the session that differ from what its tools found: path, lines added and removed.
+    Files { session: crate::llm::message::SessionId, files: Vec<(String, u32, u32)> },
+    /// Toolsets, by name.
+    Toolsets(Vec<crate::app::model::toolsets::ToolsetRow>),
     /// Paths that complete a word, best first; a second answer may follow.
     Paths { word: String, paths: Vec<FoundPath> },
     /// The prompts of the open session, newest first, or why they can't be had.

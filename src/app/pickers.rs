@@ -6,7 +6,7 @@ use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
-use super::{approvals, history, looks, models, palette, servers};
+use super::{approvals, history, looks, models, palette, servers, toolsets};
 use crate::config::keymap::{Code, Context, Key};
 
 /// Opens a picker with its rows; the current one is selected.
@@ -140,6 +140,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => looks::preview_skin(model, out, &value),
         PickerKind::Theme => looks::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
+        PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
     }
 }
@@ -153,6 +154,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Model
             | PickerKind::Provider
             | PickerKind::Servers
+            | PickerKind::Toolsets
             | PickerKind::Inbox
             | PickerKind::History => {}
         }
@@ -164,8 +166,11 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = model.modals.last() else { return };
     let Some(value) = chosen(picker).map(|item| item.value.clone()) else { return };
     let kind = picker.kind;
-    if kind == PickerKind::Servers {
-        return servers::switched(model, out, &value);
+    // These stay open.
+    match kind {
+        PickerKind::Servers => return servers::switched(model, out, &value),
+        PickerKind::Toolsets => return toolsets::switched(model, out, &value),
+        _ => {}
     }
     model.modals.pop();
     match kind {
@@ -174,7 +179,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => looks::take_skin(model, out, &value),
         PickerKind::Theme => looks::take_theme(model, out, &value),
         PickerKind::Provider => modals::ask_key(model, &value),
-        PickerKind::Servers => {}
+        PickerKind::Servers | PickerKind::Toolsets => {}
         PickerKind::Inbox => {
             let entry = value.parse::<usize>().ok().and_then(|at| model.approvals.entries.get(at));
             if let Some(id) = entry.map(super::model::approvals::Entry::id) {

@@ -51,7 +51,10 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
     match event {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) if late(&info.id) => {}
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
-        ProcessEvent::Exited(info) => exited(model, info),
+        ProcessEvent::Exited(info) => {
+            super::sidebar::look_again(model, out);
+            exited(model, info);
+        }
         ProcessEvent::Lines(id, lines) => {
             if model.processes.pane.shown.as_ref() == Some(&id) {
                 super::marking::lines(model, out, &lines);
@@ -404,13 +407,8 @@ pub fn ask_kill(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     };
-    let confirm = Confirm {
-        title: "End a command".into(),
-        text: row.command.clone(),
-        yes: "End it".into(),
-        then: ConfirmThen::KillProcess(row.id.clone()),
-        selected_yes: false,
-    };
+    let confirm =
+        Confirm::new("End a command", row.command.clone(), "End it", ConfirmThen::KillProcess(row.id.clone()));
     model.modals.push(Modal::Confirm(confirm));
 }
 

@@ -215,17 +215,18 @@ pub fn discard(model: &mut Model) {
     }
 }
 
-/// The composer's prompt, which can't be sent now: queued, said to the running turn, or sent in its place, as
-/// `display.busy_input_mode` has it.
-pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
+/// The composer's prompt, which can't be sent now: queued, said to the running turn, or sent in its place.
+pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String, busy: turn::Busy) {
     let images = std::mem::take(&mut model.composer.images);
     composer::clear(model);
-    let mode = if turn::is_running(model) { model.config.display.busy_input_mode.clone() } else { String::new() };
-    match mode.as_str() {
+    match busy {
         // images alone go with the next prompt
         _ if text.trim().is_empty() => model.composer.images = images,
-        "steer" => give(model, out, QueuedPrompt { text, images }),
-        "interrupt" => {
+        turn::Busy::Steer => {
+            give(model, out, QueuedPrompt { text, images });
+            model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
+        }
+        turn::Busy::Interrupt => {
             add(model, out, Sent { text, images });
             model.queue.last_to(model.queue.held);
             model.sends_after_stop = true;
@@ -233,7 +234,7 @@ pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String) {
                 turn::stop(model, out);
             }
         }
-        _ => add(model, out, Sent { text, images }),
+        turn::Busy::Queue => add(model, out, Sent { text, images }),
     }
     drafts::touch(model);
     drafts::save(model, out);

@@ -3,13 +3,19 @@
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::modals::{self, Move};
-use super::model::modal::Modal;
+use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::rewind::{Confirming, RewindChoice, RewindModal};
 use super::model::{Model, Pane};
-use super::{composer, drafts, focus, history, items, turn};
-use crate::agent::event::{AgentCommand, Level, RewindOrder, RewindPoint, RewindPreview, Rewound};
+use super::{approvals, composer, drafts, focus, history, items, paste, scroll, sidebar, turn};
+use crate::agent::event::{AgentCommand, Level, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
 use crate::config::keymap::{Code, Context, Key};
 use crate::llm::message::ItemId;
+use crate::text::format::plural;
+
+/// Rows that a page moves the preview.
+const PAGE: i32 = 8;
+/// Files that a question names.
+const NAMED: usize = 8;
 
 /// Opens the list of prompts.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
@@ -84,6 +90,7 @@ fn filter(modal: &mut RewindModal) {
 fn ask(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(modal) = modal(model) else { return };
     modal.preview = None;
+    modal.scroll = 0;
     modal.problem.clear();
     if let Some(point) = modal.point() {
         out.push(Effect::Load(LoadRequest::RewindPreview { item: point.item }));
@@ -127,6 +134,16 @@ fn confirm(modal: &mut RewindModal) {
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let movement = modals::movement(model, Context::Picker, key);
     let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    // Pages are the preview's: the list is narrowed by typing.
+    let page = match key.code {
+        Code::PageUp => -PAGE,
+        Code::PageDown => PAGE,
+        _ => 0,
+    };
+    if page != 0 {
+        modal.scroll = scroll::shifted(modal.scroll, page);
+        return;
+    }
     if modal.confirm.is_some() {
         return choice_key(model, out, movement, key);
     }
@@ -192,10 +209,42 @@ fn take(model: &mut Model, out: &mut Vec<Effect>) {
         RewindChoice::Files => (false, true),
         RewindChoice::Overwrite => return,
     };
-    let order = RewindOrder { item: preview.item, conversation, files, overwrite: files && confirm.overwrite };
+    let theirs = if files && confirm.overwrite { Theirs::Overwrite } else { Theirs::Ask };
+    let asked = RewindOrder { item: preview.item, conversation, files, theirs };
     close(model);
+    order(model, out, asked);
+}
+
+/// Gives an order to go back, unless something runs.
+pub fn order(model: &mut Model, out: &mut Vec<Effect>, order: RewindOrder) {
     if is_quiet(model) {
         out.push(Effect::Agent(AgentCommand::Rewind(order)));
+    }
+}
+
+/// The order would touch files that somebody else changed: the person says what becomes of them, by name.
+pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
+    let head = plural(files.len() as u64, "file was", "files were");
+    let shown = files.iter().take(NAMED).map(|file| format!("\n  {}", paste::harmless(file).replace('\n', "␤")));
+    let mut text = format!("{head} changed by somebody else since:{}", shown.collect::<String>());
+    if files.len() > NAMED {
+        text.push_str(&format!("\n  … {} more", files.len() - NAMED));
+    }
+    text.push_str("\nNothing has happened yet. What is overwritten comes back with /redo.");
+    let overwrite = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Overwrite, ..asked });
+    let leave = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Leave, ..asked });
+    model.modals.push(Modal::Confirm(Confirm {
+        no: Some(("Leave them, take back the rest".into(), leave)),
+        inert_until: model.now + approvals::QUIET,
+        ..Confirm::new("Files of somebody else", text, "Overwrite them too", overwrite)
+    }));
+}
+
+/// A frame was drawn: where the preview came to rest.
+pub fn drawn(model: &mut Model) {
+    let rest = model.layout.preview;
+    if let (Some(Modal::Rewind(modal)), Some(rest)) = (model.modals.last_mut(), rest) {
+        modal.scroll = rest;
     }
 }
 
@@ -203,6 +252,10 @@ fn take(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
     let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
     if modal.confirm.is_some() {
+        // the wheel: the choices are taken by key
+        if let Move::Rows(rows) = movement {
+            modal.scroll = scroll::shifted(modal.scroll, rows);
+        }
         return;
     }
     let to = modals::moved(modal.selected, modal.matches.len(), movement);
@@ -255,6 +308,7 @@ pub fn rewound(model: &mut Model, out: &mut Vec<Effect>, rewound: Rewound) {
         composer::clear(model);
         composer::changed(model, out);
     }
+    sidebar::look_again(model, out);
     drafts::save(model, out);
 }
 

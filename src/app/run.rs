@@ -26,6 +26,7 @@ pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key
 pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &str) {
     match action {
         Action::Send => turn::enter(model, out),
+        Action::SendOther => turn::enter_other(model, out),
         Action::Newline => newline(model, out),
         Action::HistoryPrevious => history::previous(model),
         Action::HistoryNext => history::next(model),
@@ -78,9 +79,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinNext => looks::next_skin(model, out),
         Action::ThemePicker => looks::pick_theme(model, out, argument),
         Action::Mcp => super::servers::open(model, out, argument),
-        Action::Toolsets if !argument.is_empty() => toolsets(out, argument),
+        Action::Toolsets => super::toolsets::open(model, out, argument),
         Action::Tools
-        | Action::Toolsets
         | Action::Skills
         | Action::Memory
         | Action::ContextReport
@@ -207,12 +207,6 @@ fn newline(model: &mut Model, out: &mut Vec<Effect>) {
     composer::changed(model, out);
 }
 
-/// `default` goes back to the configuration's.
-fn toolsets(out: &mut Vec<Effect>, argument: &str) {
-    let named = argument.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty() && *name != "default");
-    out.push(Effect::Agent(AgentCommand::SetToolsets(named.map(str::to_owned).collect())));
-}
-
 fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
     if let Some(name) = slash::report(action) {
         out.push(Effect::Load(LoadRequest::Report { name: name.into(), argument: argument.into() }));
@@ -229,7 +223,7 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Agent(AgentCommand::Reload));
-    out.push(Effect::Server(super::effect::ServerOrder::Reload));
+    out.push(Effect::Server(super::effect::ServerOrder::Reload(super::model::servers::ReadWhy::Along)));
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Looks));
     model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");

@@ -1,6 +1,7 @@
 //! Selecting, expanding and copying in the conversation. What is copied is source text.
 
 use super::action::Action;
+use super::copy_words;
 use super::effect::Effect;
 use super::focus;
 use super::keys::{Bound, bound};
@@ -192,8 +193,7 @@ pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool
         Code::Char('N') => super::find::step(model, 1),
         Code::Char('h') | Code::Left => across(model, -1),
         Code::Char('l') | Code::Right => across(model, 1),
-        Code::Char('w' | 'e') => across(model, 8),
-        Code::Char('b') => across(model, -8),
+        Code::Char(key @ ('w' | 'b' | 'e')) => copy_words::step(model, out, key),
         Code::Char('0') | Code::Home => across(model, i32::MIN),
         Code::Char('$') | Code::End => across(model, i32::MAX),
         Code::Char('j') | Code::Down => down(model, out, 1),
@@ -219,7 +219,8 @@ fn copy_mode_usual(action: Action) -> Option<Code> {
         Action::Down => Code::Down,
         Action::Up => Code::Up,
         Action::Right => Code::Right,
-        Action::WordRight | Action::WordEnd => Code::Char('w'),
+        Action::WordRight => Code::Char('w'),
+        Action::WordEnd => Code::Char('e'),
         Action::WordLeft => Code::Char('b'),
         Action::LineStart => Code::Home,
         Action::LineEnd => Code::End,
@@ -256,7 +257,8 @@ fn width(model: &Model) -> u16 {
     area.map_or(model.size.0, |(_, area)| area.width)
 }
 
-fn move_to(model: &mut Model, to: Spot) {
+/// The caret of copy mode goes to a place of the conversation.
+pub(super) fn move_to(model: &mut Model, to: Spot) {
     let marking = model.copy_mode.is_some_and(|mode| mode.marking);
     if let Some(selection) = &mut model.transcript.selection {
         selection.to = to;
@@ -266,7 +268,8 @@ fn move_to(model: &mut Model, to: Spot) {
     }
 }
 
-fn across(model: &mut Model, by: i32) {
+/// Moves the caret across; far steps stop at the edges.
+pub(super) fn across(model: &mut Model, by: i32) {
     if model.pane_selection.is_some() {
         return marking::across(model, by);
     }
@@ -276,7 +279,8 @@ fn across(model: &mut Model, by: i32) {
     move_to(model, Spot { column, ..to });
 }
 
-fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
+/// Moves the caret by rows; beyond the edge the pane scrolls along.
+pub(super) fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
     if model.pane_selection.is_some() {
         return marking::down(model, out, by);
     }

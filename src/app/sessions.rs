@@ -6,7 +6,7 @@ use super::modals::{self, Move};
 pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, queue, turn};
+use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessState;
@@ -86,7 +86,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
         queue::changed_session(model, out);
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
-    out.push(Effect::Load(LoadRequest::Git));
+    sidebar::look_again(model, out);
     queue::send_next(model, out);
 }
 
@@ -114,6 +114,7 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
     let has_model = !session.model.is_empty();
     models::remember(model, &session.model);
     model.session = Some(session);
+    toolsets::changed(model, out);
     if has_model {
         model.first_run = None;
     } else if model.first_run.is_none() {
@@ -127,13 +128,12 @@ pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
     if !turn::is_running(model) {
         return begin(model, out);
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "New session".into(),
-        text: "A turn runs. It is stopped, and can be resumed with its session.".into(),
-        yes: "Stop it and begin a new session".into(),
-        then: ConfirmThen::NewSession,
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "New session",
+        "A turn runs. It is stopped, and can be resumed with its session.",
+        "Stop it and begin a new session",
+        ConfirmThen::NewSession,
+    )));
 }
 
 /// Begins a new session.
@@ -340,13 +340,12 @@ fn ask_delete(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "the open session cannot be deleted: switch to another first");
         return;
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "Delete a session".into(),
-        text: title,
-        yes: "Delete it for good".into(),
-        then: ConfirmThen::DeleteSession(id.as_str().into()),
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Delete a session",
+        title,
+        "Delete it for good",
+        ConfirmThen::DeleteSession(id.as_str().into()),
+    )));
 }
 
 /// Deletes a session; the browser under the question loses its row.
@@ -417,13 +416,12 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
     if running.is_empty() {
         return leave(model, out);
     }
-    model.modals.push(Modal::Confirm(Confirm {
-        title: "Quit".into(),
-        text: format!("Still running, and ended on leaving:\n{}", running.join("\n")),
-        yes: "End them and quit".into(),
-        then: ConfirmThen::Quit,
-        selected_yes: false,
-    }));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Quit",
+        format!("Still running, and ended on leaving:\n{}", running.join("\n")),
+        "End them and quit",
+        ConfirmThen::Quit,
+    )));
 }
 
 /// Leaves; the draft, the queue and what is shown are stored first.

@@ -1,9 +1,10 @@
 //! The sidebar, and texts that answer a command.
 
+use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane};
 use super::{focus, run};
 use crate::agent::event::{Level, TodoStatus};
-use crate::llm::message::FileDiff;
+use crate::llm::message::{FileDiff, SessionId};
 use crate::text::{Line, Role, Span};
 
 /// Columns from which the sidebar is shown without being asked for.
@@ -28,6 +29,21 @@ pub fn changed_files(model: &mut Model, diffs: &[FileDiff]) {
             }
             None => model.sidebar.files.push((diff.path.clone(), diff.added, diff.removed)),
         }
+    }
+}
+
+/// A command ended, or a turn: it may have changed or put back files that tools changed before.
+pub fn look_again(model: &Model, out: &mut Vec<Effect>) {
+    out.push(Effect::Load(LoadRequest::Git));
+    if !model.sidebar.files.is_empty() {
+        out.push(Effect::Load(LoadRequest::Files));
+    }
+}
+
+/// What the files of the open session differ in now.
+pub fn files(model: &mut Model, session: &SessionId, files: Vec<(String, u32, u32)>) {
+    if model.session.as_ref().is_some_and(|open| open.id == *session) {
+        model.sidebar.files = files;
     }
 }
 

@@ -88,7 +88,7 @@ fn distance(a: &str, b: &str) -> usize {
 /// Whether an action answers with text from outside.
 pub fn report(action: Action) -> Option<&'static str> {
     match action {
-        Action::Tools | Action::Toolsets => Some("tools"),
+        Action::Tools => Some("tools"),
         Action::Skills => Some("skills"),
         Action::Memory => Some("memory"),
         Action::ContextReport => Some("context"),

@@ -1,9 +1,9 @@
 //! The turn as the screen knows it: sending, queueing, steering, stopping, and what follows its end.
 
-use super::effect::{Effect, LoadRequest};
-use super::model::transcript::{CellKind, Position};
+use super::effect::Effect;
+use super::model::transcript::{Cell, CellKind, Position};
 use super::model::{Model, Pane, Running, Sent, TurnStatus};
-use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, slash};
+use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, sidebar, slash};
 use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
 use crate::llm::message::{NoteKind, Origin};
 use crate::store::{QueuedPrompt, StoreJob};
@@ -36,6 +36,55 @@ pub fn enter(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// The other key of the composer: what Enter does not do while a turn runs.
+pub fn enter_other(model: &mut Model, out: &mut Vec<Effect>) {
+    let text = composer::whole(&model.composer);
+    if is_running(model) && !composer::is_empty(&model.composer) && !slash::is_command(&text) {
+        let busy = Busy::of(model).other();
+        queue::wait(model, out, text, busy);
+    } else {
+        enter(model, out);
+    }
+}
+
+/// What becomes of a prompt that is sent while a turn runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Busy {
+    Queue,
+    Steer,
+    /// The turn is stopped and the prompt follows it.
+    Interrupt,
+}
+
+impl Busy {
+    /// What Enter does now, as `display.busy_input_mode` has it.
+    pub fn of(model: &Model) -> Self {
+        match model.config.display.busy_input_mode.as_str() {
+            _ if !is_running(model) => Self::Queue,
+            "steer" => Self::Steer,
+            "interrupt" => Self::Interrupt,
+            _ => Self::Queue,
+        }
+    }
+
+    /// What the other key does then.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Queue => Self::Steer,
+            Self::Steer | Self::Interrupt => Self::Queue,
+        }
+    }
+
+    /// In a word, for the line of keys.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Queue => "queues",
+            Self::Steer => "steers",
+            Self::Interrupt => "sends instead",
+        }
+    }
+}
+
 fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
     if let TurnStatus::Running(running) = &model.turn {
         if running.retry.is_some() {
@@ -53,7 +102,8 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
 /// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if is_running(model) || model.session.is_none() || model.switching {
-        queue::wait(model, out, text);
+        let busy = Busy::of(model);
+        queue::wait(model, out, text, busy);
         return;
     }
     if !has_model(model) {
@@ -136,20 +186,11 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
     let interrupted = std::mem::take(&mut model.sends_after_stop);
     super::items::close_open(model);
     give_back(model, out);
-    let word = match &outcome.end {
-        TurnEnd::Completed => "",
-        TurnEnd::Stopped => "stopped · ",
-        TurnEnd::Limit => "out of steps · ",
-        TurnEnd::Provider(error) | TurnEnd::Error(error) => {
-            error_note(model, error);
-            "failed · "
-        }
-    };
-    let unit = if outcome.steps == 1 { "step" } else { "steps" };
-    let text = format!("{word}{} {unit} · {}", outcome.steps, duration(outcome.duration_ms));
-    model.transcript.push(CellKind::TurnEnd { text }, None, true);
+    if let TurnEnd::Provider(error) | TurnEnd::Error(error) = &outcome.end {
+        error_note(model, error);
+    }
     super::processes::turn_finished(model);
-    out.push(Effect::Load(LoadRequest::Git));
+    sidebar::look_again(model, out);
     if !model.window_focused && (outcome.duration_ms > LONG || model.config.display.bell_on_complete) {
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
     }
@@ -162,19 +203,22 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
 }
 
 fn error_note(model: &mut Model, error: &str) {
-    let said = model.transcript.cells.last().is_some_and(|cell| cell.source() == error);
+    let is_end = |cell: &&Cell| matches!(cell.kind, CellKind::TurnEnd { .. });
+    let said = model.transcript.cells.iter().rev().skip_while(is_end).next().is_some_and(|cell| cell.source() == error);
     if !said {
         model.transcript.push(CellKind::Note { kind: NoteKind::Error, text: error.to_owned() }, None, true);
     }
 }
 
-/// `0.4 s`, `12 s`, `3 m 45 s`.
-fn duration(ms: u64) -> String {
-    match ms {
-        0..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        10_000..60_000 => format!("{} s", ms / 1000),
-        _ => format!("{} m {} s", ms / 60_000, ms % 60_000 / 1000),
+/// The agent did not take the prompt that was sent last.
+pub fn not_taken(model: &mut Model, out: &mut Vec<Effect>, why: String) {
+    model.notices.add(model.now, Level::Error, why);
+    if matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0) {
+        model.turn = TurnStatus::Idle;
+        model.sends_after_stop = false;
+        sessions::window_title(model, out);
     }
+    give_back(model, out);
 }
 
 /// A prompt that never became durable comes back.

@@ -5,7 +5,7 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, history, items, keys, looks,
-    marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, uses, vi, wake,
+    marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, toolsets, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -77,6 +77,7 @@ impl Model {
             wake: None,
             uses: Default::default(),
             vi,
+            toolsets: Vec::new(),
             caret: vi::Caret::Usual,
             window_title: String::new(),
         }
@@ -138,6 +139,7 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Store(reply) => store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Servers(rows) => super::servers::changed(model, rows),
+        Msg::Server(fact) => super::servers::told(model, out, fact),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),
@@ -174,6 +176,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Look { name, result } => looks::loaded(model, &name, result),
         LoadReply::Looks { skins, themes } => looks::listed(model, out, skins, themes),
         LoadReply::Git(git) => model.sidebar.git = git,
+        LoadReply::Files { session, files } => sidebar::files(model, &session, files),
+        LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
         LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
         LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),

@@ -5,7 +5,7 @@ mod machine;
 mod motion;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(super) mod text;
 
 pub use machine::{Mode, State};
 

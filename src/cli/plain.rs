@@ -57,6 +57,10 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let mut typed = lines();
     let mut talk = Talk::default();
     let mut ended = false;
+    // There is no card here: what does not run is said, with the remedy.
+    if let Some(refused) = beside.refused_line().await {
+        say(&format!("[{refused}]\n"))?;
+    }
     if let Some(prompt) = args.prompt {
         talk.running = true;
         let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
@@ -182,6 +186,7 @@ impl Talk {
             }
             AgentEvent::Retrying { reason, attempt, of, .. } => self.row(&format!("[{reason}; try {attempt} of {of}]")),
             AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
+            AgentEvent::NotTaken(why) => self.row(&format!("[{why}]")),
             AgentEvent::Undelivered(said) => said
                 .iter()
                 .try_for_each(|(text, _)| self.row(&format!("[not delivered, the turn was stopped: {text}]"))),
@@ -207,6 +212,7 @@ impl Talk {
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::Rewound(_)
+            | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

@@ -194,6 +194,10 @@ impl Report {
                 writeln!(io::stderr(), "hermes: {reason}; try {attempt} of {of} follows").ok();
                 self.line(json!({ "type": "retry", "reason": reason, "attempt": attempt, "of": of, "until": until }))
             }
+            AgentEvent::NotTaken(why) => {
+                writeln!(io::stderr(), "hermes: {why}").ok();
+                Ok(())
+            }
             AgentEvent::Notice { level, text } => {
                 if level != Level::Info {
                     writeln!(io::stderr(), "hermes: {text}").ok();
@@ -213,6 +217,7 @@ impl Report {
             | AgentEvent::Asked(_)
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::Rewound(_)
+            | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::Undelivered(_)

@@ -196,12 +196,23 @@ pub async fn list_models(
     Ok(facts.into_iter().map(info).collect())
 }
 
-/// Brings the list on disk up to date, at most one request a provider in [`LIST_TTL`], whatever became of it. `true`: the
-/// list is a new one. Never asks without a key where one is needed; servers on this machine are asked in other ways.
-pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -> bool {
+/// What became of a refresh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// The list on disk is a new one.
+    New,
+    /// Nothing was asked, or the provider has no list: not before tomorrow.
+    No,
+    /// The provider could not be reached: worth another try soon.
+    Failed,
+}
+
+/// Brings the list on disk up to date: once an answer in [`LIST_TTL`], whatever it was; without an answer the next start
+/// asks again. Never asks without a key where one is needed; servers on this machine are asked in other ways.
+pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -> Refreshed {
     let keyless = endpoint.key.is_empty() && endpoint.auth != Auth::None;
     if keyless || endpoint.local || endpoint.dialect == Dialect::Scripted {
-        return false;
+        return Refreshed::No;
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let file = cache_file(cache_dir, endpoint);
@@ -210,21 +221,52 @@ pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -
     let same = |cached: &Cached| cached.base_url == endpoint.base_url && fresh(cached.at);
     // A provider without a list is not asked at every start: the question counts, not the answer.
     if [&file, &asked].into_iter().filter_map(|file| read_cache(file)).any(|cached| same(&cached)) {
-        return false;
+        return Refreshed::No;
     }
     let note = Cached { at: now, base_url: endpoint.base_url.clone(), models: Vec::new() };
     if let Err(error) = write_cache(&asked, &note) {
         // Where nothing can be kept, every start would ask again.
         tracing::info!(file = %asked.display(), %error, "model list not refreshed");
-        return false;
+        return Refreshed::No;
     }
     match list_models(endpoint, http, cache_dir, true).await {
-        Ok(_) => true,
+        Ok(_) => Refreshed::New,
         Err(error) => {
             tracing::info!(provider = endpoint.provider, "model list not refreshed: {}", error.message);
-            false
+            if !passes(&error) {
+                return Refreshed::No;
+            }
+            // The question does not count: nobody answered it.
+            if let Err(error) = std::fs::remove_file(&asked) {
+                tracing::info!(file = %asked.display(), %error, "the model list is asked for tomorrow");
+                return Refreshed::No;
+            }
+            Refreshed::Failed
         }
     }
+}
+
+/// Whether a failure may be over in a while.
+fn passes(error: &ProviderError) -> bool {
+    match error.kind {
+        ErrorKind::Network | ErrorKind::Stalled | ErrorKind::Overloaded | ErrorKind::RateLimit => true,
+        ErrorKind::Auth
+        | ErrorKind::Quota
+        | ErrorKind::ContextOverflow
+        | ErrorKind::Malformed
+        | ErrorKind::ContentFilter
+        | ErrorKind::ModelNotFound
+        | ErrorKind::BadRequest
+        | ErrorKind::Cancelled => false,
+    }
+}
+
+/// First and longest wait before a list that could not be had is asked for again.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5 * 60), Duration::from_secs(2 * 3600));
+
+/// The wait before the n-th try after a failed one, counted from 0: 5 min, 10 min, 20 min … 2 h.
+pub fn again_after(tries: u32) -> Duration {
+    AGAIN.0.saturating_mul(1 << tries.min(16)).min(AGAIN.1)
 }
 
 async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {

@@ -85,6 +85,8 @@ pub enum NoteKind {
     Interrupted,
     /// A hook ran: event, command, what came of it, how long it took.
     Hook,
+    /// A turn ended: how, after how many steps, how long it took.
+    TurnEnd,
 }
 
 /// One answer of the model: a step.
@@ -93,6 +95,9 @@ pub struct AssistantBody {
     pub text: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
+    /// Milliseconds from the first piece of the reasoning to what followed it; `None` when nobody measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thought_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 //! Results come as JSON, so that what a server writes a little wrong costs one entry and not the whole answer.
 
 mod ears;
+mod lines;
 mod open;
 
 pub use open::Stderr;
@@ -108,7 +109,7 @@ pub enum LinkError {
     #[error("{0}")]
     Refused(String),
     /// The challenge says what it wants, where it does.
-    #[error("it wants a login; run: hermes mcp login {name}")]
+    #[error("it wants a login: /mcp login {name}, or in a shell: hermes mcp login {name}")]
     NeedsLogin { name: String, challenge: Option<String> },
     /// The connection broke.
     #[error("the connection is closed")]
@@ -204,12 +205,24 @@ impl Link {
                 return Err(LinkError::Interrupted);
             }
             answer = handle.await_response() => answer,
-            () = self.closed.cancelled() => return Err(LinkError::Closed),
+            () = self.closed.cancelled() => Err(ServiceError::TransportClosed),
         };
-        match answer.map_err(|error| self.error(error, patience))? {
+        let answer = match answer {
+            Err(ServiceError::TransportClosed) => return Err(self.broke().await),
+            answer => answer.map_err(|error| self.error(error, patience))?,
+        };
+        match answer {
             ServerResult::CustomResult(result) => Ok(result.0),
             result => serde_json::to_value(result)
                 .map_err(|error| LinkError::Refused(format!("its answer cannot be read: {error}"))),
+        }
+    }
+
+    /// Why a call has no answer any more, as far as that is known soon.
+    async fn broke(&self) -> LinkError {
+        match tokio::time::timeout(GOODBYE, self.closed()).await {
+            Ok(why) => LinkError::Refused(format!("no answer: {why}")),
+            Err(_) => LinkError::Closed,
         }
     }
 

@@ -1,15 +1,12 @@
 //! `/context` and `/usage`: what fills the window and what was used, in figures that are true or absent.
 
 use crate::agent::event::Meter;
-use crate::llm::message::{Body, Item, ItemId, Usage};
+use crate::llm::message::{AssistantBody, Body, Item, ItemId, Usage};
 use crate::text::format::{count, dollars, plural};
+use crate::text::tokens::{IMAGE, of as tokens};
 use crate::text::width::{pad, truncate_end};
 use std::fmt::Write as _;
 
-/// Characters that stand for a token, as the meter counts them.
-const CHARS: usize = 4;
-/// Tokens that an image is counted as, as the meter counts them.
-const IMAGE: usize = 1600;
 /// Cells of the bar.
 const BAR: u64 = 40;
 /// Results that are named.
@@ -19,8 +16,8 @@ const LARGEST: usize = 5;
 pub struct Frame {
     /// Bytes of the system prompt; `None` until the first turn has made it.
     pub prompt: Option<usize>,
-    /// Number of tools and the bytes of their descriptions and schemas.
-    pub tools: (usize, usize),
+    /// Number of tools and the tokens that they take.
+    pub tools: (usize, u64),
     /// The first item that the model still reads.
     pub from: ItemId,
 }
@@ -65,10 +62,6 @@ impl Parts {
     }
 }
 
-fn tokens(chars: usize) -> u64 {
-    chars.div_ceil(CHARS) as u64
-}
-
 /// A share in whole percent; empty of nothing.
 fn percent(part: u64, whole: u64) -> String {
     match (part * 100).checked_div(whole) {
@@ -106,7 +99,7 @@ pub fn context(items: &[Item], frame: &Frame, meter: &Meter) -> String {
     let fixed = frame.prompt.map(tokens);
     let rows = [
         ("system prompt".to_owned(), fixed),
-        (plural(frame.tools.0 as u64, "tool", "tools"), Some(tokens(frame.tools.1))),
+        (plural(frame.tools.0 as u64, "tool", "tools"), Some(frame.tools.1)),
         ("prompts".into(), Some(tokens(parts.prompts))),
         ("situation of each turn".into(), Some(tokens(parts.situation))),
         (plural(parts.images as u64, "image", "images"), (parts.images > 0).then(|| (parts.images * IMAGE) as u64)),
@@ -178,39 +171,41 @@ fn add(sum: &mut Usage, more: &Usage, first: bool) {
     };
 }
 
-/// `/usage`. `total` also counts calls that left no answer behind.
-pub fn usage(items: &[Item], total: &Usage) -> String {
+/// `/usage`. `items` is the conversation; `answers` are all that this session ever got, also those that a rewind left out:
+/// they were paid for, and `total` counts them.
+pub fn usage(items: &[Item], answers: &[Item], total: &Usage) -> String {
     let mut models: Vec<(String, u64, Usage)> = Vec::new();
-    let (mut prompts, mut calls) = (0u64, 0u64);
-    for item in items {
-        match &item.body {
-            Body::User { .. } => prompts += 1,
-            Body::Tool(_) => calls += 1,
-            Body::Assistant(body) => {
-                let Some(usage) = &body.usage else { continue };
-                let name = if body.model.is_empty() { "model not recorded" } else { &body.model };
-                match models.iter_mut().find(|(known, _, _)| known == name) {
-                    Some((_, count, sum)) => {
-                        *count += 1;
-                        add(sum, usage, false);
-                    }
-                    None => {
-                        let mut sum = Usage::default();
-                        add(&mut sum, usage, true);
-                        models.push((name.to_owned(), 1, sum));
-                    }
-                }
+    let of = |what: fn(&Body) -> bool| items.iter().filter(|item| what(&item.body)).count() as u64;
+    let prompts = of(|body| matches!(body, Body::User { .. }));
+    let calls = of(|body| matches!(body, Body::Tool(_)));
+    let mut left_out = 0u64;
+    for item in answers {
+        let Body::Assistant(AssistantBody { usage: Some(usage), model, .. }) = &item.body else { continue };
+        left_out += u64::from(items.binary_search_by_key(&item.id, |item| item.id).is_err());
+        let name = if model.is_empty() { "model not recorded" } else { model };
+        match models.iter_mut().find(|(known, _, _)| known == name) {
+            Some((_, count, sum)) => {
+                *count += 1;
+                add(sum, usage, false);
             }
-            Body::Note { .. } => {}
+            None => {
+                let mut sum = Usage::default();
+                add(&mut sum, usage, true);
+                models.push((name.to_owned(), 1, sum));
+            }
         }
     }
     let steps: u64 = models.iter().map(|(_, count, _)| *count).sum();
     let mut out = format!(
-        "{} · {} · {}\n\nTokens of this session, as the provider counts\n",
+        "{} · {} · {}\n",
         plural(prompts, "prompt", "prompts"),
         plural(steps, "answer", "answers"),
         plural(calls, "tool call", "tool calls"),
     );
+    if left_out > 0 {
+        let _ = writeln!(out, "{} no longer in the conversation", plural(left_out, "answer is", "answers are"));
+    }
+    out.push_str("\nTokens of this session, as the provider counts\n");
     let mut row = |name: &str, tokens: u64, note: String| {
         let line = format!("  {} {:>12}  {note}", pad(name, 20), count(tokens));
         let _ = writeln!(out, "{}", line.trim_end());
@@ -247,7 +242,7 @@ pub fn usage(items: &[Item], total: &Usage) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{AssistantBody, Origin, ToolBody};
+    use crate::llm::message::{Origin, ToolBody};
 
     fn items() -> Vec<Item> {
         let user = |text: &str| Body::User {
@@ -278,7 +273,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_request_are_estimates_and_the_whole_is_the_meters() {
         let meter = Meter { context: 12_345, window: Some(200_000), total: Usage::default() };
-        let frame = Frame { prompt: Some(8000), tools: (3, 4000), from: ItemId(1) };
+        let frame = Frame { prompt: Some(8000), tools: (3, 1000), from: ItemId(1) };
         let text = context(&items(), &frame, &meter);
         for line in [
             "12,345 of 200,000 tokens · 6 %",
@@ -301,7 +296,7 @@ mod tests {
         let text = context(&[], &Frame { prompt: None, tools: (0, 0), from: ItemId(1) }, &meter);
         assert!(text.contains("10 of ? tokens") && text.contains("made with the first turn"), "{text}");
         assert!(!text.contains('▓'), "{text}");
-        let text = usage(&[], &Usage::default());
+        let text = usage(&[], &[], &Usage::default());
         assert!(text.contains("no price") && !text.contains("By model") && !text.contains('%'), "{text}");
     }
 
@@ -316,7 +311,7 @@ mod tests {
     #[test]
     fn usage_goes_by_model_and_one_call_without_a_price_hides_the_sum() {
         let total = Usage { input: 3000, cached: 2400, output: 150, cost: None, ..Usage::default() };
-        let text = usage(&items(), &total);
+        let text = usage(&items(), &items(), &total);
         for line in [
             "1 prompt · 3 answers · 1 tool call",
             "80 %",
@@ -327,5 +322,17 @@ mod tests {
         ] {
             assert!(text.contains(line), "no {line:?} in\n{text}");
         }
+    }
+
+    #[test]
+    fn the_models_add_up_to_the_total_after_a_rewind_too() {
+        let all = items();
+        let total = Usage { input: 3000, cached: 2400, output: 150, cost: None, ..Usage::default() };
+        // the second prompt and its answers were left out
+        let text = usage(&all[..2], &all, &total);
+        for line in ["1 prompt · 3 answers", "2 answers are no longer in the conversation", "in 2,000", "in 1,000"] {
+            assert!(text.contains(line), "no {line:?} in\n{text}");
+        }
+        assert!(!usage(&all, &all, &total).contains("no longer"));
     }
 }

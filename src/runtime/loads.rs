@@ -46,7 +46,20 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
-        LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&facts).await),
+        LoadRequest::Files => {
+            let session = facts.session.as_ref()?.id.clone();
+            let blobs = Blobs::new(context.paths.history());
+            let files = crate::agent::rewind::changed(&facts.store, &blobs, &session, &facts.cwd).await;
+            match files {
+                Ok(files) => LoadReply::Files { session, files },
+                Err(error) => {
+                    tracing::debug!(%error, "the list of changed files stays as it is");
+                    return None;
+                }
+            }
+        }
+        LoadRequest::Toolsets => LoadReply::Toolsets(super::toolsets::rows(&tools(&context, &facts).await)),
+        LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&context, &facts).await),
         LoadRequest::RewindPreview { item } => {
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
         }
@@ -74,9 +87,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
     Some(Msg::Loaded(reply))
 }
 
-async fn rewind_points(facts: &Facts) -> Result<Vec<RewindPoint>, String> {
+async fn rewind_points(context: &Context, facts: &Facts) -> Result<Vec<RewindPoint>, String> {
     let Some(session) = &facts.session else { return Ok(Vec::new()) };
-    match crate::agent::rewind::points(&facts.store, &session.id).await {
+    match crate::agent::rewind::points(&facts.store, &context.registry, &session.id).await {
         // A session is stored with its first item.
         Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
         points => points.map_err(|error| error.to_string()),

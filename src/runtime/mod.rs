@@ -11,7 +11,9 @@ mod loads;
 mod paths;
 mod reports;
 mod servers;
+mod toolsets;
 mod trim;
+mod watch;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -21,10 +23,9 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
 use crate::store::Store;
 use crate::term::Signals;
-use crate::term::{Frames, Guard, Hangup};
+use crate::term::{Frames, Guard, Reader};
 use crate::ui::ViewCache;
 use frame::{FrameClock, Urgency};
-use input::Input;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -119,8 +120,7 @@ impl Screen {
         mut signals: Signals,
     ) -> io::Result<Ended> {
         trim::later();
-        let mut input = Input::start();
-        let hangup = Hangup::watch()?;
+        let mut input = Reader::start()?;
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
@@ -142,7 +142,7 @@ impl Screen {
                         // The shell reads the terminal itself: nobody else may.
                         input.stop().await;
                         let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
-                        input = Input::start();
+                        input = Reader::start()?;
                         if self.model.caret != crate::app::vi::Caret::Usual {
                             self.frames.send(effects::caret(self.model.caret))?;
                         }
@@ -175,7 +175,6 @@ impl Screen {
             let first = tokio::select! {
                 biased;
                 () = signals.next() => (Msg::Terminated, Urgency::Input),
-                () = hangup.next() => (Msg::Terminated, Urgency::Input),
                 event = input.next() => match event {
                     Some(event) => match input::message(event) {
                         Some(msg) => (msg, Urgency::Input),
@@ -195,7 +194,7 @@ impl Screen {
                     None => {
                         agent_gone = true;
                         let text = "the agent ended by itself; the log says why. Quit and resume with hermes -c".to_owned();
-                        (Msg::Agent(AgentEvent::Notice { level: crate::agent::event::Level::Error, text }), Urgency::Input)
+                        (Msg::Agent(AgentEvent::NotTaken(text)), Urgency::Input)
                     }
                 },
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
@@ -206,6 +205,7 @@ impl Screen {
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
+            hands.look();
             self.drain(&mut workers, &mut input, &mut heard);
         }
     }
@@ -219,7 +219,7 @@ impl Screen {
     }
 
     /// Everything that is queued already, within the time bound, input first.
-    fn drain(&mut self, workers: &mut Workers, input: &mut Input, heard: &mut mpsc::Receiver<Msg>) {
+    fn drain(&mut self, workers: &mut Workers, input: &mut Reader, heard: &mut mpsc::Receiver<Msg>) {
         let stop = Instant::now() + DRAIN;
         let mut held: Option<Msg> = None;
         while Instant::now() < stop {

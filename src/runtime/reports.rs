@@ -4,9 +4,11 @@ use super::loads::Facts;
 use super::{Context, figures};
 use crate::app::msg::LoadReply;
 use crate::exec::ProcessState;
+use crate::llm::ToolSchema;
 use crate::llm::message::{Item, ItemId, SessionId};
 use crate::policy::Mode;
 use crate::store::Store;
+use crate::text::tokens;
 use crate::tools::offer::Offer;
 
 /// The text for a command.
@@ -87,14 +89,18 @@ async fn context_report(context: &Context, facts: &Facts) -> String {
     let toolsets = facts.session.as_ref().and_then(|session| session.toolsets.as_deref());
     let offer = Offer::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
     let schemas = offer.offered(&context.registry.snapshot()).schemas;
-    let bytes = schemas.iter().map(|tool| tool.description.len() + tool.parameters.to_string().len()).sum();
-    let frame = figures::Frame { prompt, tools: (schemas.len(), bytes), from };
+    let tool = |tool: &ToolSchema| tokens::of_tool(&tool.name, &tool.description, &tool.parameters.to_string());
+    let frame = figures::Frame { prompt, tools: (schemas.len(), schemas.iter().map(tool).sum()), from };
     figures::context(&items, &frame, &facts.meter)
 }
 
 async fn usage(facts: &Facts) -> String {
     let items = session_items(facts).await.map(|(_, _, items)| items).unwrap_or_default();
-    figures::usage(&items, &facts.meter.total)
+    let answers = match &facts.session {
+        Some(session) => facts.store.answers(&session.id).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    figures::usage(&items, &answers, &facts.meter.total)
 }
 
 fn memory(context: &Context) -> String {

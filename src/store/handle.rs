@@ -107,6 +107,20 @@ impl Store {
         self.read_from(session, |_| ItemId(0)).await
     }
 
+    /// Every answer that a session got and paid for, in time order: also those that a rewind left out, without those that
+    /// it was forked with.
+    pub async fn answers(&self, session: &SessionId) -> Result<Vec<Item>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            let found = db.read("read the session", |conn| match sessions::key(conn, &session)? {
+                Some(key) => items::answers(conn, key).map(Some),
+                None => Ok(None),
+            })?;
+            found.ok_or_else(|| sessions::missing(&session))
+        })
+        .await
+    }
+
     async fn read_from(&self, session: &SessionId, first: fn(&SessionMeta) -> ItemId) -> Result<Page, StoreError> {
         let session = session.clone();
         self.ask(move |db| {

@@ -169,6 +169,15 @@ pub(super) fn from(conn: &Connection, key: i64, first: ItemId) -> rusqlite::Resu
     Ok(Page { items, more: false, skipped })
 }
 
+/// All answers since the session began, those that a rewind left out too. What a fork brought along is older.
+pub(super) fn answers(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM items WHERE session = ?1 AND role = 'assistant'
+           AND at >= (SELECT started_at FROM sessions WHERE key = ?1) ORDER BY id"
+    );
+    Ok(collect(conn.prepare_cached(&sql)?.query([key])?)?.0)
+}
+
 /// The newest items of a session before one, in time order; empty when there is no such session.
 pub(super) fn page_of(db: &Db, session: &SessionId, before: ItemId, limit: usize) -> Result<Page, StoreError> {
     db.read("read the session", |conn| match sessions::key(conn, session)? {

@@ -125,6 +125,14 @@ fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
     Ok(found)
 }
 
+/// Items and names of the tools that ran in the conversation, oldest first: without calls that were not let through.
+fn ran(conn: &Connection, key: i64) -> rusqlite::Result<Vec<(ItemId, String)>> {
+    let sql = "SELECT id, body ->> '$.name' FROM items WHERE session = ?1 AND role = 'tool' AND rewound = 0
+               AND json_valid(body) AND body ->> '$.outcome' NOT IN ('denied', 'refused') ORDER BY id";
+    let read = |row: &Row<'_>| Ok((ItemId(row.get(0)?), row.get::<_, Option<String>>(1)?.unwrap_or_default()));
+    conn.prepare_cached(sql)?.query_map([key], read)?.collect()
+}
+
 fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> rusqlite::Result<Vec<i64>> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
@@ -314,10 +322,11 @@ impl Store {
         .await
     }
 
-    /// The prompts of a session that are in its conversation, newest first.
-    pub async fn prompts(&self, session: &SessionId) -> Result<Vec<Prompt>, StoreError> {
+    /// The prompts of a session that are in its conversation, newest first; and the tools that ran in it with the items of
+    /// their results, oldest first.
+    pub async fn prompts(&self, session: &SessionId) -> Result<(Vec<Prompt>, Vec<(ItemId, String)>), StoreError> {
         let session = session.clone();
-        self.ask(move |db| read(db, &session, prompts)).await
+        self.ask(move |db| read(db, &session, |conn, key| Ok((prompts(conn, key)?, ran(conn, key)?)))).await
     }
 
     /// What came after a prompt, the prompt first; no items when it is not in the conversation.
@@ -330,6 +339,12 @@ impl Store {
             })
         })
         .await
+    }
+
+    /// All changes of a session that are in effect, oldest first.
+    pub async fn changes(&self, session: &SessionId) -> Result<Vec<FileChange>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, |conn, key| changes(conn, key, 0))).await
     }
 
     /// Leaves the prompt and what follows out of the conversation, or marks files as put back, or both, in one

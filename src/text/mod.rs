@@ -5,6 +5,7 @@
 pub mod ansi;
 pub mod clean;
 pub mod diff;
+pub mod foreign;
 pub mod format;
 pub mod highlight;
 pub mod markdown;
@@ -12,6 +13,7 @@ pub mod readable;
 pub mod screen;
 pub mod stream;
 pub mod table;
+pub mod tokens;
 pub mod visible;
 pub mod width;
 pub mod words;

@@ -6,8 +6,6 @@ use super::spec::{Access, ToolSpec};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Bytes of names, descriptions and schemas that make a token, about.
-const BYTES_PER_TOKEN: f64 = 4.3;
 /// Characters of a description or a reason in a row.
 const WORDS: usize = 44;
 
@@ -104,8 +102,7 @@ fn sets(rows: &[Row]) -> Vec<Set> {
 
 /// Tokens of a schema, about.
 fn weight(spec: &ToolSpec) -> usize {
-    let bytes = spec.name.len() + spec.description.len() + spec.schema.to_string().len();
-    (bytes as f64 / BYTES_PER_TOKEN).round() as usize
+    crate::text::tokens::of_tool(&spec.name, &spec.description, &spec.schema.to_string()) as usize
 }
 
 impl Listing {

@@ -261,6 +261,10 @@ pub trait Publish: Send + Sync {
     fn withdraw(&self, source: &str);
 }
 
+/// The tools that work on the agent's own state: hooks do not see their calls, and without an agent behind a call they
+/// answer with an error.
+pub const AGENT_LEVEL: [&str; 5] = ["clarify", "delegate_task", "memory", "session_search", "todo"];
+
 /// The agent's own state, for the tools that work on it.
 pub trait AgentPort: Send + Sync {
     fn plan(&self) -> Vec<Todo>;

@@ -6,6 +6,7 @@ use super::{hints, to_area};
 use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::layout::Layout;
+use crate::app::turn::Busy;
 use crate::config::theme::Slot;
 use crate::text::format::bytes;
 use crate::text::width::{grapheme_width, truncate_end, truncate_middle, width};
@@ -165,12 +166,7 @@ pub fn draw(
         let text = if model.processes.pane.taken_over {
             format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
         } else if super::layout::is_running(model) {
-            let does = match model.config.display.busy_input_mode.as_str() {
-                "steer" => "says to the turn what you write",
-                "interrupt" => "stops the turn and sends what you write",
-                _ => "queues what you write",
-            };
-            format!("{} {does}", hints::key_of(model, "send"))
+            busy(model, body.width)
         } else {
             "Ask anything, or / for commands".to_owned()
         };
@@ -188,6 +184,24 @@ pub fn draw(
     }
     let caret = (body.x + field.caret.0, body.y + field.caret.1.saturating_sub(skip));
     (caret.1 < area.bottom()).then_some(caret)
+}
+
+/// What the two keys that send do while a turn runs.
+fn busy(model: &Model, room: u16) -> String {
+    let now = Busy::of(model);
+    let does = match now {
+        Busy::Queue => "queues what you write",
+        Busy::Steer => "says to the turn what you write",
+        Busy::Interrupt => "stops the turn and sends what you write",
+    };
+    let other = match now.other() {
+        Busy::Queue => "queues it",
+        Busy::Steer | Busy::Interrupt => "steers with it",
+    };
+    let text = format!("{} {does}", hints::key_of(model, "send"));
+    let key = hints::key_of(model, "send-other");
+    let both = format!("{text} · {key} {other}");
+    if key.is_empty() || width(&both) > usize::from(room) { text } else { both }
 }
 
 fn mark(paint: &mut Paint<'_>, place: Rect, shown: &Shown, from: (usize, usize), to: (usize, usize)) {

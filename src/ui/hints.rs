@@ -4,8 +4,9 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::model::Pane;
 use crate::app::model::modal::{ApprovalStage, Modal};
+use crate::app::model::{Pane, TurnStatus};
+use crate::app::turn::Busy;
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::width;
@@ -40,7 +41,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
-            Modal::Confirm(_) => fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "no")]),
+            Modal::Confirm(confirm) if confirm.inert_until > model.now => Vec::new(),
+            Modal::Confirm(_) => fixed(&[("y", "yes"), ("n", "no"), ("↑↓", "choose"), ("Enter", "takes it")]),
             Modal::Rewind(state) if state.confirm.is_some() => {
                 fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
             }
@@ -66,6 +68,18 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         Pane::Sidebar => vec![("scroll-down", "scroll")],
         Pane::Composer => vec![("command-palette", "palette"), ("help", "keys")],
     };
+    if running && model.focus == Pane::Composer {
+        let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
+        let (busy, empty) = (Busy::of(model), model.composer.area.is_empty());
+        match (waits && empty, empty && !model.queue.is_empty()) {
+            (true, _) => actions.push(("send", "tries now")),
+            (false, true) => actions.push(("send", "steers with the first")),
+            (false, false) => {
+                actions.push(("send", busy.word()));
+                actions.push(("send-other", busy.other().word()));
+            }
+        }
+    }
     if running && model.focus != Pane::Queue && !model.processes.pane.taken_over {
         actions.push(("stop-turn", "stop"));
     } else if model.focus == Pane::Composer && model.composer.area.is_empty() {

@@ -189,6 +189,12 @@ pub fn draw(
                     draw_row(model, paint, place, index, laid, row, layout);
                     marks.paint(paint, place, index, cell, laid, row);
                     layout.rows.push((place.y, cell.id, row));
+                    if model.copy_mode.is_some()
+                        && transcript.selection.is_some()
+                        && let Some(shown) = laid.rows().get(row)
+                    {
+                        layout.words.push((laid.indent, shown.line.text()));
+                    }
                 }
                 row += 1;
                 at += 1;

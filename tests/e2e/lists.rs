@@ -45,7 +45,7 @@ fn home(proxy: &Proxy, more: &[(&str, &str)]) -> Home {
 }
 
 #[test]
-fn the_list_is_asked_for_after_the_first_frame_and_once_a_day() {
+fn the_list_is_asked_for_after_the_first_frame_once_a_start_until_it_is_there() {
     let proxy = Proxy::start();
     let home = home(&proxy, &[("OPENROUTER_API_KEY", "sk-or-test")]);
     home.run(&["config", "check"]);
@@ -60,7 +60,9 @@ fn the_list_is_asked_for_after_the_first_frame_and_once_a_day() {
     let mut again = Term::start(&home, &[]);
     again.wait("❯");
     again.send("x").wait("❯ x");
-    assert_eq!(proxy.seen().len(), 1, "not twice a day, though nothing came back: {:?}", proxy.seen());
+    until("the next start asks again, since nothing came back", || proxy.seen().len() == 2);
+    again.send("y").wait("❯ xy");
+    assert_eq!(proxy.seen().len(), 2, "and then not before a while: {:?}", proxy.seen());
 }
 
 #[test]

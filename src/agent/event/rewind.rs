@@ -12,6 +12,8 @@ pub struct RewindPoint {
     pub text: String,
     /// Files that tools changed from there on.
     pub files: u64,
+    /// Commands, and other tools that may change what the history does not keep, that ran from there on.
+    pub commands: u64,
 }
 
 /// What going back to a prompt would mean, as of now.
@@ -107,8 +109,20 @@ pub struct RewindOrder {
     pub item: ItemId,
     pub conversation: bool,
     pub files: bool,
-    /// Put files back though somebody else changed them.
-    pub overwrite: bool,
+    /// What becomes of files that somebody else changed.
+    pub theirs: Theirs,
+}
+
+/// What becomes of files that somebody else changed, when a rewind would put them back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theirs {
+    /// Nothing is done at all before the person has said so, with the names in view.
+    #[default]
+    Ask,
+    /// They stay as they are, the others are put back.
+    Leave,
+    /// They are put back too; what they hold is kept for a redo.
+    Overwrite,
 }
 
 /// What a rewind or a redo did to the conversation.

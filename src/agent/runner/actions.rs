@@ -1,11 +1,11 @@
 //! Carries out what the turn machine orders.
 
 use super::hooks::{Prompted, with_words};
-use super::{ModelCall, Runner};
+use super::{ModelCall, Runner, Thinking};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::guard::Round;
 use crate::agent::turn::{Action, Input, Said};
-use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, ToolBody, ToolCall};
+use crate::llm::message::{Body, Item, ItemId, NoteKind, Origin, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ impl Runner {
     /// Starts a turn.
     pub(super) async fn submit(&mut self, said: Said) {
         if self.turn.is_running() {
-            self.notice(Level::Error, "a turn is running; the message was not sent").await;
-            return;
+            let why = "a turn is running; the message was not sent".to_owned();
+            return self.out.send(AgentEvent::NotTaken(why)).await;
         }
         self.session.turn += 1;
         self.turn_started = Instant::now();
@@ -44,9 +44,9 @@ impl Runner {
             Prompted::Go(words) => words,
             Prompted::Blocked(why) => {
                 let text = format!("the prompt was blocked by a hook: {why}");
-                return self.finish(TurnEnd::Error(text)).await;
+                return self.finish(TurnEnd::Error(text), 0).await;
             }
-            Prompted::Stopped => return self.finish(TurnEnd::Stopped).await,
+            Prompted::Stopped => return self.finish(TurnEnd::Stopped, 0).await,
         };
         self.prepare_prompt().await;
         self.create_once().await;
@@ -91,7 +91,7 @@ impl Runner {
                 }
             }
             Action::AbortTools => self.abort_tools().await,
-            Action::Finish(end) => self.finish(end).await,
+            Action::Finish(end) => self.finish(end, self.turn.steps()).await,
         }
         None
     }
@@ -99,6 +99,7 @@ impl Runner {
     /// Makes an item durable, then shows it.
     pub(super) async fn append(&mut self, mut body: Body) {
         if let Body::Assistant(body) = &mut body {
+            body.thought_ms = self.thought_ms.take().filter(|_| !body.reasoning.is_empty());
             self.final_answer(body).await;
         }
         let mut item =
@@ -202,8 +203,15 @@ impl Runner {
             // The runner dropped the call: nobody wants the reply.
             let _ = answer.send(provider.stream(&request, sink, stop).await);
         });
-        self.call =
-            Some(ModelCall { cancel, deltas, reply, text: String::new(), reasoning: String::new(), save_at: None });
+        self.call = Some(ModelCall {
+            cancel,
+            deltas,
+            reply,
+            text: String::new(),
+            reasoning: String::new(),
+            thinking: Thinking::default(),
+            save_at: None,
+        });
         None
     }
 
@@ -211,6 +219,7 @@ impl Runner {
     pub(super) async fn replied(&mut self, result: Result<Reply, crate::llm::ProviderError>) {
         if let Some(call) = &mut self.call {
             while let Ok(delta) = call.deltas.try_recv() {
+                call.thinking.saw(&delta);
                 match delta {
                     crate::llm::Delta::Text(text) => self.out.text(&text),
                     crate::llm::Delta::Reasoning(text) => self.out.reasoning(&text),
@@ -218,7 +227,7 @@ impl Runner {
                 }
             }
         }
-        self.call = None;
+        self.thought_ms = self.call.take().and_then(|call| call.thinking.ended());
         self.answered_request(&result);
         let input = match result {
             Ok(mut reply) => {
@@ -261,13 +270,18 @@ impl Runner {
         None
     }
 
-    async fn finish(&mut self, end: TurnEnd) {
+    /// Ends the turn after so many steps; none: it never began, and leaves no line.
+    async fn finish(&mut self, end: TurnEnd, steps: u32) {
         let stopped = end == TurnEnd::Stopped;
         self.tools = None;
+        let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        let outcome = TurnOutcome { turn: self.session.turn, end: end.clone(), steps, duration_ms };
+        if steps > 0 {
+            self.append(Body::Note { kind: NoteKind::TurnEnd, text: outcome.line() }).await;
+        }
         self.keep_folder().await;
         self.sync().await;
         self.sweep_history();
-        let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         self.turn_ended(match &end {
             TurnEnd::Completed => "completed",
             TurnEnd::Stopped => "stopped",
@@ -276,7 +290,6 @@ impl Runner {
             TurnEnd::Error(_) => "error",
         })
         .await;
-        let outcome = TurnOutcome { turn: self.session.turn, end, steps: self.turn.steps(), duration_ms };
         let mut late = self.turn.take_steers();
         // After a stop nothing begins by itself; what the person said goes back to the person.
         if stopped || self.leaving {

@@ -22,6 +22,9 @@ const MOST_AT_ONCE: usize = 8;
 impl Runner {
     /// A piece of the reply.
     pub(super) async fn delta(&mut self, delta: Delta) {
+        if let Some(call) = &mut self.call {
+            call.thinking.saw(&delta);
+        }
         match &delta {
             Delta::Text(text) => {
                 self.out.text(text);

@@ -135,6 +135,7 @@ impl Runner {
         // The stream is gone with its call; what had arrived is kept under this session's id.
         if let Some(call) = self.call.take() {
             call.cancel.cancel();
+            self.thought_ms = call.thinking.ended();
             let partial = Reply { text: call.text, reasoning: call.reasoning, ..Reply::default() };
             let cut = Input::CallFailed {
                 kind: crate::llm::ErrorKind::Cancelled,

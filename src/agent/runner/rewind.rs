@@ -2,14 +2,14 @@
 
 use super::Runner;
 use super::session::PAGE;
-use crate::agent::event::{AgentEvent, Level, RewindOrder, Rewound};
+use crate::agent::event::{AgentEvent, Level, RewindOrder, Rewound, Theirs};
 use crate::agent::rewind;
 use crate::llm::message::{Body, Item, ItemId, SessionId};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
 use crate::tools::file::restore::{self, Restored};
 use crate::tools::file::{edit, write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Runner {
     /// Whether nothing runs and all is in the store, from which the conversation is read again; says so otherwise.
@@ -43,9 +43,22 @@ impl Runner {
         let mut done = Restored::default();
         if order.files {
             let (blobs, changes) = (Blobs::new(self.deps.paths.history()), since.changes.clone());
-            let restore = move || restore::restore(&restore::undoing(&changes, &blobs), order.overwrite, &blobs);
+            let restore = move || {
+                let backs = restore::undoing(&changes, &blobs);
+                let foreign = restore::foreign(&backs);
+                if order.theirs == Theirs::Ask && !foreign.is_empty() {
+                    return Err(foreign);
+                }
+                Ok(restore::restore(&backs, order.theirs == Theirs::Overwrite, &blobs))
+            };
             match tokio::task::spawn_blocking(restore).await {
-                Ok(restored) => done = restored,
+                Ok(Ok(restored)) => done = restored,
+                Ok(Err(foreign)) => {
+                    let cwd = self.session.info().cwd;
+                    let name = |path: &PathBuf| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
+                    let files = foreign.iter().map(name).collect();
+                    return self.out.send(AgentEvent::RewindAsks { order, files }).await;
+                }
                 Err(error) => return self.notice(Level::Error, format!("nothing was rewound: {error}")).await,
             }
         }
@@ -77,7 +90,7 @@ impl Runner {
             self.out.send(AgentEvent::Rewound(Box::new(rewind::prompt(&first, page)))).await;
         }
         self.forget_files(&paths, &done, conversation);
-        self.told("rewound", conversation.then_some(since.items.len()), &done).await;
+        self.told("rewound", conversation.then_some(rewind::entries(&since.items)), &done).await;
         self.sync().await;
     }
 
@@ -121,9 +134,10 @@ impl Runner {
         let mut back = None;
         if last.conversation {
             let items = self.look_back().await;
-            let again = || self.session.context.items().iter().filter(|item| item.id >= last.item);
-            back = Some(again().count());
-            let taken = again().next().and_then(|item| match &item.body {
+            let from = self.session.context.items().partition_point(|item| item.id < last.item);
+            let again = &self.session.context.items()[from..];
+            back = Some(rewind::entries(again));
+            let taken = again.first().and_then(|item| match &item.body {
                 Body::User { text, .. } => Some(text.clone()),
                 Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => None,
             });

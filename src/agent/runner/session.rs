@@ -1,21 +1,20 @@
-//! The open session: what is stored with it, its prompt, its model, and opening, resuming and leaving it.
+//! The open session: its model and connections, what it was offered, what was spent, and how full its window is.
 
-use super::{Deps, Runner, Start};
+use super::{Deps, Start};
 use crate::agent::context::Context;
-use crate::agent::event::{AgentEvent, Level, Meter, SessionInfo};
+use crate::agent::event::{Meter, SessionInfo};
 use crate::agent::models::Models;
-use crate::agent::situation::{self, Situation};
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::policy::Mode;
+use crate::text::tokens;
 use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::task::JoinHandle;
 
 /// One open conversation.
 pub struct Session {
@@ -50,9 +49,10 @@ pub struct Session {
     pub stored_cwd: String,
     /// Connected models by choice and fallback.
     providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
-    window: Option<u64>,
+    /// Tokens of the model's window, when known.
+    pub window: Option<u64>,
     /// What the provider last counted, and for which item.
-    counted: Option<(ItemId, u64)>,
+    pub counted: Option<(ItemId, u64)>,
     total: Usage,
     priced_once: bool,
 }
@@ -65,8 +65,6 @@ const LARGE: u64 = 512_000;
 const ANSWER: u64 = 8_000;
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
 pub const PAGE: usize = 120;
-/// Characters of a title made from the first prompt.
-const TITLE: usize = 60;
 
 impl Session {
     /// A fresh session; nothing is stored before its first item.
@@ -128,7 +126,7 @@ impl Session {
     }
 
     /// What the model had read may be gone from its context: it may read it again.
-    fn forget_reads(&self) {
+    pub fn forget_reads(&self) {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).forget_reads();
     }
 
@@ -142,7 +140,8 @@ impl Session {
         self.providers.get(&(self.choice.clone(), 0)).and_then(|provider| provider.model().vision)
     }
 
-    fn model_name(&self) -> String {
+    /// `PROVIDER:MODEL`; empty when none is connected.
+    pub fn model_name(&self) -> String {
         match self.providers.get(&(self.choice.clone(), 0)) {
             Some(provider) => format!("{}:{}", provider.model().provider, provider.model().id),
             None => String::new(),
@@ -202,9 +201,9 @@ impl Session {
         match self.counted {
             Some((id, tokens)) => tokens + self.context.estimate_after(id),
             None => {
-                let tools: usize =
-                    self.tools.iter().map(|t| t.description.len() + t.parameters.to_string().len()).sum();
-                ((self.prompt.len() + tools) / 4) as u64 + self.context.estimate()
+                let tool = |t: &ToolSchema| tokens::of_tool(&t.name, &t.description, &t.parameters.to_string());
+                let tools: u64 = self.tools.iter().map(tool).sum();
+                tokens::of(self.prompt.len()) + tools + self.context.estimate()
             }
         }
     }
@@ -221,217 +220,5 @@ impl Session {
         window.map(|window| {
             ((window as f64 * share(window).clamp(0.1, 0.95)) as u64).min(window.saturating_sub(ANSWER)).max(window / 2)
         })
-    }
-}
-
-impl Runner {
-    /// Tells the screen that a session is open.
-    pub(super) async fn opened(&mut self, items: Vec<Item>) {
-        self.ask_window();
-        let session = self.session.info();
-        self.out.send(AgentEvent::SessionOpened { session, items }).await;
-        let meter = self.session.meter();
-        self.out.send(AgentEvent::UsageChanged(meter)).await;
-    }
-
-    /// Asks for the window and the price of the chosen model, in the background: its server on this machine, or, where a
-    /// person sits at the screen, the provider's list once a day.
-    pub(super) fn ask_window(&self) {
-        let refreshes = self.start.interactive;
-        let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
-        tokio::spawn(async move {
-            let mut known = models.asked(choice.as_deref()).await;
-            if known.is_none() && refreshes {
-                known = models.refreshed(choice.as_deref()).await;
-            }
-            if let Some(provider) = known {
-                // The session may be over.
-                let _ = answers.send((choice, provider)).await;
-            }
-        });
-    }
-
-    /// The answer to [`Self::ask_window`].
-    pub(super) async fn answered(&mut self, choice: Option<String>, provider: Arc<dyn Provider>) {
-        self.session.learned(choice, provider);
-        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-        let meter = self.session.meter();
-        self.out.send(AgentEvent::UsageChanged(meter)).await;
-    }
-
-    /// Writes the session's row before its first item.
-    pub(super) async fn create_once(&mut self) {
-        if self.session.created {
-            return;
-        }
-        self.session.created = true;
-        let new = crate::store::NewSession {
-            id: self.session.id.clone(),
-            cwd: self.session.info().cwd,
-            model: self.session.model_name(),
-            source: self.start.source.to_owned(),
-            started_at: crate::agent::now(),
-        };
-        if let Err(error) = self.deps.store.create(new).await {
-            self.not_saved(error.to_string()).await;
-            // Tried again with the next item: the row knows the folder.
-            self.session.created = false;
-            return;
-        }
-        if let Some(title) = self.session.title.clone() {
-            self.set_title(title).await;
-        }
-    }
-
-    /// Chooses the model of the next step.
-    pub(super) async fn set_model(&mut self, choice: String) {
-        let before = self.session.choice.replace(choice);
-        match self.session.provider(&self.deps.models, 0) {
-            Ok(_) => {
-                self.session.look_up(&self.deps.models);
-                self.ask_window();
-                let (id, model) = (self.session.id.clone(), self.session.model_name());
-                if self.session.created
-                    && let Err(error) = self.deps.store.set_model(&id, &model).await
-                {
-                    tracing::warn!("the session's model was not saved: {error}");
-                }
-                self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-                let meter = self.session.meter();
-                self.out.send(AgentEvent::UsageChanged(meter)).await;
-            }
-            Err(error) => {
-                self.session.choice = before;
-                self.notice(Level::Error, error.to_string()).await;
-            }
-        }
-    }
-
-    /// Names the session.
-    pub(super) async fn set_title(&mut self, title: String) {
-        self.session.title = Some(title.clone());
-        if self.session.created {
-            let id = self.session.id.clone();
-            match self.deps.store.set_title(&id, &title).await {
-                Ok(kept) => self.session.title = kept,
-                Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
-            }
-        }
-        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-    }
-
-    /// A title from the first prompt, until somebody gives a better one.
-    pub(super) async fn title_from(&mut self, prompt: &str) {
-        let line = prompt.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
-        let line = line.split_inclusive(['.', '?', '!']).next().unwrap_or(line).trim_end_matches(['.', '!']);
-        let mut title: String = line.chars().take(TITLE).collect();
-        if line.chars().count() > TITLE {
-            title.push('…');
-        }
-        if !title.is_empty() {
-            self.session.title = Some(title);
-            self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-        }
-    }
-
-    /// Reads the configuration again (a key was pasted, a setting changed).
-    pub(super) async fn reload(&mut self) {
-        let sources = Arc::clone(&self.deps.sources);
-        let Ok(loaded) = tokio::task::spawn_blocking(move || crate::config::load::load(&sources)).await else { return };
-        let loaded = Arc::new(loaded);
-        self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded.config));
-        self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
-        self.deps.loaded = Arc::clone(&loaded);
-        self.deps.extensions.reload(Some(loaded)).await;
-        self.turn.set_limits(self.limits());
-        self.session.disconnect();
-        self.session.look_up(&self.deps.models);
-        self.ask_window();
-        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-    }
-
-    /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
-    pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let asked = async move { tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten() };
-        tokio::spawn(asked)
-    }
-
-    /// What changed since the last turn, for the newest message.
-    pub(super) async fn situation(&mut self, git: JoinHandle<Option<(String, usize)>>) -> String {
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // A task that was ended with the runtime knows as little as one that found no repository.
-        let git = git.await.ok().flatten();
-        let processes = self.deps.exec.running();
-        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
-        let tools = self.tools_changed();
-        situation::describe(&Situation {
-            cwd: &cwd.display().to_string(),
-            git: git.map(|(branch, dirty)| match dirty {
-                0 => format!("{branch}, clean"),
-                1 => format!("{branch}, 1 changed file"),
-                n => format!("{branch}, {n} changed files"),
-            }),
-            processes: &processes,
-            plan: &plan,
-            tools: tools.as_deref(),
-        })
-    }
-
-    /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
-    pub(super) async fn prepare_prompt(&mut self) {
-        if self.session.tools.is_empty() || std::mem::take(&mut self.session.tools_are_old) {
-            self.offer_tools().await;
-        }
-        if self.session.prompt.is_empty() {
-            let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
-            let window = self.session.window;
-            let plugins = self.deps.extensions.prompt().join("\n\n");
-            let extra = [self.start.skills.join("\n\n"), plugins, self.start.instructions.clone()];
-            let extra = extra.map(|part| part.trim().to_owned()).into_iter().filter(|part| !part.is_empty());
-            let extra = extra.collect::<Vec<_>>().join("\n\n");
-            let built = tokio::task::spawn_blocking(move || {
-                let knowledge = crate::knowledge::Knowledge::read(&paths, &loaded.config, &cwd, window);
-                let today = chrono::Local::now().date_naive();
-                let machine = crate::knowledge::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
-                let prompt = crate::knowledge::prompt::assemble(&knowledge, &machine);
-                if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) }
-            })
-            .await;
-            match built {
-                Ok(prompt) => self.session.prompt = prompt.into(),
-                Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
-            }
-            self.create_once().await;
-            let (id, prompt) = (self.session.id.clone(), Arc::clone(&self.session.prompt));
-            if let Err(error) = self.deps.store.set_prompt(&id, prompt.to_string()).await {
-                tracing::warn!("the system prompt was not saved: {error}");
-            }
-        }
-    }
-
-    /// Shrinks old results when the next request would not fit.
-    pub(super) async fn bound_context(&mut self) {
-        if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
-            && self.session.next_request() > limit
-            && {
-                self.compresses();
-                self.session.context.prune(limit)
-            }
-        {
-            self.session.forget_reads();
-            self.session.counted = None;
-            self.notice(Level::Info, "old tool results were shortened to make room").await;
-        }
-    }
-
-    /// Shrinks after the provider said that the request was too large.
-    pub(super) async fn trim(&mut self) -> bool {
-        let now = self.session.context.estimate();
-        self.session.counted = None;
-        self.session.forget_reads();
-        self.session.context.prune(now.saturating_mul(2) / 3)
     }
 }

@@ -18,6 +18,8 @@ pub(super) fn assistant(reply: Reply) -> Body {
     Body::Assistant(AssistantBody {
         text: reply.text,
         reasoning: reply.reasoning,
+        // Measured by the runner, which has the clock.
+        thought_ms: None,
         calls: reply.calls,
         usage: reply.usage,
         model: reply.model,

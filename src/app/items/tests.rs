@@ -247,3 +247,19 @@ fn no_json_reaches_a_tool_cell() {
         assert_eq!(&*tool.output, expected);
     }
 }
+
+#[test]
+fn the_end_of_a_turn_and_the_time_of_its_thoughts_come_back() {
+    let mut model = ready();
+    let answer = AssistantBody {
+        reasoning: "hmm".into(),
+        text: "so".into(),
+        thought_ms: Some(4_200),
+        ..AssistantBody::default()
+    };
+    let end = Body::Note { kind: crate::llm::message::NoteKind::TurnEnd, text: "2 steps · 3.0 s".into() };
+    super::opened(&mut model, vec![user(1, "go"), item(2, Body::Assistant(answer)), item(3, end)]);
+    let kinds: Vec<&CellKind> = model.transcript.cells.iter().map(|cell| &cell.kind).collect();
+    assert_eq!(kinds[1], &CellKind::Reasoning { text: "hmm".into(), time: Thinking::For(4_200) });
+    assert_eq!(kinds[3], &CellKind::TurnEnd { text: "2 steps · 3.0 s".into() });
+}

@@ -40,10 +40,14 @@ pub struct Layout {
     pub shared: (u16, u16),
     /// Things that can be clicked, topmost last.
     pub targets: Vec<(Area, Hit)>,
+    /// In copy mode: text of the rows that the caret moves in, in their order, and the column where it begins.
+    pub words: Vec<(u16, String)>,
     /// Text of the mouse or keyboard selection, source where it is known.
     pub selected_text: Option<String>,
     /// What the approval modal showed of its text.
     pub reading: Option<Reading>,
+    /// First row that the preview of a rewind showed.
+    pub preview: Option<usize>,
     /// The conversation shows its first row.
     pub at_top: bool,
 }

@@ -82,10 +82,12 @@ pub struct ApprovalModal {
     /// First row of the command and reasons that is shown; the first frame sets it to the first row with a reason.
     pub scroll: u16,
     pub read: Read,
-    /// How wide *Always* is; chosen with Tab or the arrows while confirming it.
-    pub width: AlwaysWidth,
+    /// How wide an answer that lasts is; chosen with Tab or the arrows while confirming it.
+    pub width: Width,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
+    /// The last key was a letter that means nothing here: it is said what does.
+    pub stray: bool,
 }
 
 /// How much of the text to be approved was on the screen.
@@ -110,14 +112,16 @@ pub enum ApprovalChoice {
     Always,
 }
 
-/// What *Always* writes to the allowlist.
+/// What an answer that lasts (*this session*, *always*) covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AlwaysWidth {
+pub enum Width {
     /// This very command.
     #[default]
     Command,
-    /// Every command with these effects.
+    /// Every command with these effects, or this tool of another program.
     Effects,
+    /// Every tool of the program that brings this one.
+    Server,
 }
 
 /// What the approval modal waits for.
@@ -175,6 +179,7 @@ pub enum PickerKind {
     Theme,
     Provider,
     Servers,
+    Toolsets,
     Inbox,
     History,
 }
@@ -227,7 +232,19 @@ pub struct Confirm {
     pub yes: String,
     /// What yes means.
     pub then: ConfirmThen,
+    /// What no does, in words and as an order, where it does something. Esc does neither.
+    pub no: Option<(String, ConfirmThen)>,
     pub selected_yes: bool,
+    /// Keys are ignored until this time (milliseconds since the epoch), when it opened by itself; 0 when it did not.
+    pub inert_until: i64,
+}
+
+impl Confirm {
+    /// A question that a person's own order opened.
+    pub fn new(title: impl Into<String>, text: impl Into<String>, yes: impl Into<String>, then: ConfirmThen) -> Self {
+        let (title, text, yes) = (title.into(), text.into(), yes.into());
+        Self { title, text, yes, then, no: None, selected_yes: false, inert_until: 0 }
+    }
 }
 
 /// What a confirmed question does.
@@ -239,6 +256,7 @@ pub enum ConfirmThen {
     NewSession,
     DeleteSession(crate::llm::message::SessionId),
     KillProcess(crate::exec::ProcessId),
+    Rewind(crate::agent::event::RewindOrder),
 }
 
 /// One line of input.
@@ -264,4 +282,6 @@ pub enum InputThen {
     Key(String),
     /// Find in the transcript.
     Find,
+    /// The address that the browser ends at after a login to this MCP server.
+    Login(String),
 }

@@ -20,6 +20,8 @@ pub enum About {
     Input(crate::exec::ProcessId),
     /// Questions that were put aside.
     Inbox,
+    /// MCP servers that became ready.
+    Servers,
 }
 
 /// One notice.

@@ -23,6 +23,8 @@ pub struct RewindModal {
     pub confirm: Option<Confirming>,
     /// The last exchange is undone: there is no list to go back to.
     pub undo: bool,
+    /// First row of the preview that is shown; a frame sets it to where it came to rest.
+    pub scroll: usize,
 }
 
 /// A prompt was chosen; nothing has happened yet.

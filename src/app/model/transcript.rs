@@ -74,7 +74,7 @@ pub enum CellKind {
     /// Folded to one line unless expanded.
     Reasoning {
         text: String,
-        /// How long it took, while that is known: of a stored session it is not.
+        /// How long it took; not known of sessions that an older program kept.
         time: Thinking,
     },
     Tool(Box<ToolCell>),
@@ -82,7 +82,7 @@ pub enum CellKind {
         kind: NoteKind,
         text: String,
     },
-    /// After a turn: steps, time, cost. Dim.
+    /// After a turn: how it ended, steps, time. Dim.
     TurnEnd {
         text: String,
     },

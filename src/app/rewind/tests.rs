@@ -3,12 +3,12 @@
 use super::*;
 use crate::agent::event::{AgentEvent, Fate, FileBack, FileKind, RanCommands};
 use crate::app::msg::{LoadReply, Msg};
-use crate::app::tests::{item, opened, ready, script, user};
+use crate::app::tests::{item, opened, ready, script, script_at, user};
 use crate::app::update;
 use crate::llm::message::{Body, NoteKind};
 
 fn point(item: i64, text: &str) -> RewindPoint {
-    RewindPoint { item: ItemId(item), at: 0, text: text.into(), files: 1 }
+    RewindPoint { item: ItemId(item), at: 0, text: text.into(), files: 1, commands: 0 }
 }
 
 fn file(fate: Fate) -> FileBack {
@@ -34,7 +34,8 @@ fn ask_for(item: i64) -> Effect {
 }
 
 fn order(item: i64, conversation: bool, files: bool, overwrite: bool) -> Effect {
-    Effect::Agent(AgentCommand::Rewind(RewindOrder { item: ItemId(item), conversation, files, overwrite }))
+    let theirs = if overwrite { Theirs::Overwrite } else { Theirs::Ask };
+    Effect::Agent(AgentCommand::Rewind(RewindOrder { item: ItemId(item), conversation, files, theirs }))
 }
 
 /// A model with the list open and the second prompt of two selected.
@@ -173,4 +174,47 @@ fn the_prompt_comes_back_and_a_redo_takes_it_out_again() {
     script(&mut model, "!");
     update(&mut model, 0, back(None, Some("two"), vec![user(1, "one"), user(2, "two")]));
     assert_eq!(composer::text(&model.composer), "two!");
+}
+
+#[test]
+fn files_of_somebody_else_are_asked_about_by_name_and_not_at_once() {
+    let asked = RewindOrder { item: ItemId(1), conversation: true, files: true, theirs: Theirs::Ask };
+    let event = || {
+        let files = vec!["src/a.rs".into(), "b\u{1b}[2J.rs".into()];
+        Msg::Agent(AgentEvent::RewindAsks { order: asked, files })
+    };
+    for (keys, theirs) in
+        [("y", Some(Theirs::Overwrite)), ("n", Some(Theirs::Leave)), ("<ret>", Some(Theirs::Leave)), ("<esc>", None)]
+    {
+        let mut model = ready();
+        update(&mut model, 1000, event());
+        let Some(Modal::Confirm(confirm)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        assert!(confirm.text.contains("src/a.rs") && !confirm.text.contains('\u{1b}'), "{}", confirm.text);
+        script_at(&mut model, 1100, "y");
+        assert_eq!(model.modals.len(), 1, "what was being typed answers nothing");
+        let effects = script_at(&mut model, 2000, keys);
+        let wanted: Vec<Effect> = theirs
+            .map(|theirs| Effect::Agent(AgentCommand::Rewind(RewindOrder { theirs, ..asked })))
+            .into_iter()
+            .collect();
+        let orders: Vec<Effect> = effects.into_iter().filter(|effect| matches!(effect, Effect::Agent(_))).collect();
+        assert_eq!(orders, wanted, "{keys}");
+        assert!(model.modals.is_empty());
+    }
+}
+
+#[test]
+fn pages_read_on_in_the_preview_and_a_frame_says_where_it_ends() {
+    let mut model = chosen(&[Fate::Ready]);
+    let scroll = |model: &mut Model| modal(model).map_or(0, |modal| modal.scroll);
+    script(&mut model, "<pgdn><pgdn>");
+    assert_eq!(scroll(&mut model), 16);
+    assert_eq!(modal(&mut model).map(|modal| modal.selected), Some(1), "the list stands still");
+    let layout = crate::app::model::layout::Layout { preview: Some(5), ..Default::default() };
+    update(&mut model, 0, Msg::Drawn(Box::new(layout)));
+    assert_eq!(scroll(&mut model), 5);
+    script(&mut model, "<ret><pgup>");
+    assert_eq!(scroll(&mut model), 0);
+    script(&mut model, "<pgdn><esc><up>");
+    assert_eq!(scroll(&mut model), 0, "another prompt is read from its start");
 }

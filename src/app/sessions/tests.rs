@@ -68,7 +68,7 @@ fn deleting_takes_a_yes_and_spares_the_open_session() {
     rows(&mut model, "", &["s", "old"]);
     script(&mut model, "<del>");
     assert_eq!(model.modals.len(), 1, "the open one cannot be deleted");
-    let effects = script(&mut model, "<down><del>y<ret>");
+    let effects = script(&mut model, "<down><del>y");
     assert!(effects.contains(&Effect::Store(StoreJob::DeleteSession("old".into()))), "{effects:?}");
     assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(1));
 }
@@ -166,7 +166,7 @@ fn a_resumed_session_shows_its_own_draft() {
 
 #[test]
 fn arrows_choose_in_a_question() {
-    for keys in ["<down>", "<up>", "j", "k", "<tab>", "y"] {
+    for keys in ["<down>", "<up>", "j", "k", "<tab>"] {
         let mut model = ready();
         script(&mut model, "go<ret>");
         script(&mut model, "/new<ret>");
@@ -232,4 +232,19 @@ fn only_the_agent_ends_a_switch() {
         let effects = update(&mut model, 0, Msg::Agent(AgentEvent::SessionKept));
         assert_eq!((orders(&effects), model.queue.len()), (1, 0), "{keys}: there is none, it goes on here");
     }
+}
+
+#[test]
+fn the_letters_of_a_question_answer_it() {
+    for (keys, begins) in [("y", true), ("Y", true), ("n", false), ("<esc>", false), ("<ret>", false)] {
+        let mut model = ready();
+        script(&mut model, "go<ret>/new<ret>");
+        assert_eq!(model.modals.len(), 1);
+        let effects = script(&mut model, keys);
+        assert_eq!(effects.contains(&Effect::Agent(AgentCommand::New)), begins, "{keys}");
+        assert!(model.modals.is_empty(), "{keys}");
+    }
+    let mut model = ready();
+    script(&mut model, "go<ret>/new<ret><A-y><C-n>");
+    assert_eq!(model.modals.len(), 1, "other keys with the same letters are none of its own");
 }

@@ -179,9 +179,13 @@ fn a_prompt_before_the_session_opens_waits_for_it() {
 fn a_refused_prompt_comes_back() {
     let mut model = ready();
     script(&mut model, "precious<ret>");
-    agent(&mut model, 10, AgentEvent::Notice { level: Level::Error, text: "the disk is full".into() });
+    agent(&mut model, 10, AgentEvent::Notice { level: Level::Error, text: "a server failed".into() });
+    assert_eq!(composer::text(&model.composer), "", "another error has nothing to do with it");
+    assert!(is_running(&model));
+    agent(&mut model, 10, AgentEvent::NotTaken("a turn is running".into()));
     assert_eq!(composer::text(&model.composer), "precious");
     assert_eq!(model.turn, TurnStatus::Idle);
+    assert!(model.notices.shown.iter().any(|notice| notice.text == "a turn is running"));
     script(&mut model, "<ret>other");
     agent(&mut model, 20, outcome(TurnEnd::Error("the disk is full".into())));
     assert_eq!(composer::text(&model.composer), "other", "what was typed since stays");
@@ -241,8 +245,7 @@ fn editing_a_queued_prompt_keeps_the_draft_and_says_so() {
 
 #[test]
 fn a_turn_that_never_began_leaves_no_order_to_go_on() {
-    use crate::agent::event::Level;
-    let refused = || Msg::Agent(AgentEvent::Notice { level: Level::Error, text: "not sent".into() });
+    let refused = || Msg::Agent(AgentEvent::NotTaken("not sent".into()));
     for opens in [false, true] {
         let mut model = ready();
         std::sync::Arc::make_mut(&mut model.config).display.busy_input_mode = "interrupt".into();
@@ -255,4 +258,60 @@ fn a_turn_that_never_began_leaves_no_order_to_go_on() {
         }
         assert!(!model.sends_after_stop, "opens {opens}");
     }
+}
+
+#[test]
+fn a_prompt_that_met_another_turn_comes_back_and_the_turn_runs_on() {
+    let mut model = ready();
+    script(&mut model, "mine<ret>");
+    agent(&mut model, 0, AgentEvent::TurnStarted { turn: 4, at: 0 });
+    agent(&mut model, 0, AgentEvent::NotTaken("a turn is running".into()));
+    assert_eq!(composer::text(&model.composer), "mine");
+    assert!(matches!(&model.turn, TurnStatus::Running(running) if running.turn == 4));
+}
+
+#[test]
+fn the_other_key_does_what_enter_does_not() {
+    for (mode, keys, queue, ordered) in [
+        ("queue", "aside<C-s>", vec![], vec![steer("aside")]),
+        ("queue", "later<ret>", vec!["later"], vec![]),
+        ("steer", "later<C-s>", vec!["later"], vec![]),
+        ("steer", "aside<ret>", vec![], vec![steer("aside")]),
+        ("interrupt", "later<C-s>", vec!["later"], vec![]),
+        ("queue", "<C-s>", vec![], vec![]),
+    ] {
+        let mut model = running();
+        std::sync::Arc::make_mut(&mut model.config).display.busy_input_mode = mode.into();
+        let effects = script(&mut model, keys);
+        assert_eq!(queued(&model), queue, "{mode} {keys}");
+        assert_eq!(orders(&effects), ordered.iter().collect::<Vec<_>>(), "{mode} {keys}");
+    }
+    let mut model = ready();
+    assert_eq!(orders(&script(&mut model, "go<C-s>")).len(), 1, "nothing runs: it is sent");
+}
+
+#[test]
+fn the_line_of_a_turn_says_how_it_ended() {
+    for (end, steps, duration_ms, line) in [
+        (TurnEnd::Completed, 2, 3_210, "2 steps · 3.2 s"),
+        (TurnEnd::Completed, 1, 40, "1 step · 0.0 s"),
+        (TurnEnd::Stopped, 1, 12_900, "stopped · 1 step · 12 s"),
+        (TurnEnd::Limit, 90, 3_725_000, "out of steps · 90 steps · 1 h 2 m"),
+        (TurnEnd::Error("x".into()), 3, 225_000, "failed · 3 steps · 3 m 45 s"),
+    ] {
+        assert_eq!(TurnOutcome { turn: 1, end, steps, duration_ms }.line(), line);
+    }
+}
+
+#[test]
+fn the_end_of_a_turn_comes_as_an_item_and_stands_under_its_error() {
+    let mut model = running();
+    let note = |kind, text: &str| Body::Note { kind, text: text.into() };
+    agent(&mut model, 0, AgentEvent::ItemFinished(item(2, note(NoteKind::Error, "no key"))));
+    agent(&mut model, 0, AgentEvent::ItemFinished(item(3, note(NoteKind::TurnEnd, "failed · 1 step · 0.1 s"))));
+    agent(&mut model, 0, outcome(TurnEnd::Provider("no key".into())));
+    let shown: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
+    assert_eq!(shown, ["go", "no key", "failed · 1 step · 0.1 s"]);
+    let last = model.transcript.cells.last().expect("a cell");
+    assert!(matches!(last.kind, CellKind::TurnEnd { .. }) && last.item.is_some());
 }

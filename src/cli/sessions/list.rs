@@ -168,6 +168,7 @@ fn write_item(item: &Item, out: &mut dyn Write) -> std::io::Result<()> {
                 NoteKind::Error => "error",
                 NoteKind::Interrupted => "interrupted",
                 NoteKind::Hook => "hook",
+                NoteKind::TurnEnd => "turn",
             };
             writeln!(out, "\n[{mark}: {}]", plain(text))?;
         }

@@ -130,7 +130,7 @@ fn prices_of_the_maker_hold_at_the_maker() {
 #[tokio::test]
 async fn a_provider_is_asked_once_a_day_and_never_without_a_key() {
     for (status, body, refreshed) in
-        [(200, r#"{"data": [{"id": "m", "context_length": 777}]}"#, true), (404, "{}", false)]
+        [(200, r#"{"data": [{"id": "m", "context_length": 777}]}"#, Refreshed::New), (404, "{}", Refreshed::No)]
     {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::start(Answer::json(status, body)).await;
@@ -139,17 +139,17 @@ async fn a_provider_is_asked_once_a_day_and_never_without_a_key() {
         endpoint.auth = Auth::Bearer;
         endpoint.local = false;
         endpoint.key = Secret::default();
-        assert!(!refresh_daily(&endpoint, &http, folder.path()).await);
+        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, Refreshed::No);
         endpoint.key = Secret::new("k");
         endpoint.local = true;
-        assert!(!refresh_daily(&endpoint, &http, folder.path()).await);
+        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, Refreshed::No);
         assert_eq!(server.count(), 0, "no key, or on this machine");
         endpoint.local = false;
         assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, refreshed);
-        assert!(!refresh_daily(&endpoint, &http, folder.path()).await);
+        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, Refreshed::No);
         assert_eq!(server.count(), 1, "not twice a day, whatever came back");
         let known = model_info(&endpoint, &Config::default(), Some(folder.path())).context;
-        assert_eq!(known, refreshed.then_some(777));
+        assert_eq!(known, (refreshed == Refreshed::New).then_some(777));
         // a day later
         for file in ["custom.json", "custom.asked"] {
             let path = folder.path().join(file);
@@ -160,4 +160,26 @@ async fn a_provider_is_asked_once_a_day_and_never_without_a_key() {
         assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, refreshed);
         assert_eq!(server.count(), 2);
     }
+}
+
+#[tokio::test]
+async fn a_list_that_nobody_answered_for_is_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let http = http::client();
+    let server = Server::start(Answer::json(503, "{}")).await;
+    let mut endpoint = endpoint("custom", "m", &server.url, "");
+    endpoint.auth = Auth::Bearer;
+    endpoint.local = false;
+    endpoint.key = Secret::new("k");
+    for asked in 1..=2 {
+        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, Refreshed::Failed);
+        assert_eq!(server.count(), asked, "the next start asks again");
+    }
+}
+
+#[test]
+fn waits_double_up_to_two_hours() {
+    let minutes: Vec<u64> = (0..7).map(|tries| again_after(tries).as_secs() / 60).collect();
+    assert_eq!(minutes, [5, 10, 20, 40, 80, 120, 120]);
+    assert_eq!(again_after(u32::MAX).as_secs() / 60, 120);
 }

@@ -44,7 +44,7 @@ async fn visible(store: &Store) -> Vec<i64> {
 }
 
 async fn counts(store: &Store) -> Vec<(i64, u64)> {
-    let prompts = store.prompts(&id("one")).await.expect("reads");
+    let (prompts, _) = store.prompts(&id("one")).await.expect("reads");
     prompts.iter().map(|prompt| (prompt.item.id.0, prompt.files)).collect()
 }
 
@@ -173,5 +173,37 @@ fn a_database_of_the_first_schema_gets_the_new_tables() {
         store.append(&id("one"), talk()).await.expect("kept");
         store.rewind(&id("one"), to(3, true, &[])).await.expect("rewinds");
         assert_eq!(visible(&store).await, [1, 2]);
+    });
+}
+
+#[test]
+fn what_was_paid_for_counts_also_when_it_was_left_out_and_a_copy_counts_its_own() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
+        let ids = |items: Vec<Item>| items.iter().map(|item| item.id.0).collect::<Vec<_>>();
+        assert_eq!(ids(store.answers(&one).await.expect("reads")), [2, 4, 6]);
+        store.fork(&one, &id("two")).await.expect("forks");
+        assert_eq!(ids(store.answers(&id("two")).await.expect("reads")), [0i64; 0]);
+    });
+}
+
+#[test]
+fn tools_that_ran_are_told_with_the_prompts() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        let mut refused = tool("d", "terminal", "no");
+        if let Body::Tool(body) = &mut refused {
+            body.outcome = crate::llm::message::Outcome::Refused;
+        }
+        store.append(&one, vec![at(7, 2, refused)]).await.expect("kept");
+        let (_, ran) = store.prompts(&one).await.expect("reads");
+        assert_eq!(ran, [(ItemId(5), "terminal".to_owned())]);
     });
 }

@@ -9,12 +9,22 @@ pub fn shell_summary(line: &str) -> String {
     let masked = mask(line);
     let parts: Vec<_> = segments(line, &masked, false).into_iter().filter(|s| !is_preparation(s)).collect();
     let Some((first, others)) = parts.split_first() else { return one_line(line) };
+    // The head of a loop says nothing without what it does: its own words are the shortest true ones.
+    if !others.is_empty() && is_compound(first) {
+        return one_line(line);
+    }
     let text = one_line(&without_plumbing(first));
     match others.len() {
         0 => text,
         1 => format!("{text} + 1 command"),
         n => format!("{text} + {n} commands"),
     }
+}
+
+/// Whether a command goes on in the next segments: a loop, a condition, a function.
+fn is_compound(segment: &Segment<'_>) -> bool {
+    let first = words(segment).first().copied().unwrap_or_default();
+    matches!(first, "for" | "while" | "until" | "if" | "case" | "select" | "function") || first.ends_with("()")
 }
 
 fn one_line(text: &str) -> String {
@@ -87,7 +97,7 @@ mod tests {
     #[test]
     fn many_commands_and_redirections() {
         assert_eq!(shell_summary("make > /tmp/x 2>&1; ls &>f; pwd"), "make + 2 commands");
-        assert_eq!(shell_summary("for f in *; do\n  cat $f\ndone"), "for f in * + 1 command");
+        assert_eq!(shell_summary("for f in *; do\n  cat $f\ndone"), "for f in *; do cat $f done");
         assert_eq!(shell_summary(""), "");
         assert_eq!(shell_summary("grep 'a | head' x | sort | uniq -c"), "grep 'a | head' x");
     }

@@ -9,10 +9,11 @@ use crate::text::{Ground, Role, Span};
 /// Lays out a note with the mark of its kind.
 pub fn layout(kind: NoteKind, text: &str, context: &Context<'_>) -> CellRows {
     let (mark, role, text_role) = match kind {
-        NoteKind::Info => ("·", Role::Dim, Role::Dim),
         NoteKind::Warning => ("⚠", Role::Careful, Role::Text),
         NoteKind::Error => ("✗", Role::Bad, Role::Text),
         NoteKind::Interrupted => ("■", Role::Careful, Role::Dim),
+        // A turn's end has a cell of its own.
+        NoteKind::Info | NoteKind::TurnEnd => ("·", Role::Dim, Role::Dim),
         NoteKind::Hook => ("↪", Role::Dim, Role::Dim),
     };
     let mut rows = Vec::new();

@@ -5,7 +5,7 @@ use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
-use crate::app::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage};
+use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Width};
 use crate::app::model::selection::Surface;
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent, Target, Verdict};
@@ -27,6 +27,10 @@ const CHOICES: [(ApprovalChoice, &str); 5] = [
     (ApprovalChoice::Session, "s"),
     (ApprovalChoice::Always, "a"),
 ];
+/// Cells of the mark before a label and of the key after it.
+const KEY: u16 = 6;
+/// Cells of the name of a server beside the rule that names its tools.
+const SERVER: usize = 20;
 /// How many of them stand in the left column.
 const LEFT: usize = 2;
 
@@ -58,6 +62,7 @@ pub fn draw(
     let foot = match (inert, &state.stage) {
         (true, _) => "answers after a quiet moment",
         (false, _) if state.read.refused && !state.read.whole => "see the whole command first: PgDn",
+        (false, ApprovalStage::Choosing) if state.stray => stray(approval),
         (false, ApprovalStage::Choosing) => "Esc keeps it in the inbox",
         (false, _) => "Esc goes back",
     };
@@ -78,7 +83,10 @@ pub fn draw(
     let place = Rect { height: place.height.min(rows), ..place };
     // The choices always show; what is to be read scrolls, and says how much is hidden.
     let fixed = cells(below.len()).min(place.height.saturating_sub(1));
-    let window = place.height - fixed;
+    let room_for_text = place.height - fixed;
+    // What does not fit scrolls, and a row of its own says how much is hidden.
+    let says = usize::from(room_for_text) < body.len() && room_for_text > 1;
+    let window = room_for_text - u16::from(says);
     let most = body.len().saturating_sub(usize::from(window));
     let rows = usize::from(window);
     let skip = if state.read.begun { usize::from(state.scroll) } else { first_reason(&body, rows) }.min(most);
@@ -97,14 +105,17 @@ pub fn draw(
     if flat::selection(model, Surface::Modal).is_some() {
         flat::finish(model, paint, Surface::Modal, &flat::numbered(body.iter().cloned()), layout);
     }
-    if most > 0 && window > 0 {
+    if says {
         let left = most - skip;
-        let text = if left > 0 { format!(" ↓ {left} more rows (PgDn) ") } else { " ↑ all read ".to_owned() };
-        let style = paint.slot(Slot::Overlay).patch(paint.role(Role::Careful));
-        paint.right(place.right() + 2, place.y + window.saturating_sub(1), &text, style);
+        let text = if left > 0 {
+            format!("↓ {} (PgDn)", format::plural(left as u64, "more row", "more rows"))
+        } else {
+            "↑ all read".to_owned()
+        };
+        paint.right(place.right(), place.y + window, &text, paint.role(Role::Careful));
     }
     let mut caret = None;
-    let base = Rect { y: place.y + window, height: fixed, ..place };
+    let base = Rect { y: place.y + room_for_text, height: fixed, ..place };
     for (index, part) in below.iter().take(usize::from(fixed)).enumerate() {
         let line = row(base, index as u16);
         match part {
@@ -119,6 +130,7 @@ pub fn draw(
                     }
                 }
             }
+            Part::More(index, label) => draw_more(state, inert, paint, line, *index, label, layout),
         }
     }
     caret
@@ -150,6 +162,40 @@ fn draw_choice(
     paint.right(place.right().saturating_sub(1), place.y, key, paint.role(key_role));
     let hit = Area { x: place.x, y: place.y, width: place.width, height: 1 };
     layout.targets.push((hit, Hit::ModalRow(index)));
+}
+
+/// A row that goes on with the label of a choice.
+fn draw_more(
+    state: &ApprovalModal,
+    inert: bool,
+    paint: &mut Paint<'_>,
+    place: Rect,
+    index: usize,
+    label: &str,
+    layout: &mut Layout,
+) {
+    let Some((choice, _)) = CHOICES.get(index) else { return };
+    let chosen = *choice == state.selected;
+    let place = Rect { width: place.width.saturating_sub(1), ..place };
+    if chosen {
+        paint.tone(place, Slot::Selection);
+    }
+    let role = match (inert, chosen) {
+        (true, _) => Role::Dim,
+        (false, true) => Role::Strong,
+        (false, false) => Role::Text,
+    };
+    paint.fit(place.x + 4, place.y, place.width.saturating_sub(KEY), label, paint.role(role));
+    let hit = Area { x: place.x, y: place.y, width: place.width, height: 1 };
+    layout.targets.push((hit, Hit::ModalRow(index)));
+}
+
+/// What letters mean here, for someone who typed another one.
+fn stray(approval: &Approval) -> &'static str {
+    match approval.intent {
+        Intent::Command { .. } => "d denies with a reason · e edits it",
+        _ => "d denies with a reason",
+    }
 }
 
 /// The row to begin at, so that the first words with a reason and the reason itself are in view.
@@ -259,6 +305,8 @@ enum Part {
     Field(String, String),
     /// Index into the choices and label, for each column.
     Choices(Vec<Option<(usize, String)>>),
+    /// The label of a choice goes on.
+    More(usize, String),
 }
 
 fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
@@ -276,7 +324,10 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             line("Run this instead? Enter allows it, unless it needs an answer of its own.", Role::Careful),
             line("Any other key goes back to the field.", Role::Dim),
         ],
-        ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => always(approval, state, room),
+        ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => lasting(approval, state, room),
+        ApprovalStage::Confirming if approvals::widths(approval, state.selected).len() > 1 => {
+            lasting(approval, state, room)
+        }
         ApprovalStage::Choosing | ApprovalStage::Confirming => {
             let mut parts = Vec::new();
             if matches!(approval.verdict, Verdict::AskAlways(_)) {
@@ -286,13 +337,18 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             let label = |index: usize| choice_label(CHOICES.get(index)?.0, approval, room).map(|text| (index, text));
             let offered: Vec<Option<(usize, String)>> =
                 (0..CHOICES.len()).map(|index| label(index).filter(|_| !(always && index > LEFT))).collect();
-            if room >= 70 {
+            let half = (room / 2).saturating_sub(usize::from(KEY));
+            if room >= 70 && offered.iter().flatten().all(|(_, label)| width(label) <= half) {
                 for at in 0..CHOICES.len() - LEFT {
                     let left = if at < LEFT { offered.get(at).cloned().flatten() } else { None };
                     parts.push(Part::Choices(vec![left, offered.get(LEFT + at).cloned().flatten()]));
                 }
             } else {
-                parts.extend(offered.into_iter().flatten().map(|choice| Part::Choices(vec![Some(choice)])));
+                for (index, label) in offered.into_iter().flatten() {
+                    let mut rows = label_rows(&label, room).into_iter();
+                    parts.extend(rows.next().map(|first| Part::Choices(vec![Some((index, first))])));
+                    parts.extend(rows.map(|more| Part::More(index, more)));
+                }
             }
             if state.stage == ApprovalStage::Confirming {
                 parts.push(line("", Role::Text));
@@ -307,23 +363,36 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     }
 }
 
-/// How wide *Always* is, each width with the rules that it writes.
-fn always(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
-    let mut parts = vec![Part::Line(Line::plain("Always allow, in every session", Role::Strong))];
-    let widths = approvals::widths(approval);
-    for (width, rules) in &widths {
-        let chosen = *width == state.width;
-        let words = match width {
-            AlwaysWidth::Command => "this very command    ",
-            AlwaysWidth::Effects => "all that would       ",
-        };
-        let rules = visible(&rules.join(", ")).text.replace('\n', " ");
-        let role = if chosen { Role::Strong } else { Role::Text };
-        let mark = Span::new(if chosen { "▸ " } else { "  " }, Role::Accent);
+/// How wide an answer that lasts is, each width with the rules that it makes.
+fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
+    let title = match state.selected {
+        ApprovalChoice::Session => "Allow for the rest of this session",
+        _ => "Always allow, in every session",
+    };
+    let mut parts = vec![Part::Line(Line::plain(title, Role::Strong))];
+    let widths: Vec<(bool, String, String)> = approvals::widths(approval, state.selected)
+        .into_iter()
+        .map(|(width, rules)| {
+            let words = match (width, &approval.intent) {
+                (Width::Command, _) => "this very command".to_owned(),
+                (Width::Server, Intent::Remote { server, .. }) => {
+                    format!("every tool of {}", truncate_end(&visible(server).text, SERVER))
+                }
+                (Width::Effects, Intent::Remote { .. }) => "this tool".to_owned(),
+                (Width::Effects | Width::Server, _) => "all that would".to_owned(),
+            };
+            (width == state.width, words, visible(&rules.join(", ")).text.replace('\n', " "))
+        })
+        .collect();
+    let column = widths.iter().map(|(_, words, _)| width(words)).max().unwrap_or(0).max(17) + 4;
+    for (chosen, words, rules) in &widths {
+        let role = if *chosen { Role::Strong } else { Role::Text };
+        let mark = Span::new(if *chosen { "▸ " } else { "  " }, Role::Accent);
         // all that is written shows, however long it is
         let mut rows = Vec::new();
-        let spans = [Span::new(rules, if chosen { Role::Careful } else { Role::Dim })];
-        let (first, rest) = ([mark, Span::new(words, role)], [Span::new(" ".repeat(23), Role::Text)]);
+        let spans = [Span::new(rules.clone(), if *chosen { Role::Careful } else { Role::Dim })];
+        let (first, rest) =
+            ([mark, Span::new(pad(words, column), role)], [Span::new(" ".repeat(column + 2), Role::Text)]);
         let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
         wrap_into(&mut rows, &spans, Ground::Base, &how);
         parts.extend(rows.into_iter().map(|row| Part::Line(row.line)));
@@ -343,19 +412,44 @@ fn whole(text: &str, role: Role, room: usize) -> Vec<Part> {
     rows.into_iter().map(|row| Part::Line(row.line)).collect()
 }
 
+/// The label of a choice in the rows that it needs.
+fn label_rows(label: &str, room: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let how = Wrap { width: room.saturating_sub(usize::from(KEY) + 2).max(1), ..Wrap::default() };
+    wrap_into(&mut rows, &[Span::new(label, Role::Text)], Ground::Base, &how);
+    rows.into_iter().map(|row| row.line.text()).collect()
+}
+
+/// The effects that a lasting answer is about, in at most two rows: the first ones by name, the others counted. All of
+/// them stand in the question that follows.
+fn granted(lead: &str, effects: &[String], room: usize) -> String {
+    let whole = format!("{lead}: {}", effects.join(", "));
+    if label_rows(&whole, room).len() <= 2 {
+        return whole;
+    }
+    let short = |shown: usize| {
+        let more = plural_more(effects.len() - shown);
+        format!("{lead}: {} and {more}", effects[..shown].join(", "))
+    };
+    let fitting = (1..effects.len()).rev().map(short).find(|label| label_rows(label, room).len() <= 2);
+    fitting.unwrap_or_else(|| format!("{lead}: {}", format::plural(effects.len() as u64, "effect", "effects")))
+}
+
+fn plural_more(count: usize) -> String {
+    format::plural(count as u64, "more effect", "more effects")
+}
+
 fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Option<String> {
-    // the mark before it, the key after it
-    let column = if room >= 70 { room / 2 } else { room }.saturating_sub(6);
-    let what = approvals::effects(approval).join(", ");
+    let what = approvals::effects(approval);
     let is_command = matches!(approval.intent, Intent::Command { .. });
     Some(match choice {
         ApprovalChoice::Deny => "Deny, and say why".to_owned(),
         ApprovalChoice::Once => "Allow once".to_owned(),
         ApprovalChoice::Session if what.is_empty() => "Allow for this session".to_owned(),
-        ApprovalChoice::Session => truncate_end(&format!("This session: {what}"), column),
+        ApprovalChoice::Session => granted("This session", &what, room),
         ApprovalChoice::Edit if !is_command => return None,
         ApprovalChoice::Edit => "Edit the command".to_owned(),
         ApprovalChoice::Always if what.is_empty() => "Always: this very command".to_owned(),
-        ApprovalChoice::Always => truncate_end(&format!("Always: {what}"), column),
+        ApprovalChoice::Always => granted("Always", &what, room),
     })
 }

@@ -10,19 +10,26 @@ use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
-pub fn draw(state: &Confirm, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
+pub fn draw(state: &Confirm, now: i64, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
     let columns = 60.min(area.width.saturating_sub(10)).max(12);
     let mut rows = Vec::new();
     for line in state.text.lines() {
         let how = Wrap { width: usize::from(columns), ..Wrap::default() };
         wrap_into(&mut rows, &[Span::new(line, Role::Text)], Ground::Base, &how);
     }
-    let frame = Frame { title: &state.title, title_role: Role::Careful, ..Frame::default() };
+    let inert = state.inert_until > now;
+    let foot = match (inert, &state.no) {
+        (true, _) => "answers after a quiet moment",
+        (false, None) => "y yes · n no · Enter takes the marked one",
+        (false, Some(_)) => "y · n · Enter takes the marked one · Esc neither",
+    };
+    let no = state.no.as_ref().map_or("No", |(label, _)| label);
+    let frame = Frame { title: &state.title, title_role: Role::Careful, foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(rows.len()) + 5);
     for (index, line) in rows.iter().take(usize::from(place.height.saturating_sub(4))).enumerate() {
         paint.line(row(place, index as u16 + 1), &line.line);
     }
-    let answers = [("No", !state.selected_yes), (state.yes.as_str(), state.selected_yes)];
+    let answers = [(no, !state.selected_yes), (state.yes.as_str(), state.selected_yes)];
     let top = place.height.saturating_sub(answers.len() as u16 + 1);
     for (index, (label, chosen)) in answers.into_iter().enumerate() {
         let line = row(place, top + index as u16);

@@ -1,6 +1,7 @@
 //! What covers the screen: one frame, centred and sized to its content; each kind of modal in a file.
 
 mod approval;
+mod columns;
 mod command;
 mod confirm;
 mod input;
@@ -39,7 +40,7 @@ pub fn draw(
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
         Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
-        Modal::Confirm(state) => confirm::draw(state, paint, area, layout),
+        Modal::Confirm(state) => confirm::draw(state, model.now, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
         Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
     }

@@ -5,8 +5,9 @@ use crate::app::Model;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::{PickItem, Picker, PickerKind};
 use crate::config::theme::Slot;
-use crate::text::Role;
 use crate::text::width::{grapheme_width, truncate_end, width};
+use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Ground, Role, Span};
 use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
@@ -43,8 +44,15 @@ pub fn draw(
         }
         lines.push(Line::Item(at));
     }
-    let most = usize::from(area.height.saturating_sub(9)).max(3);
-    let note_rows = u16::from(!state.footnote.is_empty()) * 2;
+    let mut note: Vec<Row> = Vec::new();
+    for line in state.footnote.lines() {
+        let how = Wrap { width: usize::from(columns), ..Wrap::default() };
+        wrap_into(&mut note, &[Span::new(line, Role::Careful)], Ground::Base, &how);
+    }
+    // A blank row over it; on a low screen the list needs the rows.
+    note.truncate(if area.height < 24 { 2 } else { 4 });
+    let note_rows = if note.is_empty() { 0 } else { cells(note.len()) + 1 };
+    let most = usize::from(area.height.saturating_sub(7 + note_rows)).max(3);
     let body = lines.len().clamp(1, most.min(20));
     let count = format!("{} of {}", state.matches.len(), state.items.len());
     let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", aside, ..Frame::default() };
@@ -82,8 +90,10 @@ pub fn draw(
         paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
     }
     if note_rows > 0 {
-        let line = row(place, place.height.saturating_sub(1));
-        paint.fit(line.x, line.y, line.width, &state.footnote, paint.role(Role::Careful));
+        let top = place.height.saturating_sub(cells(note.len()));
+        for (index, line) in note.iter().enumerate() {
+            paint.line(row(place, top + index as u16), &line.line);
+        }
     }
     caret
 }

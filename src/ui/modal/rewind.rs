@@ -1,6 +1,7 @@
 //! Going back: the prompts, what the selected one would take back, and the choice.
 
-use super::{Frame, field};
+use super::Frame;
+use super::columns::Columns;
 use crate::app::Model;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::rewind::{Confirming, RewindChoice, RewindModal};
@@ -10,12 +11,11 @@ use crate::text::format::{self, plural};
 use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Line, Role, Span};
-use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
-/// Rows of a prompt in the list.
-const EACH: usize = 2;
+/// Files that the preview names; each frame lays them out.
+const MOST_FILES: usize = 200;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
@@ -28,60 +28,35 @@ pub fn draw(
     let title = if state.undo { "Undo the last exchange" } else { "Go back to a prompt" };
     let count = plural(state.matches.len() as u64, "prompt", "prompts");
     let note = if state.undo { "" } else { &count };
-    let foot = if state.confirm.is_some() { "nothing has happened yet" } else { "Enter goes on · Esc" };
+    let foot = if state.confirm.is_some() {
+        "PgUp PgDn reads on · nothing has happened yet"
+    } else {
+        "PgUp PgDn reads on · Enter goes on · Esc"
+    };
     let frame = Frame { title, note, foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
     if let Some(confirm) = &state.confirm {
         draw_confirm(state, confirm, paint, place, layout);
         return None;
     }
-    let caret = field(model, paint, row(place, 0), "⌕ ", &state.query, state.cursor);
-    if state.loading || (state.preview.is_none() && state.problem.is_empty() && state.point().is_some()) {
-        let line = row(place, 0);
-        paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
-    }
-    let body = Rect { y: place.y + 2, height: place.height.saturating_sub(2), ..place };
-    let beside = body.width >= 76;
-    let (list, preview) = if beside {
-        let left = body.width * 2 / 5;
-        (Rect { width: left, ..body }, Rect { x: body.x + left + 3, width: body.width - left - 3, ..body })
-    } else {
-        let top = (body.height / 2).max(2) / 2 * 2;
-        (
-            Rect { height: top.min(body.height), ..body },
-            Rect { y: body.y + top + 1, height: body.height.saturating_sub(top + 1), ..body },
-        )
+    let columns = Columns {
+        query: &state.query,
+        cursor: state.cursor,
+        busy: state.loading || (state.preview.is_none() && state.problem.is_empty() && state.point().is_some()),
+        count: state.matches.len(),
+        selected: state.selected,
+        empty: if state.loading { "looking…" } else { "nothing matches" },
     };
-    if state.matches.is_empty() && !list.is_empty() {
-        let text = if state.loading { "looking…" } else { "nothing matches" };
-        paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
-    }
-    let window = (usize::from(list.height) / EACH).max(1);
-    let skip = (state.selected + 1).saturating_sub(window);
-    for (index, at) in state.matches.iter().enumerate().skip(skip).take(window) {
-        let Some(point) = state.points.get(*at) else { continue };
-        let y = cells((index - skip) * EACH);
-        draw_point(model, paint, row(list, y), row(list, y + 1), point, index == state.selected);
-        let hit = Area { x: list.x, y: list.y + y, width: list.width, height: EACH as u16 };
-        layout.targets.push((hit, Hit::ModalRow(index)));
-    }
-    if beside {
-        let line = paint.slot(Slot::Border);
-        paint.repeat(Rect { x: preview.x.saturating_sub(2), width: 1, ..preview }, "│", line);
-    }
-    draw_preview(state, paint, preview);
+    let (preview, caret) = columns.draw(model, paint, place, layout, |paint, first, second, index| {
+        if let Some(point) = state.matches.get(index).and_then(|at| state.points.get(*at)) {
+            draw_point(model, paint, first, second, point, index == state.selected);
+        }
+    });
+    layout.preview = draw_preview(state, paint, preview);
     caret
 }
 
 fn draw_point(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, point: &RewindPoint, chosen: bool) {
-    if first.is_empty() {
-        return;
-    }
-    if chosen {
-        paint.tone(first, Slot::Selection);
-        paint.tone(second, Slot::Selection);
-        paint.put(first.x, first.y, 2, "▸", paint.slot(Slot::Prompt));
-    }
     let age = format::age(model.now - point.at);
     let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
     let role = if chosen { Role::Strong } else { Role::Text };
@@ -89,11 +64,19 @@ fn draw_point(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, p
     if second.is_empty() {
         return;
     }
-    let text = match point.files {
-        0 => "no file changed since".to_owned(),
-        files => format!("{} changed since", plural(files, "file", "files")),
+    paint.fit(second.x + 2, second.y, second.width.saturating_sub(3), &since(point), paint.role(Role::Dim));
+}
+
+/// What happened since a prompt. Commands come first: what they changed nobody knows.
+fn since(point: &RewindPoint) -> String {
+    let files = match point.files {
+        0 => "no file".to_owned(),
+        files => plural(files, "file", "files"),
     };
-    paint.fit(second.x + 2, second.y, second.width.saturating_sub(3), &text, paint.role(Role::Dim));
+    match point.commands {
+        0 => format!("{files} changed since"),
+        commands => format!("{} ran · {files} edited", plural(commands, "command", "commands")),
+    }
 }
 
 /// What the choice is about, and the choices under it.
@@ -107,7 +90,8 @@ fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>
         ..Line::default()
     };
     paint.line(row(text, 0), &head);
-    draw_preview(state, paint, Rect { y: text.y + 2, height: text.height.saturating_sub(2), ..text });
+    let place_of_text = Rect { y: text.y + 2, height: text.height.saturating_sub(2), ..text };
+    layout.preview = draw_preview(state, paint, place_of_text);
     for (index, choice) in choices.iter().enumerate() {
         let line = row(place, place.height - rows + index as u16);
         if *choice == confirm.selected {
@@ -144,33 +128,43 @@ fn label(choice: RewindChoice, confirm: &Confirming, preview: &RewindPreview) ->
     }
 }
 
-fn draw_preview(state: &RewindModal, paint: &mut Paint<'_>, area: Rect) {
+/// Draws the part of the preview that is in view, and returns its first row.
+fn draw_preview(state: &RewindModal, paint: &mut Paint<'_>, area: Rect) -> Option<usize> {
     if area.height == 0 || area.width < 8 {
-        return;
+        return None;
     }
     if !state.problem.is_empty() {
         paint.fit(area.x, area.y, area.width, &state.problem, paint.role(Role::Bad));
-        return;
+        return None;
     }
-    let Some(preview) = &state.preview else { return };
-    let window = usize::from(area.height);
+    let preview = state.preview.as_ref()?;
     let how = Wrap { width: usize::from(area.width), ..Wrap::default() };
     let mut rows: Vec<Row> = Vec::new();
-    for line in lines(preview, usize::from(area.width), window) {
+    for line in lines(preview, usize::from(area.width)) {
         wrap_into(&mut rows, &line.spans, line.ground, &how);
     }
-    let take = if rows.len() > window { window - 1 } else { window };
-    for (index, line) in rows.iter().take(take).enumerate() {
+    // What does not fit scrolls, and a row of its own says how much is hidden.
+    let all = usize::from(area.height);
+    let says = rows.len() > all && all > 1;
+    let window = all - usize::from(says);
+    let most = rows.len().saturating_sub(window);
+    let skip = state.scroll.min(most);
+    for (index, line) in rows.iter().skip(skip).take(window).enumerate() {
         paint.line(row(area, index as u16), &line.line);
     }
-    if rows.len() > window {
+    if says {
         let last = row(area, area.height - 1);
-        paint.fit(last.x, last.y, last.width, &format!("… {} more", rows.len() - take), paint.role(Role::Dim));
+        let text = match most - skip {
+            0 => "↑ the end (PgUp)".to_owned(),
+            more => format!("↓ {} (PgDn)", plural(more as u64, "more row", "more rows")),
+        };
+        paint.fit(last.x, last.y, last.width, &text, paint.role(Role::Careful));
     }
+    Some(skip)
 }
 
 /// Files first, what needs care at their head; then commands that stay done; then what is left out.
-fn lines(preview: &RewindPreview, columns: usize, rows: usize) -> Vec<Line> {
+fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
     let mut out = Vec::new();
     let mut files: Vec<&FileBack> = preview.files.iter().collect();
     files.sort_by_key(|file| match file.fate {
@@ -180,11 +174,10 @@ fn lines(preview: &RewindPreview, columns: usize, rows: usize) -> Vec<Line> {
         Fate::Already => 3,
     });
     if files.is_empty() {
-        out.push(text("No file that a tool changed", Role::Dim));
+        out.push(text("No file that a file tool changed", Role::Dim));
     } else {
         out.push(text("Files that would be put back", Role::Strong));
-        // A long list leaves room for what stands below it.
-        let most = files.len().min((rows / 2).max(4));
+        let most = files.len().min(MOST_FILES);
         out.extend(files.iter().take(most).map(|file| file_line(file, columns)));
         if most < files.len() {
             out.push(text(format!("  … {} more files", files.len() - most), Role::Dim));

@@ -1,21 +1,17 @@
 //! Past sessions: search, list, and the end of the selected one.
 
-use super::{Frame, field};
+use super::Frame;
+use super::columns::Columns;
 use crate::app::Model;
-use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::model::layout::Layout;
 use crate::app::model::modal::SessionBrowser;
 use crate::app::model::types::SessionRow;
-use crate::config::theme::Slot;
 use crate::text::format;
 use crate::text::width::{truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Role, Span};
-use crate::ui::live;
-use crate::ui::paint::{Paint, cells, row};
+use crate::ui::paint::{Paint, row};
 use ratatui::layout::Rect;
-
-/// Rows of a session in the list.
-const EACH: usize = 2;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
@@ -30,55 +26,29 @@ pub fn draw(
     let foot = "Enter resumes · Tab all or here · Del removes · Esc";
     let frame = Frame { title, note: &count, foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
-    let caret = field(model, paint, row(place, 0), "⌕ ", &state.query, state.cursor);
-    if state.loading {
-        let line = row(place, 0);
-        paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
-    }
-    let body = Rect { y: place.y + 2, height: place.height.saturating_sub(2), ..place };
-    let beside = body.width >= 76;
-    let (list, preview) = if beside {
-        let left = body.width * 2 / 5;
-        (Rect { width: left, ..body }, Rect { x: body.x + left + 3, width: body.width - left - 3, ..body })
-    } else {
-        let top = body.height * 3 / 5;
-        (
-            Rect { height: top, ..body },
-            Rect { y: body.y + top + 1, height: body.height.saturating_sub(top + 1), ..body },
-        )
+    let empty = match (state.loading, state.query.is_empty()) {
+        (true, _) => "looking…",
+        (false, true) => "no sessions yet",
+        (false, false) => "nothing matches",
     };
-    if state.rows.is_empty() && !list.is_empty() {
-        let text = match (state.loading, state.query.is_empty()) {
-            (true, _) => "looking…",
-            (false, true) => "no sessions yet",
-            (false, false) => "nothing matches",
-        };
-        paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
-    }
-    let window = (usize::from(list.height) / EACH).max(1);
-    let skip = (state.selected + 1).saturating_sub(window);
-    for (index, session) in state.rows.iter().enumerate().skip(skip).take(window) {
-        let y = cells((index - skip) * EACH);
-        draw_session(model, paint, row(list, y), row(list, y + 1), session, index == state.selected);
-        let hit = Area { x: list.x, y: list.y + y, width: list.width, height: EACH as u16 };
-        layout.targets.push((hit, Hit::ModalRow(index)));
-    }
-    if beside {
-        let line = paint.slot(Slot::Border);
-        paint.repeat(Rect { x: preview.x.saturating_sub(2), width: 1, ..preview }, "│", line);
-    }
+    let columns = Columns {
+        query: &state.query,
+        cursor: state.cursor,
+        busy: state.loading,
+        count: state.rows.len(),
+        selected: state.selected,
+        empty,
+    };
+    let (preview, caret) = columns.draw(model, paint, place, layout, |paint, first, second, index| {
+        if let Some(session) = state.rows.get(index) {
+            draw_session(model, paint, first, second, session, index == state.selected);
+        }
+    });
     draw_preview(state, paint, preview);
     caret
 }
 
 fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, session: &SessionRow, chosen: bool) {
-    if first.is_empty() {
-        return;
-    }
-    if chosen {
-        paint.tone(first, Slot::Selection);
-        paint.put(first.x, first.y, 2, "▸", paint.slot(Slot::Prompt));
-    }
     let age = format::age(model.now - session.updated_at);
     let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
     let name = session.title.as_deref().unwrap_or(&session.preview);
@@ -87,9 +57,6 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
     paint.fit(first.x + 2, first.y, end.saturating_sub(first.x + 2), &one_line(name), paint.role(role));
     if second.is_empty() {
         return;
-    }
-    if chosen {
-        paint.tone(second, Slot::Selection);
     }
     let room = second.width.saturating_sub(3);
     match &session.snippet {

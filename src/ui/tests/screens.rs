@@ -58,7 +58,7 @@ fn a_terminal_taken_over() {
 
 #[test]
 fn each_modal() {
-    for (name, model) in fixture::modals() {
+    for (name, model) in super::modals::modals() {
         insta::assert_snapshot!(format!("modal-{name}"), shown(&model, 100, 30));
     }
 }

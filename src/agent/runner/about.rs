@@ -1,0 +1,142 @@
+//! What is stored with the open session and told of it: its row, title and model, and the configuration read again.
+
+use super::Runner;
+use crate::agent::event::{AgentEvent, Level};
+use crate::llm::Provider;
+use crate::llm::message::Item;
+use std::sync::Arc;
+
+/// Characters of a title made from the first prompt.
+const TITLE: usize = 60;
+
+impl Runner {
+    /// Tells the screen that a session is open.
+    pub(super) async fn opened(&mut self, items: Vec<Item>) {
+        self.ask_window();
+        let session = self.session.info();
+        self.out.send(AgentEvent::SessionOpened { session, items }).await;
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Asks for the window and the price of the chosen model, in the background: its server on this machine, or, where a
+    /// person sits at the screen, the provider's list once a day.
+    pub(super) fn ask_window(&mut self) {
+        let refreshes = self.start.interactive;
+        let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
+        let asking = tokio::spawn(async move {
+            let mut known = models.asked(choice.as_deref()).await;
+            if known.is_none() && refreshes {
+                known = models.refreshed(choice.as_deref()).await;
+            }
+            if let Some(provider) = known {
+                // The session may be over.
+                let _ = answers.send((choice, provider)).await;
+            }
+        });
+        // The model before it is no longer of interest.
+        if let Some(before) = self.asking.replace(asking) {
+            before.abort();
+        }
+    }
+
+    /// The answer to [`Self::ask_window`].
+    pub(super) async fn answered(&mut self, choice: Option<String>, provider: Arc<dyn Provider>) {
+        self.session.learned(choice, provider);
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
+    }
+
+    /// Writes the session's row before its first item.
+    pub(super) async fn create_once(&mut self) {
+        if self.session.created {
+            return;
+        }
+        self.session.created = true;
+        let new = crate::store::NewSession {
+            id: self.session.id.clone(),
+            cwd: self.session.info().cwd,
+            model: self.session.model_name(),
+            source: self.start.source.to_owned(),
+            started_at: crate::agent::now(),
+        };
+        if let Err(error) = self.deps.store.create(new).await {
+            self.not_saved(error.to_string()).await;
+            // Tried again with the next item: the row knows the folder.
+            self.session.created = false;
+            return;
+        }
+        if let Some(title) = self.session.title.clone() {
+            self.set_title(title).await;
+        }
+    }
+
+    /// Chooses the model of the next step.
+    pub(super) async fn set_model(&mut self, choice: String) {
+        let before = self.session.choice.replace(choice);
+        match self.session.provider(&self.deps.models, 0) {
+            Ok(_) => {
+                self.session.look_up(&self.deps.models);
+                self.ask_window();
+                let (id, model) = (self.session.id.clone(), self.session.model_name());
+                if self.session.created
+                    && let Err(error) = self.deps.store.set_model(&id, &model).await
+                {
+                    tracing::warn!("the session's model was not saved: {error}");
+                }
+                self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+                let meter = self.session.meter();
+                self.out.send(AgentEvent::UsageChanged(meter)).await;
+            }
+            Err(error) => {
+                self.session.choice = before;
+                self.notice(Level::Error, error.to_string()).await;
+            }
+        }
+    }
+
+    /// Names the session.
+    pub(super) async fn set_title(&mut self, title: String) {
+        self.session.title = Some(title.clone());
+        if self.session.created {
+            let id = self.session.id.clone();
+            match self.deps.store.set_title(&id, &title).await {
+                Ok(kept) => self.session.title = kept,
+                Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
+            }
+        }
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+    }
+
+    /// A title from the first prompt, until somebody gives a better one.
+    pub(super) async fn title_from(&mut self, prompt: &str) {
+        let line = prompt.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+        let line = line.split_inclusive(['.', '?', '!']).next().unwrap_or(line).trim_end_matches(['.', '!']);
+        let mut title: String = line.chars().take(TITLE).collect();
+        if line.chars().count() > TITLE {
+            title.push('…');
+        }
+        if !title.is_empty() {
+            self.session.title = Some(title);
+            self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+        }
+    }
+
+    /// Reads the configuration again (a key was pasted, a setting changed).
+    pub(super) async fn reload(&mut self) {
+        let sources = Arc::clone(&self.deps.sources);
+        let Ok(loaded) = tokio::task::spawn_blocking(move || crate::config::load::load(&sources)).await else { return };
+        let loaded = Arc::new(loaded);
+        self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
+        self.gate.set_rules(super::rules(&loaded.config));
+        self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
+        self.deps.loaded = Arc::clone(&loaded);
+        self.deps.extensions.reload(Some(loaded)).await;
+        self.turn.set_limits(self.limits());
+        self.session.disconnect();
+        self.session.look_up(&self.deps.models);
+        self.ask_window();
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+    }
+}

@@ -1,0 +1,94 @@
+//! What a request is made of: prompt and tools, once a session; the situation, once a turn; and its bound.
+
+use super::Runner;
+use crate::agent::event::Level;
+use crate::agent::situation::{self, Situation};
+use std::sync::{Arc, PoisonError};
+use tokio::task::JoinHandle;
+
+impl Runner {
+    /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
+    pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
+        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let asked = async move { tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten() };
+        tokio::spawn(asked)
+    }
+
+    /// What changed since the last turn, for the newest message.
+    pub(super) async fn situation(&mut self, git: JoinHandle<Option<(String, usize)>>) -> String {
+        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A task that was ended with the runtime knows as little as one that found no repository.
+        let git = git.await.ok().flatten();
+        let processes = self.deps.exec.running();
+        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        let tools = self.tools_changed();
+        situation::describe(&Situation {
+            cwd: &cwd.display().to_string(),
+            git: git.map(|(branch, dirty)| match dirty {
+                0 => format!("{branch}, clean"),
+                1 => format!("{branch}, 1 changed file"),
+                n => format!("{branch}, {n} changed files"),
+            }),
+            processes: &processes,
+            plan: &plan,
+            tools: tools.as_deref(),
+        })
+    }
+
+    /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
+    pub(super) async fn prepare_prompt(&mut self) {
+        if self.session.tools.is_empty() || std::mem::take(&mut self.session.tools_are_old) {
+            self.offer_tools().await;
+        }
+        if self.session.prompt.is_empty() {
+            let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
+            let window = self.session.window;
+            let plugins = self.deps.extensions.prompt().join("\n\n");
+            let extra = [self.start.skills.join("\n\n"), plugins, self.start.instructions.clone()];
+            let extra = extra.map(|part| part.trim().to_owned()).into_iter().filter(|part| !part.is_empty());
+            let extra = extra.collect::<Vec<_>>().join("\n\n");
+            let built = tokio::task::spawn_blocking(move || {
+                let knowledge = crate::knowledge::Knowledge::read(&paths, &loaded.config, &cwd, window);
+                let today = chrono::Local::now().date_naive();
+                let machine = crate::knowledge::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
+                let prompt = crate::knowledge::prompt::assemble(&knowledge, &machine);
+                if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) }
+            })
+            .await;
+            match built {
+                Ok(prompt) => self.session.prompt = prompt.into(),
+                Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
+            }
+            self.create_once().await;
+            let (id, prompt) = (self.session.id.clone(), Arc::clone(&self.session.prompt));
+            if let Err(error) = self.deps.store.set_prompt(&id, prompt.to_string()).await {
+                tracing::warn!("the system prompt was not saved: {error}");
+            }
+        }
+    }
+
+    /// Shrinks old results when the next request would not fit.
+    pub(super) async fn bound_context(&mut self) {
+        if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
+            && self.session.next_request() > limit
+            && {
+                self.compresses();
+                self.session.context.prune(limit)
+            }
+        {
+            self.session.forget_reads();
+            self.session.counted = None;
+            self.notice(Level::Info, "old tool results were shortened to make room").await;
+        }
+    }
+
+    /// Shrinks after the provider said that the request was too large.
+    pub(super) async fn trim(&mut self) -> bool {
+        let now = self.session.context.estimate();
+        self.compresses();
+        self.session.counted = None;
+        self.session.forget_reads();
+        self.session.context.prune(now.saturating_mul(2) / 3)
+    }
+}

@@ -1,0 +1,185 @@
+//! One modal of each kind to draw.
+
+use super::fixture::{NOW, approval, busy, waiting};
+use crate::app::Model;
+use crate::app::model::approvals::Entry;
+use crate::app::model::modal::*;
+use crate::app::model::rewind::{Confirming, RewindModal};
+use crate::app::model::types::*;
+use crate::app::model::*;
+use crate::llm::message::ItemId;
+use crate::text::{Line, Role};
+
+/// One modal of each kind over the busy state.
+pub fn modals() -> Vec<(&'static str, Model)> {
+    let items = ["Resume a session", "Pick a model", "Next skin", "日本語"].iter().map(|label| PickItem {
+        boost: 0,
+        label: (*label).into(),
+        detail: "what it does".into(),
+        hint: "Ctrl-R".into(),
+        value: (*label).into(),
+        group: "Session".into(),
+        current: label.starts_with("Pick"),
+    });
+    let row = |title: &str, snippet: Option<&str>| SessionRow {
+        id: "20260101_000000_abcdef".into(),
+        title: Some(title.into()),
+        preview: "fix it".into(),
+        cwd: "~/src/app".into(),
+        model: "openai:gpt".into(),
+        started_at: NOW - 90_000_000,
+        updated_at: NOW - 7_200_000,
+        items: 12,
+        snippet: snippet.map(str::to_owned),
+    };
+    let list = vec![
+        (
+            "picker",
+            Modal::Picker(Box::new(Picker {
+                kind: PickerKind::Palette,
+                title: "Commands".into(),
+                query: String::new(),
+                cursor: 0,
+                items: items.collect(),
+                matches: vec![0, 1, 2, 3],
+                selected: 1,
+                loading: false,
+                footnote: "Anthropic: no key; paste one with /model".into(),
+            })),
+        ),
+        (
+            "sessions",
+            Modal::Sessions(Box::new(SessionBrowser {
+                query: "race".into(),
+                cursor: 4,
+                rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
+                selected: 0,
+                preview: vec![
+                    Line::plain("❯ why does it fail", Role::Strong),
+                    Line::plain("It is a race.", Role::Text),
+                ],
+                loading: false,
+                here: true,
+                ask_at: None,
+            })),
+        ),
+        ("rewind", Modal::Rewind(Box::new(rewind(None)))),
+        (
+            "rewind-choice",
+            Modal::Rewind(Box::new(rewind(Some(Confirming { overwrite: true, ..Confirming::default() })))),
+        ),
+        (
+            "text",
+            Modal::Text(TextModal {
+                title: "Keys".into(),
+                lines: (0..60).map(|line| Line::plain(format!("line {line}"), Role::Text)).collect(),
+                scroll: 4,
+            }),
+        ),
+        (
+            "confirm",
+            Modal::Confirm(Confirm::new(
+                "Leave",
+                "Two processes run. Leaving ends them.",
+                "End them and leave",
+                ConfirmThen::Quit,
+            )),
+        ),
+        (
+            "input",
+            Modal::Input(InputModal {
+                title: "A key for OpenAI".into(),
+                hint: "Stored in ~/.hermes/.env, readable by you only".into(),
+                text: "sk-secret".into(),
+                cursor: 9,
+                masked: true,
+                then: InputThen::Key("openai".into()),
+                message: "401: the key is not known".into(),
+                busy: true,
+            }),
+        ),
+    ];
+    let mut out: Vec<(&'static str, Model)> = list
+        .into_iter()
+        .map(|(name, modal)| {
+            let mut model = busy();
+            model.modals = vec![modal];
+            (name, model)
+        })
+        .collect();
+    let mut asked = busy();
+    let question = Question {
+        id: QuestionId(1),
+        call_id: "call".into(),
+        text: "Which database should the tests use?".into(),
+        choices: vec!["SQLite in memory".into(), "SQLite on disk".into()],
+        allow_freetext: true,
+    };
+    asked.approvals.entries = vec![Entry::Question(question)];
+    asked.modals =
+        vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
+    out.push(("question", asked));
+    let mut always = approval();
+    if let Some(Modal::Approval(state)) = always.modals.last_mut() {
+        state.inert_until = 0;
+        state.selected = ApprovalChoice::Always;
+        state.stage = ApprovalStage::Confirming;
+        state.width = Width::Effects;
+    }
+    out.push(("always", always));
+    let mut queued = busy();
+    queued.queue.prompts = waiting(&["first", "second", "third"]);
+    queued.queue_selected = 1;
+    queued.focus = Pane::Queue;
+    out.push(("queue", queued));
+    let mut chord = busy();
+    let keys = crate::config::keymap::parse("ctrl-x").unwrap();
+    chord.chord = Some(Chord { keys, since: NOW - 600, shown: true });
+    out.push(("which-key", chord));
+    out
+}
+
+/// Two prompts; the selected one has a file of each kind, and a command.
+fn rewind(confirm: Option<Confirming>) -> RewindModal {
+    let point = |item, text: &str, files, commands| RewindPoint {
+        item: ItemId(item),
+        at: NOW - 90_000,
+        text: text.into(),
+        files,
+        commands,
+    };
+    let file = |path: &str, kind, fate| FileBack { path: path.into(), kind, added: 3, removed: 12, fate };
+    let files = vec![
+        file("src/store/mod.rs", FileKind::Modified, Fate::Ready),
+        file("docs/new.md", FileKind::Deleted, Fate::Ready),
+        file("Cargo.toml", FileKind::Modified, Fate::Foreign("changed since by somebody else".into())),
+        file("big.bin", FileKind::Modified, Fate::Lost("its 24 MB were too large to keep".into())),
+        file("src/lib.rs", FileKind::Added, Fate::Already),
+    ];
+    let said = |who, text: &str| LeftOut { who, text: text.into() };
+    let preview = RewindPreview {
+        item: ItemId(5),
+        text: "fix the race".into(),
+        files,
+        commands: vec![RanCommands {
+            prompt: "fix the race".into(),
+            commands: vec![
+                "cargo fmt && sed -i s/close/finish/ src/*.rs && git diff > everything-that-changed.patch".into(),
+            ],
+        }],
+        prompts: 1,
+        items: 6,
+        left_out: vec![
+            said(Who::Person, "fix the race"),
+            said(Who::Tool, "src/store/mod.rs"),
+            said(Who::Model, "It was a race between the writer and the reader, and it is gone now that both wait."),
+        ],
+    };
+    RewindModal {
+        points: vec![point(5, "fix the race", 5, 1), point(1, "why does it fail?", 0, 2)],
+        matches: vec![0, 1],
+        preview: Some(preview),
+        confirm,
+        ..RewindModal::default()
+    }
+}
