@@ -76,7 +76,7 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bound
         let (unreadable, left_out, bounds) = (&unreadable, &left_out, bounds);
         Box::new(move |entry| {
             entries = entries.wrapping_add(1);
-            if entries % LOOK_EVERY == 0 && bounds.over() {
+            if entries.is_multiple_of(LOOK_EVERY) && bounds.over() {
                 return WalkState::Quit;
             }
             match entry {
@@ -97,7 +97,7 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bound
     });
     let mut files = files.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // A stable sort finds the sorted runs.
-    files.sort_by(by_bytes);
+    files.sort_by(|a, b| by_bytes(a, b));
     let mut notes = Vec::new();
     if count.into_inner() > MAX_FILES {
         notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
@@ -130,13 +130,13 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.files.sort_unstable_by(by_bytes);
+        self.files.sort_unstable_by(|a, b| by_bytes(a, b));
         self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut self.files);
     }
 }
 
 /// Comparing paths part by part would take longer than the walk.
-fn by_bytes(a: &PathBuf, b: &PathBuf) -> std::cmp::Ordering {
+fn by_bytes(a: &Path, b: &Path) -> std::cmp::Ordering {
     a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes())
 }
 
