@@ -8,7 +8,7 @@ use hermes::agent::runner::{self, Deps, Handle, Start};
 use hermes::config::load::{Sources, load};
 use hermes::config::paths::Paths;
 use hermes::exec::{Exec, ExecOptions};
-use hermes::llm::message::{Body, Item, Message, Outcome, SessionId};
+use hermes::llm::message::{Body, Item, Message, NoteKind, Outcome, SessionId};
 use hermes::llm::scripted::{Script, Scripted};
 use hermes::policy::Decision;
 use hermes::policy::redact::RedactKind;
@@ -321,7 +321,7 @@ steps:
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
     assert!(seen.iter().any(|e| matches!(e, AgentEvent::PlanChanged(plan) if plan[0].content == "sow")), "{seen:?}");
     let Some(AgentEvent::SessionOpened { session, items }) = seen.last() else { unreachable!() };
-    assert_eq!((&session.id, items.len()), (&id, 4));
+    assert_eq!((&session.id, items.len()), (&id, 5), "a line under the turn, too");
     talk.say("and now?").await;
     talk.finished().await;
     let requests = world.model.requests();

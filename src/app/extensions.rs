@@ -10,9 +10,12 @@ use super::{run, turn};
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::{Code, Context, Key};
 use crate::config::trust::Standing;
+use crate::text::width::truncate_middle;
 use crate::text::{Line, Role, Span};
 use similar::{ChangeTag, TextDiff};
 
+/// Cells of a plugin's name.
+const NAME: usize = 40;
 /// Lines around a change.
 const AROUND: usize = 2;
 
@@ -152,7 +155,8 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
         PluginState::Untrusted => ("○", Role::Careful, "not trusted"),
         PluginState::Off => ("○", Role::Dim, "off"),
     };
-    let name = if row.version.is_empty() { row.name.clone() } else { format!("{} {}", row.name, row.version) };
+    let name = truncate_middle(&row.name, NAME);
+    let name = if row.version.is_empty() { name } else { format!("{name} {}", row.version) };
     let spans = vec![
         Span::new(format!("{dot} "), role),
         Span::new(name, Role::Strong),
@@ -161,7 +165,8 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
     lines.push(Line { spans, ..Line::default() });
     let mut more = |what: &str, list: &[String], role| {
         if !list.is_empty() {
-            lines.push(words(format!("    {what}{}", list.join(", ")), role));
+            let spans = vec![Span::new(format!("    {what}"), Role::Dim), Span::new(list.join(", "), role)];
+            lines.push(Line { spans, ..Line::default() });
         }
     };
     more("tools     ", &row.tools, Role::Text);

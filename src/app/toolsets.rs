@@ -80,7 +80,8 @@ pub fn note(model: &mut Model) {
         let row = pickers::chosen(picker).and_then(|item| rows.iter().find(|row| row.name == item.value));
         picker.footnote = match row {
             Some(row) if !row.why.is_empty() => format!("{SWITCHES}. Unavailable: {}", row.why),
-            Some(_) | None => SWITCHES.to_owned(),
+            Some(_) => SWITCHES.to_owned(),
+            None => String::new(),
         };
     }
     model.toolsets = rows;

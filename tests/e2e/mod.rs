@@ -20,3 +20,4 @@ mod signals;
 mod story;
 mod suspend;
 mod terminal;
+mod windows;
