@@ -175,7 +175,7 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
     if !row.detail.is_empty() {
         lines.push(words(format!("    {}", row.detail), role));
     }
-    lines.extend(row.problems.iter().map(|problem| words(format!("    ⚠ {problem}"), Role::Careful)));
+    lines.extend(row.problems.iter().map(|problem| marked("    ⚠ ", problem)));
     if row.state == PluginState::Failed {
         lines.extend(row.tail.iter().rev().take(5).rev().map(|line| words(format!("      {line}"), Role::Dim)));
     }
@@ -184,7 +184,7 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
 /// `/hooks`.
 pub fn hooks(model: &mut Model) {
     let mut lines: Vec<Line> = model.extensions.hooks.iter().flat_map(hook).collect();
-    lines.extend(model.extensions.problems.iter().map(|problem| words(format!("⚠ {problem}"), Role::Careful)));
+    lines.extend(model.extensions.problems.iter().map(|problem| marked("⚠ ", problem)));
     if lines.is_empty() {
         lines.push(words("No hooks. `hooks:` in config.yaml runs commands at events: docs/PLUGINS.md", Role::Dim));
     }
@@ -213,6 +213,11 @@ fn hook(row: &HookRow) -> Vec<Line> {
         lines.push(words(format!("    its script changed since you said yes ({})", row.drift), Role::Careful));
     }
     lines
+}
+
+/// A sentence that hangs beside its mark.
+fn marked(mark: &str, text: &str) -> Line {
+    Line { spans: vec![Span::new(mark, Role::Careful), Span::new(text, Role::Careful)], ..Line::default() }
 }
 
 fn words(text: impl Into<String>, role: Role) -> Line {

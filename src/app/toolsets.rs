@@ -51,7 +51,7 @@ fn item(row: &ToolsetRow) -> PickItem {
     // The sign differs too: colour is never the only one.
     let (dot, state) = match (row.on, broken) {
         (0, _) => ("○", "off"),
-        (_, true) => ("✗", "on, unavailable"),
+        (_, true) => ("✗", "unavailable"),
         (on, false) if on < row.tools => ("◐", "on in part"),
         _ => ("●", "on"),
     };
@@ -142,7 +142,7 @@ mod tests {
                 ("● file", "on", "4 tools · ≈ 1.23K tokens"),
                 ("○ terminal", "off", "2 tools · ≈ 1.23K tokens"),
                 ("◐ todo", "on in part", "3 tools · ≈ 1.23K tokens"),
-                ("✗ web", "on, unavailable", "2 tools · no key"),
+                ("✗ web", "unavailable", "2 tools · no key"),
             ]
         );
         assert!(picker.footnote.contains("the prompt cache restarts"), "{}", picker.footnote);
