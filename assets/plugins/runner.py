@@ -58,6 +58,7 @@ class Context:
         self.data_dir = info.get("data_dir", "")
         self.manifest = info
         self.tools, self.hooks, self.commands, self.cli, self.prompt, self.problems = {}, {}, {}, {}, [], []
+        self.guards = set()
 
     def register_tool(self, name, toolset="", schema=None, handler=None, check_fn=None, requires_env=None,
                       is_async=False, description="", emoji="", **more):
@@ -78,8 +79,10 @@ class Context:
         self.tools[name] = (handler, {"name": name, "toolset": toolset, "description": about, "parameters": parameters,
                                       "emoji": emoji, "requires_env": list(requires_env or [])})
 
-    def register_hook(self, event, callback, **more):
+    def register_hook(self, event, callback, on_error="allow", **more):
         self.hooks.setdefault(event, []).append(callback)
+        if on_error == "block":
+            self.guards.add(event)
 
     def register_command(self, name, handler, description="", args_hint="", **more):
         self.commands[name.lstrip("/")] = (handler, description, args_hint)
@@ -148,7 +151,7 @@ class Plugin:
         return {
             "protocol": 1,
             "tools": [about for _, about in ctx.tools.values()],
-            "hooks": [{"event": event} for event in ctx.hooks],
+            "hooks": [{"event": e, "on_error": "block" if e in ctx.guards else "allow"} for e in ctx.hooks],
             "commands": [{"name": n, "description": d, "argument": a} for n, (_, d, a) in ctx.commands.items()],
             "cli": [{"name": n, "description": about} for n, (_, _, about) in ctx.cli.items()],
             "prompt": ctx.prompt,

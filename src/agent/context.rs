@@ -5,6 +5,8 @@
 
 use crate::llm::message::{AssistantBody, Body, Item, ItemId, Message, Origin, Outcome, ToolBody, ToolCall};
 use crate::text::tokens;
+use crate::tools::bound;
+use crate::tools::room::level;
 use crate::tools::tool_call::NAME as TOOL_CALL;
 use std::collections::HashMap;
 
@@ -68,9 +70,10 @@ impl Context {
                         calls: body.calls.iter().map(wrapped).collect(),
                         opaque: body.opaque.clone(),
                     });
+                    let level = level_of(item.id, body, &results);
                     // Results follow in call order, whatever order they finished in; every call has one.
                     for call in &body.calls {
-                        out.push(self.result(item.id, call, &results));
+                        out.push(self.result(item.id, call, &results, level));
                     }
                     out.extend(self.pictures(item.id, body, &results));
                 }
@@ -118,10 +121,16 @@ impl Context {
         found
     }
 
-    fn result(&self, step: ItemId, call: &ToolCall, results: &Results<'_>) -> Message {
+    fn result(&self, step: ItemId, call: &ToolCall, results: &Results<'_>, level: usize) -> Message {
         let (content, failed) = match results.get(&(step, call.id.as_str())) {
-            Some((id, ToolBody { content, outcome, .. })) => {
+            Some((id, ToolBody { content, outcome, large, .. })) => {
                 let pruned = self.pruned_to.is_some_and(|to| *id <= to) && content.len() > PRUNE_FROM;
+                let content = match large {
+                    Some(large) if content.len() > level => {
+                        &bound::shorten(content, level, content.chars().count(), &large.whole)
+                    }
+                    Some(_) | None => content,
+                };
                 let text = match self.cap {
                     _ if pruned => one_line(call, content, *outcome),
                     Some(cap) if content.len() > cap => head_and_tail(content, cap),
@@ -199,6 +208,15 @@ impl Context {
     }
 }
 
+/// Bytes that each result of a step may keep: known from what was stored with them, so that the same step reads the same
+/// in every request.
+fn level_of(step: ItemId, body: &AssistantBody, results: &Results<'_>) -> usize {
+    let of_step =
+        || body.calls.iter().filter_map(|call| results.get(&(step, call.id.as_str())).map(|(_, result)| result));
+    let room = of_step().find_map(|result| result.large.as_ref().map(|large| large.room));
+    room.map_or(usize::MAX, |room| level(&of_step().map(|result| result.content.len()).collect::<Vec<_>>(), room))
+}
+
 fn framed(text: &str, context: &str, origin: Origin) -> String {
     let text = match origin {
         Origin::Person | Origin::Program => text.to_owned(),
@@ -239,7 +257,32 @@ fn one_line(call: &ToolCall, content: &str, outcome: Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::Image;
+    use crate::llm::message::{Image, Large};
+
+    /// A step with three results: the largest gives way, whenever it came, and says where the rest is.
+    #[test]
+    fn the_largest_results_of_a_step_are_cut_first() {
+        let (ids, sizes) = (["a", "b", "c"], [15_000, 900, 9_000]);
+        let call = |id: &str| ToolCall { id: id.into(), name: "t".into(), args: "{}".into(), ..ToolCall::default() };
+        let asked = AssistantBody { calls: ids.map(call).to_vec(), ..AssistantBody::default() };
+        let mut items = vec![Item { id: ItemId(1), at: 0, turn: 1, body: Body::Assistant(asked) }];
+        for (n, (id, size)) in ids.into_iter().zip(sizes).enumerate() {
+            let large = (size > 5_000).then(|| Large { whole: format!("the whole is in {id}.txt"), room: 16_000 });
+            let body = ToolBody { call_id: id.into(), content: "x".repeat(size), large, ..ToolBody::default() };
+            items.push(Item { id: ItemId(2 + n as i64), at: 0, turn: 1, body: Body::Tool(body) });
+        }
+        let messages = Context::new(items).messages();
+        let sent: Vec<&str> = messages
+            .iter()
+            .filter_map(|message| match message {
+                Message::Tool { content, .. } => Some(content.as_str()),
+                Message::User { .. } | Message::Assistant { .. } => None,
+            })
+            .collect();
+        assert_eq!((sent[1].len(), sent[0].len() < 8_000, sent[2].len() < 8_000), (900, true, true));
+        assert!(sent[0].contains("7450 of 15000 characters left out; the whole is in a.txt"), "{}", sent[0]);
+        assert!(sent[2].contains("the whole is in c.txt"));
+    }
 
     fn result(id: i64, content: String) -> [Item; 2] {
         let call = ToolCall {

@@ -1,9 +1,9 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
 use crate::config::load::Loaded;
+use crate::llm::catalog::{self, Refreshed};
 use crate::llm::endpoint::{self, SetupError};
 use crate::llm::http::{self, Http};
-use crate::llm::catalog::{self, Refreshed};
 use crate::llm::{self, ModelInfo, Provider};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -23,7 +23,8 @@ const COMMANDS: usize = 8;
 pub async fn points(store: &Store, tools: &Registry, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
     let (prompts, ran) = store.prompts(session).await?;
     let tools = tools.snapshot();
-    let ran: Vec<ItemId> = ran.into_iter().filter(|(_, name)| may_have_changed(&tools, name)).map(|(id, _)| id).collect();
+    let ran: Vec<ItemId> =
+        ran.into_iter().filter(|(_, name)| may_have_changed(&tools, name)).map(|(id, _)| id).collect();
     let point = |prompt: crate::store::Prompt| RewindPoint {
         item: prompt.item.id,
         at: prompt.item.at,

@@ -10,6 +10,7 @@ mod request;
 mod resume;
 mod rewind;
 mod session;
+mod tools;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
 use super::models::Models;

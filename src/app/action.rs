@@ -164,7 +164,7 @@ actions! {
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
     Tools "tools" Model "Tools: what is there, what is not and why" => "tools" [], "";
     Toolsets "toolsets" Model "Toolsets of this session: what is on, what it costs, on and off" => "toolsets" [], "[a,b|default]";
-    Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|reload]";
+    Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|login name|reload]";
     Skills "skills" Model "Skills" => "skills" [], "";
     Plugins "plugins" Model "Plugins: state, tools, problems" => "plugins" ["plugin"], "";
     Hooks "hooks" Model "Hooks: commands that run at events" => "hooks" [], "";

@@ -5,7 +5,7 @@ use super::edit;
 use super::effect::Effect;
 use super::model::Model;
 use super::model::approvals::Entry;
-use super::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Modal, QuestionModal, Read};
+use super::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Modal, QuestionModal, Read};
 use crate::agent::event::Question;
 use crate::config::keymap::{Code, Key};
 use crate::policy::{Approval, Decision, Intent};
@@ -132,9 +132,9 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
     }
     modal.stage = match modal.selected {
         ApprovalChoice::Deny => ApprovalStage::Reason(String::new()),
-        ApprovalChoice::Once | ApprovalChoice::Session => ApprovalStage::Confirming,
-        ApprovalChoice::Always => {
-            modal.width = approvals::widths(approval).first().map(|(width, _)| *width).unwrap_or_default();
+        ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always => {
+            let widths = approvals::widths(approval, modal.selected);
+            modal.width = widths.first().map(|(width, _)| *width).unwrap_or_default();
             ApprovalStage::Confirming
         }
         ApprovalChoice::Edit => match &approval.intent {
@@ -153,30 +153,23 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
 }
 
 fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<Decision> {
-    let widths = approvals::widths(approval);
+    let widths = approvals::widths(approval, modal.selected);
+    let at = widths.iter().position(|(width, _)| *width == modal.width);
     match key.code {
         Code::Enter if !key.ctrl && !key.alt => {
+            let rules = at.and_then(|at| widths.into_iter().nth(at)).map(|(_, rules)| rules);
             return match modal.selected {
                 ApprovalChoice::Once => Some(Decision::Once),
-                ApprovalChoice::Session => Some(Decision::Session(approvals::effects(approval))),
-                ApprovalChoice::Always => {
-                    let rules = widths.into_iter().find(|(width, _)| *width == modal.width);
-                    rules.map(|(_, rules)| Decision::Always(rules))
-                }
+                ApprovalChoice::Session => rules.map(Decision::Session),
+                ApprovalChoice::Always => rules.map(Decision::Always),
                 // these have stages of their own
                 ApprovalChoice::Deny | ApprovalChoice::Edit => None,
             };
         }
-        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right
-            if modal.selected == ApprovalChoice::Always =>
-        {
-            let other = match modal.width {
-                AlwaysWidth::Command => AlwaysWidth::Effects,
-                AlwaysWidth::Effects => AlwaysWidth::Command,
-            };
-            if widths.iter().any(|(width, _)| *width == other) {
-                modal.width = other;
-            }
+        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if widths.len() > 1 => {
+            let back = matches!(key.code, Code::BackTab | Code::Up | Code::Left);
+            let step = if back { widths.len() - 1 } else { 1 };
+            modal.width = widths[(at.unwrap_or_default() + step) % widths.len()].0;
         }
         Code::Esc => modal.stage = ApprovalStage::Choosing,
         _ => {

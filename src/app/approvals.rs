@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
-    AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind,
-    QuestionModal, Read,
+    ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind, QuestionModal,
+    Read, Width,
 };
 use super::model::notices::About;
 use super::model::transcript::ToolState;
@@ -13,7 +13,7 @@ use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict};
+use crate::policy::{Approval, Decision, Intent, Mode, Verdict, remote};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -111,7 +111,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             stage: ApprovalStage::Choosing,
             scroll: 0,
             read: Read::default(),
-            width: AlwaysWidth::Command,
+            width: Width::Command,
             cursor: 0,
             stray: false,
         }),
@@ -266,12 +266,24 @@ fn exact(approval: &Approval) -> Option<String> {
     }
 }
 
-/// What *Always* can be: width and the rules that it writes, narrowest first.
-pub fn widths(approval: &Approval) -> Vec<(AlwaysWidth, Vec<String>)> {
+/// What an answer that lasts can cover: width and the rules that it makes, narrowest first. None for the others.
+pub fn widths(approval: &Approval, choice: ApprovalChoice) -> Vec<(Width, Vec<String>)> {
+    let exact = match choice {
+        ApprovalChoice::Always => exact(approval),
+        // A session's grants are classes and tools, never a line.
+        ApprovalChoice::Session => None,
+        ApprovalChoice::Deny | ApprovalChoice::Edit | ApprovalChoice::Once => return Vec::new(),
+    };
     let effects = effects(approval);
-    let exact = exact(approval).map(|line| (AlwaysWidth::Command, vec![line]));
-    let classes = (!effects.is_empty()).then_some((AlwaysWidth::Effects, effects));
-    exact.into_iter().chain(classes).collect()
+    let server = match &approval.intent {
+        // A rule that names the tool, not what it does, is what is asked about.
+        Intent::Remote { server, tool, .. } if effects == [tool.as_str()] => remote::every_tool(server, tool),
+        _ => None,
+    };
+    let exact = exact.map(|line| (Width::Command, vec![line]));
+    let classes = (!effects.is_empty()).then_some((Width::Effects, effects));
+    let server = server.map(|entry| (Width::Server, vec![entry]));
+    exact.into_iter().chain(classes).chain(server).collect()
 }
 
 /// Answers and goes on to the next question.

@@ -96,9 +96,12 @@ fn put(model: &mut Model, row: usize, column: u16) {
 /// Whether there is more beyond the rows of the frame.
 fn scrolls(model: &Model, forward: bool) -> bool {
     match model.pane_selection.as_ref().map(|selection| selection.surface) {
-        Some(Surface::Terminal) => {
-            model.processes.pane.screen.as_ref().is_some_and(|it| if forward { it.below > 0 } else { it.scrollback > 0 })
-        }
+        Some(Surface::Terminal) => model
+            .processes
+            .pane
+            .screen
+            .as_ref()
+            .is_some_and(|it| if forward { it.below > 0 } else { it.scrollback > 0 }),
         Some(Surface::Sidebar | Surface::Modal) => false,
         None if forward => model.layout.position != Position::Latest,
         None => !model.layout.at_top,

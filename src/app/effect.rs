@@ -42,7 +42,13 @@ pub enum ServerOrder {
     /// For this run of the program.
     Switch { name: String, on: bool },
     /// Reads the configuration again: starts what is new, ends what is gone.
-    Reload,
+    Reload(super::model::servers::ReadWhy),
+    /// Begins a login; one that is under way ends.
+    Login { name: String },
+    /// The address that the browser ended at, pasted.
+    CameBack { address: String },
+    /// The login is left.
+    LeaveLogin,
 }
 
 /// Work outside the UI.

@@ -49,7 +49,13 @@ fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
     items::thought(model, model.transcript.streaming.reasoning);
     let TurnStatus::Running(running) = &mut model.turn else { return };
     match running.calls.iter_mut().find(|call| call.0 == index) {
-        Some(call) => *call = (index, name, bytes),
+        // Progress comes without the name; another name is that of the call inside a wrapper.
+        Some((_, known, size)) => {
+            if !name.is_empty() {
+                *known = name;
+            }
+            *size = bytes.max(*size);
+        }
         None => running.calls.push((index, name, bytes)),
     }
 }

@@ -1,12 +1,13 @@
 //! Keys and pastes for the topmost modal, and the plain ones: text, yes or no, one line of input.
 
 use super::action::Action;
-use super::effect::{Effect, LoadRequest};
+use super::effect::{Effect, LoadRequest, ServerOrder};
 use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, sessions, usual, vi,
+    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, servers, sessions, usual,
+    vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
@@ -194,10 +195,12 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
     match key.code {
         Code::Esc => {
-            let find = input.then == InputThen::Find;
+            let then = input.then.clone();
             model.modals.pop();
-            if find {
-                find::close(model);
+            match then {
+                InputThen::Find => find::close(model),
+                InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
+                InputThen::Title | InputThen::Key(_) => {}
             }
         }
         Code::Enter if !input.busy => enter(model, out),
@@ -224,10 +227,15 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
 
 fn input_changed(model: &mut Model) {
     let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
-    input.message.clear();
-    if input.then == InputThen::Find {
-        let query = input.text.clone();
-        find::query(model, &query);
+    match input.then {
+        // The address stays in view.
+        InputThen::Login(_) => {}
+        InputThen::Title | InputThen::Key(_) => input.message.clear(),
+        InputThen::Find => {
+            input.message.clear();
+            let query = input.text.clone();
+            find::query(model, &query);
+        }
     }
 }
 
@@ -245,6 +253,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
             model.modals.pop();
             find::done(model);
         }
+        InputThen::Login(_) => servers::pasted(model, out),
         InputThen::Key(_) if text.trim().is_empty() => *message = "paste the key first".into(),
         InputThen::Key(provider) => {
             let (provider, key) = (provider.clone(), text.trim().to_owned());

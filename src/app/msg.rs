@@ -26,6 +26,7 @@ pub enum Msg {
     Loaded(LoadReply),
     /// MCP servers changed.
     Servers(Vec<crate::app::model::servers::ServerRow>),
+    Server(crate::app::model::servers::ServerFact),
     // shell
     /// What the last frame put where.
     Drawn(Box<Layout>),

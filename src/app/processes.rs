@@ -407,12 +407,8 @@ pub fn ask_kill(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     };
-    let confirm = Confirm::new(
-        "End a command",
-        row.command.clone(),
-        "End it",
-        ConfirmThen::KillProcess(row.id.clone()),
-    );
+    let confirm =
+        Confirm::new("End a command", row.command.clone(), "End it", ConfirmThen::KillProcess(row.id.clone()));
     model.modals.push(Modal::Confirm(confirm));
 }
 

@@ -223,7 +223,7 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Agent(AgentCommand::Reload));
-    out.push(Effect::Server(super::effect::ServerOrder::Reload));
+    out.push(Effect::Server(super::effect::ServerOrder::Reload(super::model::servers::ReadWhy::Along)));
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Looks));
     model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");

@@ -1,27 +1,63 @@
 //! MCP servers: the list with their state, cost and switch, and what is told when one comes or fails.
 
+mod login;
+mod prompts;
+
+pub use login::pasted;
+pub use prompts::{ask_prompt, prompted, prompts};
+
 use super::effect::{Effect, LoadRequest, ServerOrder};
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
-use super::model::servers::{ServerRow, ServerState};
-use super::{composer, pickers};
+use super::model::servers::{ReadWhy, ServerChanges, ServerFact, ServerRow, ServerState};
+use super::pickers;
 use crate::agent::event::Level;
 use crate::text::format;
 
 /// Opens the list, or the details of one server.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
-    match argument.trim() {
-        "" => {}
-        "reload" => return out.push(Effect::Server(ServerOrder::Reload)),
-        name => {
-            return out.push(Effect::Load(LoadRequest::Report { name: "mcp".into(), argument: name.into() }));
+    match argument.split_whitespace().collect::<Vec<_>>()[..] {
+        [] => {}
+        ["reload"] => return out.push(Effect::Server(ServerOrder::Reload(ReadWhy::Asked))),
+        ["login", name] => return login::begin(model, out, name),
+        _ => {
+            let argument = argument.trim().to_owned();
+            return out.push(Effect::Load(LoadRequest::Report { name: "mcp".into(), argument }));
         }
     }
     pickers::open(model, PickerKind::Servers, "MCP servers", items(&model.servers));
     note(model);
 }
 
-/// New facts of the servers.
+/// A fact of the servers.
+pub fn told(model: &mut Model, out: &mut Vec<Effect>, fact: ServerFact) {
+    match fact {
+        ServerFact::Read { result: Ok(changes), why } => read(model, &changes, why),
+        ServerFact::Read { result: Err(problem), .. } => {
+            model.notices.add(model.now, Level::Error, format!("the MCP servers stay as they are: {problem}"));
+        }
+        ServerFact::LoginAt { name, address } => login::at(model, out, &name, &address),
+        ServerFact::LoggedIn { name, result } => login::ended(model, &name, result),
+    }
+}
+
+fn read(model: &mut Model, changes: &ServerChanges, why: ReadWhy) {
+    let kinds = [(&changes.new, "new"), (&changes.changed, "changed"), (&changes.gone, "gone")];
+    let parts: Vec<String> = kinds
+        .iter()
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, word)| format!("{} {word}", names.join(", ")))
+        .collect();
+    let text = match (parts.is_empty(), why) {
+        (true, ReadWhy::Asked) => "MCP servers: nothing changed".to_owned(),
+        (true, ReadWhy::Along | ReadWhy::Changed) => return,
+        (false, ReadWhy::Changed) => format!("config.yaml was changed; MCP servers: {}", parts.join(" · ")),
+        (false, ReadWhy::Asked | ReadWhy::Along) => format!("MCP servers: {}", parts.join(" · ")),
+    };
+    model.notices.add(model.now, Level::Info, text);
+}
+
+/// New rows of the servers.
 pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
     for row in &rows {
         let before = model.servers.iter().find(|known| known.name == row.name).map(|known| known.state);
@@ -35,7 +71,7 @@ pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
                 model.notices.add(model.now, Level::Info, format!("{name}: {tools} of this server can be used now"));
             }
             ServerState::NeedsLogin => {
-                let text = format!("{name} needs a login: hermes mcp login {name}");
+                let text = format!("{name} needs a login: /mcp login {name}, or hermes mcp login {name} in a shell");
                 model.notices.add(model.now, Level::Warning, text);
             }
             ServerState::Failed => {
@@ -111,7 +147,11 @@ pub fn note(model: &mut Model) {
         None => String::new(),
         Some(row) => {
             let said = if row.why.is_empty() { &row.last_words } else { &row.why };
-            let switch = if is_on(row.state) { "Enter switches it off" } else { "Enter switches it on" };
+            let switch = match row.state {
+                ServerState::NeedsLogin => "Enter logs in",
+                state if is_on(state) => "Enter switches it off",
+                _ => "Enter switches it on",
+            };
             if said.is_empty() {
                 format!("{switch} · /mcp {} tells more", row.name)
             } else {
@@ -125,71 +165,19 @@ fn is_on(state: ServerState) -> bool {
     matches!(state, ServerState::Connecting | ServerState::Ready | ServerState::Waiting | ServerState::Asleep)
 }
 
-/// Enter: on or off, and the list stays.
+/// Enter: on or off, or the login that it needs; the list stays.
 pub fn switched(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     let Some(row) = model.servers.iter().find(|row| row.name == name) else { return };
+    if row.state == ServerState::NeedsLogin {
+        return login::begin(model, out, name);
+    }
     out.push(Effect::Server(ServerOrder::Switch { name: name.to_owned(), on: !is_on(row.state) }));
-}
-
-/// The prompts of servers as commands: `/server:prompt`.
-pub fn prompts(model: &Model) -> impl Iterator<Item = (String, &str)> {
-    model
-        .servers
-        .iter()
-        .flat_map(|row| row.prompts.iter().map(|(prompt, about, _)| (format!("{}:{prompt}", row.name), about.as_str())))
-}
-
-/// Asks for a prompt that a command names. `false`: there is none of that name.
-pub fn ask_prompt(model: &Model, out: &mut Vec<Effect>, word: &str, argument: &str) -> bool {
-    let found = model.servers.iter().find_map(|row| {
-        let prompt = word.strip_prefix(&row.name)?.strip_prefix(':')?;
-        let (name, _, args) = row.prompts.iter().find(|(name, _, _)| name == prompt)?;
-        Some((row.name.clone(), name.clone(), arguments(args, argument)))
-    });
-    let Some((server, prompt, args)) = found else { return false };
-    out.push(Effect::Load(LoadRequest::Prompt { server, prompt, args }));
-    true
-}
-
-/// `name=value` by name; anything else goes to the parameters in order, the last one taking the rest.
-fn arguments(names: &[String], text: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    let mut rest: Vec<&str> = Vec::new();
-    for word in text.split_whitespace() {
-        match word.split_once('=').filter(|(name, _)| names.iter().any(|known| known == name)) {
-            Some((name, value)) => found.push((name.to_owned(), value.to_owned())),
-            None => rest.push(word),
-        }
-    }
-    let free: Vec<&String> = names.iter().filter(|name| !found.iter().any(|(known, _)| known == *name)).collect();
-    let mut words = rest.into_iter();
-    for (at, name) in free.iter().enumerate() {
-        let value = if at + 1 == free.len() {
-            words.by_ref().collect::<Vec<_>>().join(" ")
-        } else {
-            words.next().unwrap_or_default().to_owned()
-        };
-        if !value.is_empty() {
-            found.push(((*name).clone(), value));
-        }
-    }
-    found
-}
-
-/// A prompt came: into the composer, for the person to look at.
-pub fn prompted(model: &mut Model, out: &mut Vec<Effect>, result: Result<String, String>) {
-    match result {
-        Ok(text) => {
-            composer::set_text(model, &super::paste::harmless(text.trim()));
-            composer::changed(model, out);
-        }
-        Err(why) => model.notices.add(model.now, Level::Error, why),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::composer;
     use crate::app::model::modal::Modal;
     use crate::app::msg::Msg;
     use crate::app::tests::{ready, script};
@@ -240,6 +228,26 @@ mod tests {
     }
 
     #[test]
+    fn a_configuration_that_was_read_again_is_told() {
+        let changes = ServerChanges { new: vec!["a".into(), "b".into()], changed: vec![], gone: vec!["c".into()] };
+        for (result, why, want) in [
+            (Ok(ServerChanges::default()), ReadWhy::Changed, None),
+            (Ok(ServerChanges::default()), ReadWhy::Along, None),
+            (Ok(ServerChanges::default()), ReadWhy::Asked, Some("MCP servers: nothing changed")),
+            (Ok(changes.clone()), ReadWhy::Asked, Some("MCP servers: a, b new · c gone")),
+            (Ok(changes), ReadWhy::Changed, Some("config.yaml was changed; MCP servers: a, b new · c gone")),
+            (Err("no".to_owned()), ReadWhy::Changed, Some("the MCP servers stay as they are: no")),
+        ] {
+            let mut model = ready();
+            let now = model.now;
+            update(&mut model, now, Msg::Server(ServerFact::Read { result, why }));
+            assert_eq!(model.notices.shown.last().map(|notice| notice.text.as_str()), want, "{why:?}");
+        }
+        let reload = Effect::Server(ServerOrder::Reload(ReadWhy::Asked));
+        assert!(script(&mut ready(), "/mcp reload<ret>").contains(&reload));
+    }
+
+    #[test]
     fn prompts_are_commands_whose_text_comes_to_the_composer() {
         let mut model = ready();
         told(&mut model, vec![row("git", ServerState::Ready)]);
@@ -250,9 +258,5 @@ mod tests {
         update(&mut model, now, Msg::Loaded(crate::app::msg::LoadReply::Prompt(Ok("Greet Al.\u{1b}[2J".into()))));
         assert!(composer::text(&model.composer).starts_with("Greet Al."));
         assert!(!composer::text(&model.composer).contains('\u{1b}'));
-        assert_eq!(
-            arguments(&["a".into(), "b".into()], "b=2 x y"),
-            [("b".into(), "2".into()), ("a".into(), "x y".into())]
-        );
     }
 }

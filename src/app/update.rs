@@ -139,6 +139,7 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Store(reply) => store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Servers(rows) => super::servers::changed(model, rows),
+        Msg::Server(fact) => super::servers::told(model, out, fact),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),

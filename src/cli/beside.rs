@@ -55,6 +55,13 @@ impl Beside {
     /// Starts hooks and plugins without servers, where nobody can be asked; says what does not run and why.
     async fn begin_extensions(&self) {
         self.extensions.reload(None).await;
+        for text in self.refused().into_iter().chain(self.extensions.view().problems) {
+            writeln!(std::io::stderr(), "hermes: {text}").ok();
+        }
+    }
+
+    /// What of hooks and plugins does not run and why, a line each; known once they have been looked at.
+    fn refused(&self) -> Vec<String> {
         let view = self.extensions.view();
         let mut said = view.project.iter().flat_map(|project| project.refusals()).collect::<Vec<_>>();
         for (hook, standing) in &view.hooks {
@@ -67,10 +74,20 @@ impl Beside {
                 ));
             }
         }
-        said.extend(view.problems);
-        for text in said {
-            writeln!(std::io::stderr(), "hermes: {text}").ok();
-        }
+        said
+    }
+
+    /// The same in one line, for a conversation that has no card to show; `None` when everything runs. Waits until it is
+    /// known.
+    pub async fn refused_line(&self) -> Option<String> {
+        self.extensions.looked().await;
+        let said = self.refused();
+        let (first, rest) = said.split_first()?;
+        let more = match rest.len() {
+            0 => String::new(),
+            count => format!(" ({count} more like this: hermes doctor)"),
+        };
+        Some(format!("{first}{more}"))
     }
 
     /// Hooks and plugins alone, ready to be used.

@@ -3,19 +3,13 @@
 use crate::text::screen::Screen;
 use crate::tools::document;
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Arguments of `hermes debug`.
-#[derive(Debug, Args)]
-pub struct DebugArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Subcommands of `hermes debug`.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// The client side of the MCP conformance suite
     #[command(hide = true)]
     McpConformance { url: String },
@@ -34,8 +28,8 @@ enum Command {
 }
 
 /// Runs the command.
-pub fn run(args: DebugArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
-    match args.command {
+pub fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
+    match command {
         Command::McpConformance { url } => super::setup::block_on(super::mcp::conformance(url, out)),
         Command::Screen { file, size, chunk } => screen(&file, &size, chunk, out),
         Command::Extract { file } => Ok(document::serve(&file, out)?),

@@ -1,5 +1,7 @@
 //! `hermes doctor`: what is set up, what is missing, and what to do about it.
 
+mod extensions;
+
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Look, theme::Canvas};
 use crate::knowledge::skills;
 use crate::tools::offer::Offer;
@@ -96,7 +98,7 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(known_skills(paths, loaded));
     rows.push(tools(loaded));
     rows.extend(servers(loaded));
-    rows.extend(plugins(paths, loaded));
+    rows.extend(extensions::rows(paths, loaded));
     rows
 }
 
@@ -117,20 +119,6 @@ fn servers(loaded: &Loaded) -> Option<Row> {
         _ if all.is_empty() => None,
         None => Some(Row::ok("mcp servers", found)),
         Some(first) => Some(Row::warn("mcp servers", found, format!("{first}; hermes mcp list says more"))),
-    }
-}
-
-/// The plugins on disk, where there are any; none is started.
-fn plugins(paths: &Paths, loaded: &Loaded) -> Option<Row> {
-    let project = std::env::current_dir().ok().and_then(|here| config::trust::look(paths, &here));
-    let all = crate::plugins::found::find(paths, &loaded.config.plugins, project.as_ref());
-    let may: Vec<_> = all.iter().filter(|found| found.may == crate::plugins::found::May::Run).collect();
-    let found = format!("{} found, {} may run", all.len(), may.len());
-    let broken = may.iter().find_map(|found| Some(format!("{}: {}", found.name, found.manifest.as_ref().err()?)));
-    match broken {
-        _ if all.is_empty() => None,
-        None => Some(Row::ok("plugins", found)),
-        Some(first) => Some(Row::warn("plugins", found, format!("{first}; hermes plugins list says more"))),
     }
 }
 

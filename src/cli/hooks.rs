@@ -4,20 +4,14 @@ use super::setup;
 use crate::config::trust;
 use crate::plugins::consent::{Consents, Standing};
 use crate::plugins::hook::{CommandHook, From};
-use crate::plugins::host;
-use clap::{Args, Subcommand};
+use crate::plugins::load;
+use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Arguments of `hermes hooks`.
-#[derive(Args, Clone, Debug)]
-pub struct HooksArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Subcommands of `hermes hooks`.
 #[derive(Subcommand, Clone, Debug)]
-enum Command {
+pub enum Command {
     /// All hooks: event, matcher, command, whether they run
     List {
         #[arg(long)]
@@ -30,13 +24,13 @@ enum Command {
 }
 
 /// Runs the command; the exit code is 0, or 1 when something could not be read.
-pub fn run(args: &HooksArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
+pub fn run(command: &Command, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let project = trust::look(&base.paths, &base.cwd);
-    let (hooks, problems) = host::hooks(&base.loaded, &base.paths, &base.cwd, project.as_ref(), false);
-    match args.command {
+    let (hooks, problems) = load::hooks(&base.loaded, &base.paths, &base.cwd, project.as_ref(), false);
+    match command {
         Command::List { json } => {
-            list(&hooks, &problems, json, out)?;
+            list(&hooks, &problems, *json, out)?;
             for refusal in project.iter().flat_map(|project| project.refusals()) {
                 writeln!(std::io::stderr(), "hermes: {refusal}").ok();
             }

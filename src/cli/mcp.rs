@@ -5,7 +5,7 @@ use crate::config::{McpServerConfig, edit};
 use crate::mcp::{self, Launch, Mcp, Needs, Settings, State, Status};
 use crate::tools::spec::{Publish, Tool};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::{IsTerminal as _, Write};
 use std::sync::Arc;
@@ -14,15 +14,9 @@ use std::time::Duration;
 /// Version of the JSON shapes.
 const VERSION: u32 = 1;
 
-/// Arguments of `hermes mcp`.
-#[derive(Args, Clone, Debug)]
-pub struct McpArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Subcommands of `hermes mcp`.
 #[derive(Subcommand, Clone, Debug)]
-enum Command {
+pub enum Command {
     /// The servers of the configuration; nothing is started
     List {
         #[arg(long)]
@@ -63,7 +57,7 @@ enum Command {
 }
 
 /// Runs the command: 0 done, 1 failed.
-pub async fn run(args: McpArgs, out: &mut dyn Write) -> Result<i32> {
+pub async fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let (tokens, file) = (base.paths.mcp_tokens(), base.paths.config());
     let servers = &base.loaded.config.mcp_servers;
@@ -71,7 +65,7 @@ pub async fn run(args: McpArgs, out: &mut dyn Write) -> Result<i32> {
         let config = servers.get(name).ok_or_else(|| unknown(name, servers.keys()))?;
         Settings::read(name, config, &base.loaded.env, &base.cwd).map_err(|why| anyhow!(why))
     };
-    match args.command {
+    match command {
         Command::List { json } => {
             let rows: Vec<Value> =
                 servers.iter().map(|(name, config)| row(name, config, &settings(name), &tokens)).collect();
@@ -277,14 +271,8 @@ async fn to_browser(address: String) -> Option<String> {
         if asked { "\nIf the browser is on another machine, paste the address that it ends at here.\n" } else { "\n" };
     // Standard error is gone only when the terminal is.
     let _ = writeln!(err, "Log in here:\n\n  {address}\n{paste}");
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut open = tokio::process::Command::new(opener);
-    open.arg(&address)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
     // Without a browser the person follows the address by hand.
-    let _ = open.spawn();
+    let _ = crate::exec::browse(&address);
     if !asked {
         return None;
     }

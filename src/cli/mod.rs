@@ -104,11 +104,13 @@ enum Command {
     /// The screen, or one answer with `-q`
     Chat(ChatCommand),
     /// Tools: list, schemas, run one
-    Tools(tools::ToolsArgs),
+    #[command(subcommand)]
+    Tools(tools::Command),
     /// Past sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
     /// MCP servers: list, test, add, remove, log in
-    Mcp(mcp::McpArgs),
+    #[command(subcommand)]
+    Mcp(mcp::Command),
     /// The gate: judge commands
     Approvals(approvals::ApprovalsArgs),
     /// The configuration file
@@ -116,10 +118,11 @@ enum Command {
     /// Models that can be chosen
     Models(models::ModelsArgs),
     /// Programs that add tools, hooks and commands
-    #[command(alias = "plugin")]
-    Plugins(plugins::PluginsArgs),
+    #[command(subcommand, alias = "plugin")]
+    Plugins(plugins::Command),
     /// Commands that run at events
-    Hooks(hooks::HooksArgs),
+    #[command(subcommand)]
+    Hooks(hooks::Command),
     /// Skins and themes
     Skins(skins::SkinsArgs),
     /// Keys and what they do
@@ -130,7 +133,8 @@ enum Command {
     #[command(alias = "completions")]
     Completion { shell: clap_complete::Shell },
     /// For bug reports and checks
-    Debug(debug::DebugArgs),
+    #[command(subcommand)]
+    Debug(debug::Command),
 }
 
 #[derive(Debug, Args)]
@@ -194,7 +198,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
     let mut out = io::stdout().lock();
     match command {
         Command::Chat(_) => Ok(0),
-        Command::Tools(args) => setup::block_on(tools::main(args, &mut out)),
+        Command::Tools(command) => setup::block_on(tools::main(command, &mut out)),
         Command::Sessions(args) => {
             let cwd = std::env::current_dir().unwrap_or_default();
             let home = setup::paths()?.home;
@@ -202,12 +206,12 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
             })
         }
-        Command::Mcp(args) => setup::block_on(mcp::run(args, &mut out)),
+        Command::Mcp(command) => setup::block_on(mcp::run(command, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
         Command::Models(args) => setup::block_on(models::run(args, &mut out)),
-        Command::Plugins(args) => setup::block_on(plugins::main(args, &mut out)),
-        Command::Hooks(args) => hooks::run(&args, &mut out),
+        Command::Plugins(command) => setup::block_on(plugins::main(command, &mut out)),
+        Command::Hooks(command) => hooks::run(&command, &mut out),
         Command::Skins(args) => skins::run(&args, &setup::paths()?, &mut out),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
@@ -215,7 +219,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
             clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut out);
             Ok(0)
         }
-        Command::Debug(args) => debug::run(args, &mut out),
+        Command::Debug(command) => debug::run(command, &mut out),
     }
 }
 

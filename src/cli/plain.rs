@@ -57,6 +57,10 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let mut typed = lines();
     let mut talk = Talk::default();
     let mut ended = false;
+    // There is no card here: what does not run is said, with the remedy.
+    if let Some(refused) = beside.refused_line().await {
+        say(&format!("[{refused}]\n"))?;
+    }
     if let Some(prompt) = args.prompt {
         talk.running = true;
         let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;

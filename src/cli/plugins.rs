@@ -4,26 +4,22 @@ use super::setup;
 use crate::config::{edit, trust};
 use crate::plugins::create::{self, Language};
 use crate::plugins::found::{self, Found, May};
-use crate::plugins::host::{self, read_known};
+use crate::plugins::known::read_known;
+use crate::plugins::setting::setting;
 use crate::plugins::{install, plugin};
 use anyhow::{Context as _, Result, anyhow};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
 
 /// Version of the JSON shapes.
 const VERSION: u32 = 1;
 
-/// Arguments of `hermes plugins`.
-#[derive(Args, Clone, Debug)]
-pub struct PluginsArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Subcommands of `hermes plugins`.
 #[derive(Subcommand, Clone, Debug)]
-enum Command {
+pub enum Command {
     /// All plugins: state, where they are, what keeps them from running
     List {
         #[arg(long)]
@@ -65,16 +61,16 @@ enum Command {
 
 /// `--language`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum LanguageArg {
+pub enum LanguageArg {
     #[default]
     Python,
     Sh,
 }
 
 /// Runs the command; the exit code is 0, or 1 when `check` found problems.
-pub async fn main(args: PluginsArgs, out: &mut dyn Write) -> Result<i32> {
+pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
-    match args.command {
+    match command {
         Command::List { json } => list(&base, json, out)?,
         Command::Enable { name } => {
             known(&base, &name)?;
@@ -86,8 +82,7 @@ pub async fn main(args: PluginsArgs, out: &mut dyn Write) -> Result<i32> {
             writeln!(out, "{name} is disabled")?;
         }
         Command::Install { source } => {
-            let paths = base.paths.clone();
-            let done = tokio::task::spawn_blocking(move || install::install(&paths, &source)).await?;
+            let done = installed(&base, source).await?;
             for installed in done.map_err(|why| anyhow!(why))? {
                 let name = installed.name;
                 writeln!(out, "{name} is installed in {}", installed.dir.display())?;
@@ -114,14 +109,35 @@ pub async fn main(args: PluginsArgs, out: &mut dyn Write) -> Result<i32> {
     Ok(0)
 }
 
+/// Installs; Ctrl-C ends it with all that it started.
+async fn installed(base: &setup::Base, source: String) -> Result<Result<Vec<install::Installed>, String>> {
+    let house = setup::house(base, None, true);
+    let env = house.deps.exec.environment().await;
+    let (paths, cancel) = (base.paths.clone(), CancellationToken::new());
+    let stop = cancel.clone();
+    let mut work = tokio::task::spawn_blocking(move || {
+        install::install(&paths, &source, &install::Around { env: &env, stopped: &|| stop.is_cancelled() })
+    });
+    let done = tokio::select! {
+        done = &mut work => done,
+        _ = tokio::signal::ctrl_c() => {
+            cancel.cancel();
+            work.await
+        }
+    };
+    house.deps.exec.shutdown(true).await;
+    house.deps.store.close().await;
+    Ok(done?)
+}
+
 /// The plugin and the words of `hermes WORD …`, when WORD is a subcommand that a plugin registered.
-pub fn external(args: &[String]) -> Option<PluginsArgs> {
+pub fn external(args: &[String]) -> Option<Command> {
     let (word, rest) = args.get(1..)?.split_first()?;
     if !crate::plugins::manifest::is_name(word) {
         return None;
     }
     let plugin = read_known(&setup::paths().ok()?).remove(word)?;
-    Some(PluginsArgs { command: Command::Run { plugin, command: word.clone(), args: rest.to_vec() } })
+    Some(Command::Run { plugin, command: word.clone(), args: rest.to_vec() })
 }
 
 fn all(base: &setup::Base) -> Vec<Found> {
@@ -208,7 +224,7 @@ async fn check(base: &setup::Base, wanted: Option<&str>, json: bool, out: &mut d
         // A folder that a person names is a person's word; a project's plugin still needs the card.
         let tried = match &found.may {
             May::Untrusted(why) => Err(format!("{why}: hermes config trust {}", base.cwd.display())),
-            _ => plugin::try_once(&found, &host::setting(&base.paths, &found, &env, &base.loaded)).await,
+            _ => plugin::try_once(&found, &setting(&base.paths, &found, &env, &base.loaded)).await,
         };
         match tried {
             Ok((peer, registered)) => {
@@ -240,7 +256,7 @@ fn of_folder(word: &str) -> Result<Found> {
     let manifest = crate::plugins::manifest::read(&dir);
     let folder = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = manifest.as_ref().map_or(folder, |manifest| manifest.name.clone());
-    Ok(Found { name, dir, from: found::From::Home, manifest, may: May::Run })
+    Ok(Found { name, dir, from: found::From::Home, manifest, may: May::Run, fingerprint: None })
 }
 
 fn registered_row(found: &Found, registered: &crate::plugins::registered::Registered, tail: &[String]) -> Value {

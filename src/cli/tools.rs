@@ -12,7 +12,7 @@ use crate::tools::registry::Snapshot;
 use crate::tools::spec::{ToolCtx, ToolSpec};
 use crate::tools::wording;
 use anyhow::{Result, anyhow};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -27,15 +27,9 @@ const FAILED: i32 = 1;
 /// The gate said no, or would have asked.
 const DENIED: i32 = 2;
 
-/// Arguments of `hermes tools`.
-#[derive(Args, Clone, Debug)]
-pub struct ToolsArgs {
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// Subcommands of `hermes tools`.
 #[derive(Subcommand, Clone, Debug)]
-enum Command {
+pub enum Command {
     /// All tools, with what keeps a tool from being used
     List {
         #[arg(long)]
@@ -60,10 +54,10 @@ enum Command {
 }
 
 /// `hermes tools` with this process's home.
-pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
+pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let house = setup::house(&base, None, true);
-    match &args.command {
+    match &command {
         Command::Run { name, .. } => house.beside.begin_for(name).await,
         Command::List { .. } | Command::Schema { .. } => {
             house.beside.begin().await;
@@ -71,7 +65,7 @@ pub async fn main(args: ToolsArgs, out: &mut dyn Write) -> Result<i32> {
         }
     }
     let offer = Offer::of_config(&base.loaded.config, None, BTreeMap::new());
-    let code = run(args, &house.deps.dispatch, &offer, |yolo| door(&base, &house, yolo), out).await;
+    let code = run(command, &house.deps.dispatch, &offer, |yolo| door(&base, &house, yolo), out).await;
     house.beside.shutdown().await;
     house.deps.store.close().await;
     code
@@ -105,13 +99,13 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
 
 /// Runs the command and gives the exit code: 0 done, 1 failed, 2 denied. `door` is asked for only to run a tool.
 async fn run(
-    args: ToolsArgs,
+    command: Command,
     dispatch: &Dispatch,
     offer: &Offer,
     door: impl FnOnce(bool) -> (Gate, ToolCtx),
     out: &mut dyn Write,
 ) -> Result<i32> {
-    match args.command {
+    match command {
         Command::List { json } => {
             let registry = dispatch.registry().snapshot();
             let missing = registry.unavailable().await;

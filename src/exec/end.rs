@@ -140,3 +140,25 @@ pub(super) fn members(session: u32) -> Vec<Pid> {
 pub(super) fn members(_: u32) -> Vec<Pid> {
     Vec::new()
 }
+
+/// Processes that were started with this entry (`NAME=VALUE`) in their environment: what went into a session of its own is
+/// found by it.
+#[cfg(target_os = "linux")]
+pub(super) fn marked(entry: &str) -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            // That of another user cannot be read, and is none of ours.
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
+        })
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn marked(_: &str) -> Vec<Pid> {
+    Vec::new()
+}

@@ -1,12 +1,12 @@
 //! The environment of the person's login shell, asked once.
 
-use super::again;
 use super::env::Env;
+use super::once::{Bounds, Most, Once, Rest};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A start-up file that takes longer (or waits for someone) is not waited for.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ const MARK: &[u8] = b"\0--environment--\0";
 /// when the shell cannot be asked, does not answer in time or answers nonsense.
 pub(crate) fn capture(files: &[PathBuf]) -> Option<Env> {
     let print = "printf '\\0--environment--\\0'; command env -0";
-    let mut command = if files.is_empty() {
+    let command = if files.is_empty() {
         let shell = std::env::var_os("SHELL").filter(|s| !s.is_empty()).unwrap_or_else(|| "/bin/bash".into());
         let mut command = Command::new(shell);
         command.args(["-l", "-i", "-c", print]);
@@ -31,18 +31,10 @@ pub(crate) fn capture(files: &[PathBuf]) -> Option<Env> {
         command
     };
     // An interactive shell would take our own terminal away: it gets a session of its own.
-    let bytes = match again::start(&mut command) {
-        Ok(mut child) => {
-            let bytes = again::output(&mut child, Instant::now() + LIMIT, MOST, &|| false);
-            if let Err(error) = again::end(&mut child) {
-                tracing::debug!("login shell: {error}");
-            }
-            bytes
-        }
-        Err(error) => Err(error.into()),
-    };
+    let bounds = Bounds { time: LIMIT, stdout: Most::All(MOST), stderr: Most::None };
+    let done = Once { command, input: Vec::new(), bounds, rest: Rest::Ends }.block(&|| false);
     let unused = |error: &_| tracing::warn!("the login shell's environment is not used: its shell {error}");
-    parse(&bytes.inspect_err(unused).ok()?)
+    parse(&done.inspect_err(unused).ok()?.stdout)
 }
 
 fn parse(bytes: &[u8]) -> Option<Env> {

@@ -3,8 +3,9 @@
 //! Owns: PTYs and pipes, process groups, the process table, output rings and spill files, screens. Does not own: whether
 //! a command may run (the gate decided), what the model is told (the tool formats).
 
-mod again;
 mod blocked;
+mod browse;
+mod confine;
 mod end;
 mod env;
 mod finish;
@@ -30,11 +31,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use again::{Bounds, Done, OnceError, confine};
+pub use browse::browse;
+pub use confine::confine;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
-pub use once::{Once, Ran, Status, once};
+pub use once::{Bounds, Done, Most, Once, OnceError, Rest};
 pub use piped::{Piped, PipedEnds};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};

@@ -2,12 +2,13 @@
 //! own, the end of their standard error kept, and all of them gone when they are to end.
 
 use super::ExecError;
-use super::end::members;
+use super::end::{marked, members};
 use super::spawn::lead_session;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -17,15 +18,25 @@ use tokio::sync::watch;
 /// Bytes of standard error that are kept: enough for the last stack trace.
 const TAIL: usize = 8 * 1024;
 
+/// How long the rest of its standard error may take once it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// How long each step of an orderly end may take.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// A running child. Dropping it kills its whole session.
+/// Variable by which all that a child started is found again, in whatever session it is.
+const MARK: &str = "HERMES_STARTED_BY";
+
+/// A running child. Dropping it kills it and all that it started.
 #[derive(Debug)]
 pub struct Piped {
     pid: u32,
+    /// The entry of [`MARK`] in its environment.
+    mark: Arc<str>,
     tail: Arc<Mutex<VecDeque<u8>>>,
-    /// How it ended, in words, once it has.
+    /// It was waited for: its number may belong to a stranger.
+    reaped: Arc<AtomicBool>,
+    /// How it ended, in words, once it has and its standard error was read to the end.
     ended: watch::Receiver<Option<String>>,
 }
 
@@ -49,7 +60,9 @@ impl Piped {
     ) -> Result<(Self, PipedEnds), ExecError> {
         let fail = |source: std::io::Error| ExecError::Spawn { command: command.to_owned(), source };
         let mut child = Command::new(command);
-        child.args(args).env_clear().envs(env).current_dir(cwd);
+        let mark = format!("{}.{:016x}", std::process::id(), fastrand::u64(..));
+        child.args(args).env_clear().envs(env).env(MARK, &mark).current_dir(cwd);
+        let mark: Arc<str> = format!("{MARK}={mark}").into();
         child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         lead_session(child.as_std_mut(), None);
         let mut child = child.spawn().map_err(fail)?;
@@ -58,18 +71,25 @@ impl Piped {
         let (stdin, stdout) = (child.stdin.take().ok_or_else(gone)?, child.stdout.take().ok_or_else(gone)?);
         let stderr = child.stderr.take().ok_or_else(gone)?;
         let tail = Arc::new(Mutex::new(VecDeque::new()));
-        tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
+        let words = tokio::spawn(keep_tail(stderr, Arc::clone(&tail)));
         let (tell, ended) = watch::channel(None);
+        let reaped = Arc::new(AtomicBool::new(false));
+        let gone = Arc::clone(&reaped);
+        let started = Arc::clone(&mark);
         tokio::spawn(async move {
             let how = match child.wait().await {
                 Ok(status) => status.to_string(),
                 Err(error) => format!("it cannot be waited for: {error}"),
             };
+            gone.store(true, Ordering::Release);
             // What it started serves nobody any more.
             signal_members(pid, Signal::KILL);
+            signal_marked(&started, Signal::KILL);
+            // Who hears of the end asks for the reason next. Somebody who left its session may hold the pipe open.
+            let _ = tokio::time::timeout(LAST_WORDS, words).await;
             tell.send_replace(Some(how));
         });
-        Ok((Self { pid, tail, ended }, PipedEnds { stdin, stdout }))
+        Ok((Self { pid, mark, tail, reaped, ended }, PipedEnds { stdin, stdout }))
     }
 
     /// Its process number.
@@ -117,12 +137,12 @@ impl Piped {
     }
 
     fn signal(&self, signal: Signal) {
-        // Once it was waited for, its number may belong to a stranger.
-        if self.ended.borrow().is_none() {
+        if !self.reaped.load(Ordering::Acquire) {
             if let Some(leader) = Pid::from_raw(self.pid as i32) {
                 quietly(kill_process_group(leader, signal));
             }
             signal_members(self.pid, signal);
+            signal_marked(&self.mark, signal);
         }
     }
 }
@@ -136,6 +156,12 @@ impl Drop for Piped {
 pub(super) fn signal_members(session: u32, signal: Signal) {
     for member in members(session) {
         quietly(kill_process(member, signal));
+    }
+}
+
+fn signal_marked(mark: &str, signal: Signal) {
+    for process in marked(mark) {
+        quietly(kill_process(process, signal));
     }
 }
 
@@ -185,9 +211,7 @@ mod tests {
         let mut lines = BufReader::new(ends.stdout).lines();
         assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("got hello"));
         assert_eq!(child.wait().await, "exit status: 3");
-        while !child.tail().contains("line 5000") {
-            tokio::task::yield_now().await;
-        }
+        assert!(child.tail().contains("line 5000"));
         assert!(child.tail().len() <= TAIL);
     }
 
@@ -201,6 +225,25 @@ mod tests {
         child.wait().await;
     }
 
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_went_into_a_session_of_its_own_is_found() {
+        // By itself, and while it is ended.
+        for ends in [true, false] {
+            let script = "setsid sh -c 'echo $$; exec sleep 600' & read x";
+            let (child, mut pipes) = start(script);
+            let mut lines = BufReader::new(pipes.stdout).lines();
+            let daemon: u32 = lines.next_line().await.unwrap().unwrap().parse().unwrap();
+            if ends {
+                pipes.stdin.write_all(b"go\n").await.unwrap();
+            } else {
+                child.end().await;
+            }
+            child.wait().await;
+            gone(daemon).await;
+        }
+    }
+
     #[tokio::test]
     async fn dropping_kills_and_only_the_given_variables_are_seen() {
         let (child, ends) = start("env; echo end; sleep 600");
@@ -210,7 +253,7 @@ mod tests {
                 break;
             }
             let name = line.split('=').next().unwrap();
-            assert!(["PATH", "PWD", "SHLVL", "_", "OLDPWD"].contains(&name), "{line}");
+            assert!(["PATH", MARK, "PWD", "SHLVL", "_", "OLDPWD"].contains(&name), "{line}");
         }
         let pid = child.pid();
         drop(child);

@@ -13,7 +13,7 @@ const OURS: &str = "hermes-";
 /// The file that the owner keeps locked.
 const OWNER: &str = ".owner";
 /// What such folders are for.
-const KINDS: [&str; 2] = ["shell", "demo"];
+const KINDS: [&str; 3] = ["shell", "demo", "plugin"];
 
 /// A private folder, removed with this value.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder (mode 0700) of this kind, `shell` or `demo`, in `parent`.
+    /// Makes a folder (mode 0700) of this kind, `shell`, `demo` or `plugin`, in `parent`.
     pub fn new(parent: &Path, kind: &str) -> io::Result<Self> {
         let mut tries = 0;
         let path = loop {

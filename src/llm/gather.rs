@@ -2,7 +2,7 @@
 
 use super::message::{StopReason, ToolCall, Usage};
 use super::think::Scrub;
-use super::{Delta, Reply, ToolSchema, text_calls};
+use super::{Delta, Reply, ToolSchema, inner, text_calls};
 use serde_json::Value;
 
 /// A call that is still arriving.
@@ -12,6 +12,8 @@ struct Open {
     name: String,
     args: String,
     announced: bool,
+    /// What the call holds was announced too.
+    unwrapped: bool,
     /// Bytes of arguments the sink knows of.
     told: usize,
 }
@@ -137,6 +139,12 @@ impl Gather {
             }
             if call.announced && call.told < call.args.len() {
                 call.told = call.args.len();
+                if !call.unwrapped
+                    && let Some(name) = inner::of(&call.name, &call.args)
+                {
+                    call.unwrapped = true;
+                    out.push(Delta::CallStarted { index, name });
+                }
                 out.push(Delta::CallProgress { index, bytes: call.told });
             }
         }
@@ -277,6 +285,25 @@ mod tests {
             Delta::CallProgress { index: 0, bytes: 7 },
         ];
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn a_wrapped_call_is_told_by_the_name_of_what_it_holds() {
+        let mut gather = Gather::new(false);
+        let call = gather.open_call("1", "tool_call");
+        let mut told = Vec::new();
+        for piece in ["{\"name\":\"mcp__gh", "__find\"", ",\"arguments\":{\"name\":\"x\"}}"] {
+            gather.push_args(call, piece);
+            gather.drain(&mut told);
+        }
+        let names: Vec<&str> = told
+            .iter()
+            .filter_map(|delta| match delta {
+                Delta::CallStarted { name, .. } => Some(name.as_str()),
+                Delta::Text(_) | Delta::Reasoning(_) | Delta::CallProgress { .. } => None,
+            })
+            .collect();
+        assert_eq!(names, ["tool_call", "mcp__gh__find"]);
     }
 
     #[test]

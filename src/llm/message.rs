@@ -125,6 +125,18 @@ pub struct ToolBody {
     #[serde(default)]
     pub view: ToolView,
     pub duration_ms: u64,
+    /// Set when the result may have to share the room of its step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large: Option<Large>,
+}
+
+/// A result that is larger than its even share of what the results of its step may take together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Large {
+    /// The file that has all of it, or why there is none, in words for the model.
+    pub whole: String,
+    /// Bytes that the results of the step may take together.
+    pub room: usize,
 }
 
 /// What the person sees of a finished tool call, beside its content.

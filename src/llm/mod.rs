@@ -11,6 +11,7 @@ pub mod endpoint;
 pub mod errors;
 mod gather;
 pub mod http;
+pub mod inner;
 mod lenient;
 pub mod local;
 pub mod message;

@@ -175,7 +175,8 @@ impl Scripted {
                 .clone()
                 .unwrap_or_else(|| if call.args.is_null() { "{}".into() } else { call.args.to_string() });
             let bytes = args.len();
-            let started = Delta::CallStarted { index, name: call.name.clone() };
+            let meant = super::inner::of(&call.name, &args).unwrap_or_else(|| call.name.clone());
+            let started = Delta::CallStarted { index, name: meant };
             reply.calls.push(ToolCall {
                 id: format!("script_{number}_{index}"),
                 name: call.name.clone(),

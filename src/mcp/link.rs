@@ -108,7 +108,7 @@ pub enum LinkError {
     #[error("{0}")]
     Refused(String),
     /// The challenge says what it wants, where it does.
-    #[error("it wants a login; run: hermes mcp login {name}")]
+    #[error("it wants a login: /mcp login {name}, or in a shell: hermes mcp login {name}")]
     NeedsLogin { name: String, challenge: Option<String> },
     /// The connection broke.
     #[error("the connection is closed")]

@@ -14,6 +14,7 @@ mod sample;
 mod server;
 mod settings;
 mod state;
+mod status;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -24,9 +25,9 @@ pub use house::{Models, Needs};
 pub use names::prefix;
 pub use oauth::{Visit, forget, is_logged_in, login};
 pub use probe::probe;
-pub use server::Status;
 pub use settings::{Launch, Settings};
 pub use state::State;
+pub use status::Status;
 
 use crate::config::McpServerConfig;
 use crate::tools::spec::ToolSpec;
@@ -54,6 +55,14 @@ enum Entry {
     Broken { why: String, config: McpServerConfig },
 }
 
+/// Names of servers that another configuration makes new, changed or gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub new: Vec<String>,
+    pub changed: Vec<String>,
+    pub gone: Vec<String>,
+}
+
 /// Tokens that a tool's schema takes in a request, estimated.
 pub fn tokens(spec: &ToolSpec) -> u64 {
     crate::text::tokens::of_tool(&spec.name, &spec.description, &spec.schema.to_string())
@@ -71,17 +80,20 @@ impl Mcp {
 
     /// Makes these the servers: starts new and changed ones, ends those that are gone, leaves the others alone. Returns at
     /// once. Must be called inside the runtime.
-    pub fn apply(&self, wanted: &BTreeMap<String, McpServerConfig>) {
-        let mut ended = Vec::new();
+    pub fn apply(&self, wanted: &BTreeMap<String, McpServerConfig>) -> Changes {
+        let (mut ended, mut changes) = (Vec::new(), Changes::default());
         {
             let mut servers = self.servers();
-            let stale: Vec<String> = servers
-                .iter()
-                .filter(|(name, entry)| wanted.get(*name) != Some(entry.config()))
-                .map(|(name, _)| name.clone())
-                .collect();
-            for name in stale {
-                if let Some(Entry::Server { server, .. }) = servers.remove(&name) {
+            changes.new = wanted.keys().filter(|name| !servers.contains_key(*name)).cloned().collect();
+            for (name, entry) in &*servers {
+                match wanted.get(name) {
+                    None => changes.gone.push(name.clone()),
+                    Some(config) if config != entry.config() => changes.changed.push(name.clone()),
+                    Some(_) => {}
+                }
+            }
+            for name in changes.gone.iter().chain(&changes.changed) {
+                if let Some(Entry::Server { server, .. }) = servers.remove(name) {
                     ended.push(server);
                 }
             }
@@ -94,13 +106,15 @@ impl Mcp {
             mcp.house.tell();
         };
         if ended.is_empty() {
-            return begin();
-        }
-        tokio::spawn(async move {
-            // A changed server may need what the old one holds (a port, a lock).
-            futures::future::join_all(ended.iter().map(|server| server.stop())).await;
             begin();
-        });
+        } else {
+            tokio::spawn(async move {
+                // A changed server may need what the old one holds (a port, a lock).
+                futures::future::join_all(ended.iter().map(|server| server.stop())).await;
+                begin();
+            });
+        }
+        changes
     }
 
     fn begin(&self, name: String, config: McpServerConfig) {
@@ -183,6 +197,27 @@ impl Mcp {
         let Some(server) = self.find(name) else { return false };
         server.switch(on);
         true
+    }
+
+    /// Logs in to a server, as [`login`] does, and connects it anew.
+    ///
+    /// # Errors
+    /// What failed and what to do.
+    pub async fn login(&self, name: &str, visit: &Visit) -> Result<(), String> {
+        let server =
+            self.find(name).ok_or_else(|| format!("no MCP server is named {name}, or its settings are wrong"))?;
+        login(&server.settings, &self.house.tokens, visit).await?;
+        server.switch(true);
+        Ok(())
+    }
+
+    /// Tries servers anew that wait for a login and have one now, kept by another run of the program.
+    pub fn look_for_logins(&self) {
+        for server in self.running() {
+            if server.state() == State::NeedsLogin && is_logged_in(&self.house.tokens, &server.settings.name) {
+                server.switch(true);
+            }
+        }
     }
 
     /// Gets a prompt of a server, filled in, as text.

@@ -2,6 +2,7 @@
 
 mod kept;
 mod listen;
+mod older;
 
 pub use kept::{forget, is_logged_in};
 
@@ -10,8 +11,10 @@ use super::settings::{Launch, Settings};
 use futures::future::BoxFuture;
 use kept::Kept;
 use listen::Door;
-use rmcp::transport::auth::{AuthClient, AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession};
-use rmcp::transport::auth::{OAuthClientConfig, OAuthTokenResponse};
+use rmcp::transport::auth::{
+    AuthClient, AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest, AuthorizationSession,
+    OAuthClientConfig, OAuthTokenResponse,
+};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,8 +36,11 @@ pub async fn client(
     let store = Kept::of(tokens, &settings.name);
     let has_token = store.read().map_err(LinkError::Refused)?.is_some_and(|file| file.token.is_some());
     let mut manager = manager(url, &store).await.map_err(fail)?;
-    if has_token && manager.initialize_from_store().await.map_err(fail)? {
-        with_secret(&mut manager, settings, &store).map_err(fail)?;
+    if has_token {
+        discover(&mut manager, &http, url, None).await.map_err(fail)?;
+        if manager.initialize_from_store().await.map_err(fail)? {
+            with_secret(&mut manager, settings, &store).map_err(fail)?;
+        }
     }
     Ok(AuthClient::new(http, manager))
 }
@@ -46,6 +52,24 @@ async fn manager(url: &str, store: &Kept) -> Result<AuthorizationManager, AuthEr
     let mut manager = AuthorizationManager::new_allowing_private_addresses(url).await?;
     manager.set_credential_store(store.clone());
     Ok(manager)
+}
+
+/// Finds the login's server, by what the server of the tools said where it refused.
+async fn discover(
+    manager: &mut AuthorizationManager,
+    http: &reqwest::Client,
+    url: &str,
+    challenge: Option<&str>,
+) -> Result<AuthorizationMetadata, AuthError> {
+    let found = match manager.resolve_metadata_from_challenge(challenge).await {
+        Ok(found) => found.metadata,
+        Err(mismatch @ AuthError::AuthorizationServerMismatch { .. }) => {
+            older::metadata(http, url).await.ok_or(mismatch)?
+        }
+        Err(error) => return Err(error),
+    };
+    manager.set_metadata(found.clone());
+    Ok(found)
 }
 
 /// A client with a secret needs it for every renewal too.
@@ -81,10 +105,10 @@ pub async fn login(settings: &Settings, tokens: &Path, visit: &Visit) -> Result<
         None => challenge(settings, url).await?,
     };
     let mut manager = manager(url, &store).await.map_err(fail)?;
-    let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(fail)?;
-    let by_address = found.metadata.additional_fields.get("client_id_metadata_document_supported");
+    let http = super::link::http(settings, url).map_err(|error| error.to_string())?;
+    let found = discover(&mut manager, &http, url, challenge.as_deref()).await.map_err(fail)?;
+    let by_address = found.additional_fields.get("client_id_metadata_document_supported");
     let by_address = by_address.and_then(serde_json::Value::as_bool).unwrap_or(false);
-    manager.set_metadata(found.metadata);
     let mut scopes: Vec<String> = config.scope.split_whitespace().map(str::to_owned).collect();
     if scopes.is_empty() {
         // What was granted before is asked for again, with what a refused call wanted.

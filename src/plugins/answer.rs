@@ -2,7 +2,7 @@
 //! Python Hermes' and Claude Code's are read alike.
 
 use super::event::{Event, May};
-use crate::exec::Status;
+use crate::text::foreign;
 use serde_json::Value;
 
 /// Characters of context, reason or message that count.
@@ -40,11 +40,11 @@ pub enum Verdict {
 ///
 /// # Errors
 /// The fault in words; nothing is blocked or changed by it.
-pub fn of_command(event: Event, status: &Status, stdout: &str, stderr: &str) -> Result<Answer, String> {
+pub fn of_command(event: Event, code: i32, stdout: &str, stderr: &str) -> Result<Answer, String> {
     let said = |text: &str| cut(text.trim());
-    match status {
-        Status::Exited(0) => of_output(event, stdout),
-        Status::Exited(2) => {
+    match code {
+        0 => of_output(event, stdout),
+        2 => {
             let reason = if stderr.trim().is_empty() { said(stdout) } else { said(stderr) };
             // A JSON answer with exit 2 keeps its own reason.
             if let Ok(Answer { verdict: Verdict::Block(reason), .. }) = of_output(event, stdout) {
@@ -53,12 +53,11 @@ pub fn of_command(event: Event, status: &Status, stdout: &str, stderr: &str) -> 
             let reason = if reason.is_empty() { "blocked by a hook".into() } else { reason };
             Ok(fitted(event, Answer { verdict: Verdict::Block(reason), ..Answer::default() }))
         }
-        Status::Exited(code) => {
+        code => {
             let last = stderr.trim().lines().last().unwrap_or_default();
             let why = if last.is_empty() { String::new() } else { format!(": {}", short(last)) };
             Err(format!("exit {code}{why}"))
         }
-        Status::Broke(how) => Err(how.clone()),
     }
 }
 
@@ -128,7 +127,7 @@ fn fitted(event: Event, mut answer: Answer) -> Answer {
     {
         answer.context = reason.clone();
     }
-    if !matches!(may, May::Block | May::Call | May::Prompt) {
+    if !event.may_block() {
         answer.verdict = Verdict::Pass;
     }
     if may != May::Call {
@@ -156,11 +155,7 @@ fn cut(text: &str) -> String {
 
 /// The first part of a line, for rows.
 pub fn short(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    match line.char_indices().nth(160) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
+    foreign::line(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), 160)
 }
 
 #[cfg(test)]
@@ -175,7 +170,7 @@ mod tests {
     #[test]
     fn exit_codes() {
         use Event::{PostToolCall, PreToolCall};
-        let ran = |event, code, out, err| of_command(event, &Status::Exited(code), out, err);
+        let ran = |event, code, out, err| of_command(event, code, out, err);
         assert_eq!(ran(PreToolCall, 0, "", ""), Ok(Answer::default()));
         assert_eq!(ran(PreToolCall, 2, "", "not on Fridays\n"), Ok(block("not on Fridays")));
         assert_eq!(ran(PreToolCall, 2, "said here", ""), Ok(block("said here")));
@@ -187,8 +182,6 @@ mod tests {
         assert_eq!(ran(PreToolCall, 1, "", "a\nboom\n"), Err("exit 1: boom".into()));
         assert_eq!(ran(PreToolCall, 127, "", ""), Err("exit 127".into()));
         assert!(ran(PreToolCall, 0, "{broken", "").is_err());
-        let late = Status::Broke("timed out after 1 s".into());
-        assert_eq!(of_command(PreToolCall, &late, "", ""), Err("timed out after 1 s".into()));
     }
 
     #[test]
@@ -237,7 +230,7 @@ mod tests {
         );
         assert_eq!(of(Event::PromptSubmitted), Answer { context: "words".into(), ..block("no") });
         assert_eq!(of(Event::SessionStart), Answer { context: "words".into(), ..Answer::default() });
-        let plain = |event, text: &str| of_command(event, &Status::Exited(0), text, "");
+        let plain = |event, text: &str| of_command(event, 0, text, "");
         assert_eq!(plain(Event::PromptSubmitted, "today is Monday\n").map(|a| a.context), Ok("today is Monday".into()));
         assert_eq!(plain(Event::TurnEnd, "chatter"), Ok(Answer::default()));
         assert_eq!(of_value(Event::TransformToolResult, &json!("new")).text.as_deref(), Some("new"));

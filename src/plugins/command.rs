@@ -2,6 +2,7 @@
 
 use super::host::Extensions;
 use super::registered::CommandDef;
+use crate::text::foreign;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -56,11 +57,10 @@ impl Extensions {
         let params = json!({"name": name, "argument": argument, "context": context});
         let answer = plugin.ask("command.run", &params, LIMIT, &CancellationToken::new()).await;
         let value = answer.map_err(|error| format!("plugin {owner}: {error}"))?;
-        let word = |key: &str| -> String {
-            value.get(key).and_then(Value::as_str).unwrap_or_default().chars().take(TEXT).collect()
-        };
+        let word =
+            |key: &str| -> String { foreign::text(value.get(key).and_then(Value::as_str).unwrap_or_default(), TEXT) };
         Ok(match &value {
-            Value::String(text) => Done { text: text.chars().take(TEXT).collect(), prompt: String::new() },
+            Value::String(text) => Done { text: foreign::text(text, TEXT), prompt: String::new() },
             _ => Done { text: word("text"), prompt: word("prompt") },
         })
     }

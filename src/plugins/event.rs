@@ -214,6 +214,11 @@ impl Event {
         )
     }
 
+    /// Whether a hook may keep it from happening.
+    pub fn may_block(self) -> bool {
+        matches!(self.row().may, May::Block | May::Call | May::Prompt)
+    }
+
     /// The nearest known name, for a message.
     pub fn nearest(name: &str) -> Option<&'static str> {
         let all = EVENTS.iter().flat_map(|row| std::iter::once(row.name).chain(row.aliases.iter().copied()));
@@ -238,7 +243,8 @@ pub fn markdown() -> String {
             May::Context => "add context",
         };
         let aliases: Vec<String> = row.aliases.iter().map(|alias| format!("`{alias}`")).collect();
-        let not_yet = if row.reached { "" } else { " *(accepted; nothing in this version gets there)*" };
+        let not_yet =
+            if row.reached { "" } else { " *(accepted; does not happen before tasks can be handed to subagents)*" };
         out.push_str(&format!("| `{}` | {} | {may} | {}{not_yet} |\n", row.name, aliases.join(" "), row.doc));
     }
     out

@@ -3,15 +3,19 @@
 
 use super::answer::{self, Answer, Verdict};
 use super::event::Event;
-use super::hook::{CommandHook, From};
-use super::host::{Extensions, Host, Told};
+use super::hook::{CommandHook, From, OnError};
+use super::host::{Extensions, Host, Told, lock};
 use super::moment::Moment;
 use super::peer::AskError;
 use crate::config::trust;
-use crate::exec::{Once, once};
+use crate::exec::{Bounds, Most, Once, Rest};
 use serde_json::{Value, json};
+use std::process::Command;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// Bytes of each stream of a command that are kept.
+const KEPT: usize = 256 * 1024;
 
 /// What the hooks of a moment came to. `args` and `text` are the last word of those who changed them.
 pub type Said = Answer;
@@ -39,10 +43,12 @@ impl Extensions {
         let (event, subject) = (moment.event, moment.subject.clone());
         for hook in host.hooks().iter().filter(|hook| hook.wants(event, subject.as_deref())) {
             let (answer, time) = host.command(hook, &moment, cancel).await;
+            if cancel.is_cancelled() {
+                return said;
+            }
             host.row(moment.event, &hook.label(), &answer, time);
-            if let Ok(answer) = answer
-                && take(&mut said, &mut moment, answer)
-            {
+            let answer = host.weighed(&moment, &hook.label(), hook.on_error, answer);
+            if take(&mut said, &mut moment, answer) {
                 return said;
             }
         }
@@ -57,12 +63,12 @@ impl Extensions {
                     Err(AskError::Cancelled) => return said,
                     Err(error) => Err(error.to_string()),
                 };
+                let who = format!("plugin {}", plugin.found.name);
                 if answer != Ok(Answer::default()) {
-                    host.row(moment.event, &format!("plugin {}", plugin.found.name), &answer, began.elapsed());
+                    host.row(moment.event, &who, &answer, began.elapsed());
                 }
-                if let Ok(answer) = answer
-                    && take(&mut said, &mut moment, answer)
-                {
+                let answer = host.weighed(&moment, &who, hook.on_error, answer);
+                if take(&mut said, &mut moment, answer) {
                     return said;
                 }
             }
@@ -129,9 +135,46 @@ impl Host {
         }
         let input = moment.input(&hook.written).to_string();
         let cwd = if hook.from == From::Project { &self.options.cwd } else { &moment.cwd };
-        let what = Once { line: &hook.command, cwd, env: &env, input: input.as_bytes(), timeout: hook.timeout };
-        let ran = once(what, cancel).await;
-        (answer::of_command(moment.event, &ran.status, &ran.stdout, &ran.stderr), ran.duration)
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&hook.command).current_dir(cwd).env_clear().envs(env);
+        let bounds = Bounds { time: hook.timeout, stdout: Most::First(KEPT), stderr: Most::First(KEPT) };
+        let began = tokio::time::Instant::now();
+        let ran = Once { command, input: input.into_bytes(), bounds, rest: Rest::Stays }.run(cancel).await;
+        let answer = match ran {
+            Err(why) => Err(why.to_string()),
+            Ok(done) => match done.status.code() {
+                Some(code) => {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    answer::of_command(moment.event, code, &text(&done.stdout), &text(&done.stderr))
+                }
+                None => Err(format!("ended by {}", done.status)),
+            },
+        };
+        (answer, began.elapsed())
+    }
+
+    /// What a hook came to: a guard that failed blocks, another one that failed says nothing. That something passed though
+    /// its hook could have blocked it is told once of each.
+    fn weighed(&self, moment: &Moment, who: &str, on_error: OnError, answer: Result<Answer, String>) -> Answer {
+        let why = match answer {
+            Ok(answer) => return answer,
+            Err(why) => why,
+        };
+        let event = moment.event;
+        match on_error {
+            OnError::Block => {
+                let reason = format!("the hook {who} failed ({}), and nothing passes without it", answer::short(&why));
+                Answer { verdict: Verdict::Block(reason), ..Answer::default() }
+            }
+            OnError::Allow => {
+                if event.may_block() && lock(&self.state).warned.insert(format!("{} {who}", event.name())) {
+                    let remedy = "nothing is blocked by that; `on_error: block` makes a hook block when it fails";
+                    let text = format!("the hook {}: {who} failed: {}; {remedy}", event.name(), answer::short(&why));
+                    self.tell(Told::Notice { serious: false, text });
+                }
+                Answer::default()
+            }
+        }
     }
 
     /// The agent itself may have written to the script meanwhile.

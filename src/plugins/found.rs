@@ -14,6 +14,8 @@ pub struct Found {
     pub from: From,
     pub manifest: Result<Manifest, ManifestError>,
     pub may: May,
+    /// What a person looked at, when it is a project's: it runs from a copy that has this fingerprint.
+    pub fingerprint: Option<String>,
 }
 
 /// Where it lies.
@@ -60,7 +62,8 @@ pub fn find(home: &Paths, config: &PluginsConfig, project: Option<&Project>) -> 
             Standing::New => Some("this folder is not trusted with it".into()),
             Standing::Changed { .. } => Some("it changed since it was trusted".into()),
         };
-        let mut found = Found { from: From::Project, ..of_home(&dir, config) };
+        let fingerprint = Some(thing.fingerprint.clone());
+        let mut found = Found { from: From::Project, fingerprint, ..of_home(&dir, config) };
         found.may = match (may, found.may) {
             (_, May::Disabled) => May::Disabled,
             (Some(why), _) => May::Untrusted(why),
@@ -76,6 +79,19 @@ pub fn find(home: &Paths, config: &PluginsConfig, project: Option<&Project>) -> 
     }
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+/// Plugins that the configuration wants to run and that are not there, in words.
+pub fn missing(config: &PluginsConfig, all: &[Found]) -> Vec<String> {
+    let is = |found: &Found, name: &String| {
+        found.name == *name || found.dir.file_name().is_some_and(|folder| folder.to_string_lossy() == name.as_str())
+    };
+    let absent = config.enabled.iter().filter(|name| !all.iter().any(|found| is(found, name)));
+    let words = absent.map(|name| {
+        let near = crate::config::suggest::hint(name, all.iter().map(|found| found.name.as_str()));
+        format!("plugins.enabled names {name}, which is not installed{near}; hermes plugins list shows what is there")
+    });
+    words.collect()
 }
 
 fn folders(dir: &Path) -> Vec<PathBuf> {
@@ -99,7 +115,7 @@ fn of_home(dir: &Path, config: &PluginsConfig) -> Found {
         (false, true) => May::Run,
         (false, false) => May::NotEnabled,
     };
-    Found { name, dir: dir.to_path_buf(), from: From::Home, manifest, may }
+    Found { name, dir: dir.to_path_buf(), from: From::Home, manifest, may, fingerprint: None }
 }
 
 #[cfg(test)]
@@ -128,6 +144,10 @@ mod tests {
             disabled: vec!["off".into()],
             ..PluginsConfig::default()
         };
+        let gone = PluginsConfig { enabled: vec!["a".into(), "shred".into(), "nothing".into()], ..config.clone() };
+        let words = missing(&gone, &find(&home, &gone, None));
+        assert_eq!(words.len(), 2, "{words:?}");
+        assert!(words[0].starts_with("plugins.enabled names shred, which is not installed"), "{words:?}");
         let may = |config: &PluginsConfig| -> Vec<String> {
             let project = trust::look(&home, &work);
             find(&home, config, project.as_ref())

@@ -2,6 +2,7 @@
 //! shape too. Reading is pure; what is odd is told and left out.
 
 use super::event::Event;
+use crate::tools::spec::AGENT_LEVEL;
 use regex::Regex;
 use serde_json::Value;
 use std::time::Duration;
@@ -22,7 +23,35 @@ pub struct CommandHook {
     /// A shell line.
     pub command: String,
     pub timeout: Duration,
+    pub on_error: OnError,
     pub from: From,
+}
+
+/// What a hook that fails (a crash, no answer in time, no sense in it) means for what was about to happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// It happens: a broken script is no reason to stop working.
+    #[default]
+    Allow,
+    /// It does not: the hook is a guard.
+    Block,
+}
+
+impl OnError {
+    /// Reads `on_error` of a hook.
+    ///
+    /// # Errors
+    /// It is neither word, or nothing can be blocked at this event.
+    pub fn read(value: Option<&Value>, event: Event) -> Result<Self, String> {
+        match value.map(|value| value.as_str().unwrap_or_default()) {
+            None | Some("allow") => Ok(Self::Allow),
+            Some("block") if event.may_block() => Ok(Self::Block),
+            Some("block") => {
+                Err(format!("`on_error: block` has no meaning at {}: nothing can be blocked", event.name()))
+            }
+            Some(_) => Err("`on_error` is neither allow nor block".into()),
+        }
+    }
 }
 
 /// Whose configuration a hook is in.
@@ -48,8 +77,6 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("write_file", &["Write"]),
     ("patch", &["Edit", "MultiEdit"]),
     ("search_files", &["Grep", "Glob"]),
-    ("todo", &["TodoWrite"]),
-    ("delegate_task", &["Task"]),
     ("web_search", &["WebSearch"]),
     ("web_extract", &["WebFetch"]),
 ];
@@ -76,15 +103,19 @@ impl Matcher {
     }
 }
 
+/// Whether a hook of this event with this matcher is meant by `subject`.
+pub(super) fn fits(matcher: Option<&Matcher>, event: Event, subject: Option<&str>) -> bool {
+    match (matcher, subject) {
+        (None, _) => true,
+        (Some(matcher), Some(subject)) => matcher.matches(subject),
+        (Some(_), None) => !event.is_about_a_tool(),
+    }
+}
+
 impl CommandHook {
     /// Whether it runs at this moment. `subject` is the tool, or what else the event tells apart.
     pub fn wants(&self, event: Event, subject: Option<&str>) -> bool {
-        self.event == event
-            && match (&self.matcher, subject) {
-                (None, _) => true,
-                (Some(matcher), Some(subject)) => matcher.matches(subject),
-                (Some(_), None) => !event.is_about_a_tool(),
-            }
+        self.event == event && fits(self.matcher.as_ref(), event, subject)
     }
 
     /// The command on one line, for rows and lists.
@@ -120,16 +151,19 @@ pub fn read(tree: &Value, from: From) -> (Vec<CommandHook>, Vec<String>) {
                     continue;
                 }
             };
+            odd.extend(idle(event, matcher.as_ref()).map(|why| format!("hooks.{name}: {why}")));
             // Claude Code puts the commands of one matcher into a list below it.
             let nested = entry.get("hooks").and_then(Value::as_array);
             for leaf in nested.map_or(std::slice::from_ref(entry), Vec::as_slice) {
-                match command(leaf) {
-                    Ok(command) => hooks.push(CommandHook {
+                let on_error = OnError::read(leaf.get("on_error"), event);
+                match command(leaf).and_then(|command| Ok((command, on_error?))) {
+                    Ok((command, on_error)) => hooks.push(CommandHook {
                         event,
                         written: name.clone(),
                         matcher: matcher.clone(),
                         command,
                         timeout: timeout(leaf.get("timeout")),
+                        on_error,
                         from,
                     }),
                     Err(why) => odd.push(format!("hooks.{name}: {why}; this hook does not run")),
@@ -138,6 +172,19 @@ pub fn read(tree: &Value, from: From) -> (Vec<CommandHook>, Vec<String>) {
         }
     }
     (hooks, odd)
+}
+
+/// Why hooks of this event with this matcher never run, though nothing is wrong with them.
+pub fn idle(event: Event, matcher: Option<&Matcher>) -> Option<String> {
+    if !event.row().reached {
+        return Some(format!(
+            "{} does not happen in this version: tasks cannot be handed to subagents yet",
+            event.name()
+        ));
+    }
+    let matcher = matcher.filter(|_| event.is_about_a_tool())?;
+    let own = AGENT_LEVEL.iter().find(|tool| matcher.written == **tool)?;
+    Some(format!("hooks do not see {own}: it works on the agent's own state, and is run before them"))
 }
 
 fn command(leaf: &Value) -> Result<String, String> {
@@ -183,11 +230,34 @@ mod tests {
             (json!({"Stop": [{"timeout": 1}]}), "`command` is missing"),
             (json!({"Stop": [{"hooks": [{"type": "prompt", "prompt": "?"}]}]}), "only commands can be hooks"),
             (json!([1]), "events with lists"),
+            (json!({"Stop": [{"command": "x", "on_error": "block"}]}), "has no meaning at turn_end"),
+            (json!({"PreToolUse": [{"command": "x", "on_error": "ask"}]}), "neither allow nor block"),
         ] {
             let (hooks, odd) = read(&tree, From::Person);
             assert!(hooks.is_empty(), "{tree}");
             assert!(odd.len() == 1 && odd[0].contains(said), "{odd:?}");
         }
+    }
+
+    #[test]
+    fn a_guard_says_so_and_what_never_runs_is_told() {
+        let of = |tree| read(&tree, From::Person);
+        for (leaf, wanted) in [
+            (json!({"command": "x"}), OnError::Allow),
+            (json!({"command": "x", "on_error": "allow"}), OnError::Allow),
+            (json!({"command": "x", "on_error": "block"}), OnError::Block),
+        ] {
+            let (hooks, odd) = of(json!({"pre_tool_call": [leaf], "prompt_submitted": [leaf]}));
+            assert!(hooks.iter().all(|hook| hook.on_error == wanted) && odd.is_empty(), "{odd:?}");
+        }
+        for (tree, said) in [
+            (json!({"subagent_stop": [{"command": "x"}]}), "subagent_stop does not happen in this version"),
+            (json!({"PreToolUse": [{"matcher": "todo", "command": "x"}]}), "hooks do not see todo"),
+        ] {
+            let (hooks, odd) = of(tree);
+            assert!(hooks.len() == 1 && odd.len() == 1 && odd[0].contains(said), "{odd:?}");
+        }
+        assert!(of(json!({"PreToolUse": [{"matcher": "todo|terminal", "command": "x"}]})).1.is_empty());
     }
 
     #[test]

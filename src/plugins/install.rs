@@ -3,8 +3,19 @@
 use super::manifest::{self, FILE, is_name};
 use crate::config::Paths;
 use crate::config::paths::{ensure_dir, write_atomic};
+use crate::exec::{Bounds, Most, Once, OnceError, Rest};
+use crate::text::foreign;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long an environment may take to be made, a package to be installed, its entry points to be listed.
+const TIMES: [Duration; 3] = [Duration::from_secs(180), Duration::from_secs(900), Duration::from_secs(60)];
+/// Bytes of what an installer prints that are kept, and lines of it that are shown.
+const KEPT: (usize, usize) = (64 * 1024, 12);
+/// What is said where python3 itself is missing or has no pip.
+const NEEDS: &str = "a Python package needs python3 with its modules venv and pip (on Debian: python3-venv)";
 
 /// Lists the entry points of a package's environment as JSON.
 const LIST: &str = r#"
@@ -20,13 +31,21 @@ pub struct Installed {
     pub dir: PathBuf,
 }
 
-/// Installs `pip:REQUIREMENT` or a folder. Runs the package's own installation, so only on a person's word.
+/// What an installation runs with.
+pub struct Around<'a> {
+    /// Exactly these variables: a package's own installation is a stranger's code.
+    pub env: &'a BTreeMap<String, String>,
+    /// Whether the person wants it stopped.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// Installs `pip:REQUIREMENT` or a folder. Runs the package's own installation, so only on a person's word. Blocks.
 ///
 /// # Errors
-/// What failed, in words, with the last lines of what it printed.
-pub fn install(paths: &Paths, source: &str) -> Result<Vec<Installed>, String> {
+/// What failed, in words, with the last lines of what it printed. Nothing of it is left then.
+pub fn install(paths: &Paths, source: &str, around: &Around<'_>) -> Result<Vec<Installed>, String> {
     match source.strip_prefix("pip:") {
-        Some(requirement) => package(paths, requirement.trim()),
+        Some(requirement) => package(paths, requirement.trim(), around),
         None => folder(paths, Path::new(source)).map(|installed| vec![installed]),
     }
 }
@@ -67,7 +86,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn package(paths: &Paths, requirement: &str) -> Result<Vec<Installed>, String> {
+fn package(paths: &Paths, requirement: &str, around: &Around<'_>) -> Result<Vec<Installed>, String> {
     if requirement.is_empty() || requirement.starts_with('-') {
         return Err("name a package: pip:NAME".into());
     }
@@ -83,7 +102,7 @@ fn package(paths: &Paths, requirement: &str) -> Result<Vec<Installed>, String> {
         return Err(format!("{} is there already; uninstall its plugins first", venv.display()));
     }
     ensure_dir(&paths.plugin_venvs()).map_err(|error| error.to_string())?;
-    let done = packaged(paths, requirement, &venv);
+    let done = packaged(paths, requirement, &venv, around);
     if done.is_err() {
         // Half an environment helps nobody.
         let _ = std::fs::remove_dir_all(&venv);
@@ -91,26 +110,36 @@ fn package(paths: &Paths, requirement: &str) -> Result<Vec<Installed>, String> {
     done
 }
 
-fn packaged(paths: &Paths, requirement: &str, venv: &Path) -> Result<Vec<Installed>, String> {
+fn packaged(paths: &Paths, requirement: &str, venv: &Path, around: &Around<'_>) -> Result<Vec<Installed>, String> {
     let python = venv.join("bin/python");
-    run(Command::new("python3").arg("-m").arg("venv").arg(venv), "python3 -m venv")?;
-    run(
-        Command::new(&python).args(["-m", "pip", "install", "--disable-pip-version-check", "--no-input", requirement]),
-        "pip install",
-    )?;
-    let listed = run(Command::new(&python).arg("-c").arg(LIST), "listing its entry points")?;
+    let run = |program: &Path, args: &[&str], time: Duration, what: &str| {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(around.env);
+        run(command, time, what, around.stopped)
+    };
+    let [making, installing, listing] = TIMES;
+    let place = venv.to_string_lossy();
+    run("python3".as_ref(), &["-m", "venv", &*place], making, "python3 -m venv")
+        .map_err(|why| format!("{why}\n{NEEDS}"))?;
+    let pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", requirement];
+    run(&python, &pip, installing, "pip install")?;
+    let listed = run(&python, &["-c", LIST], listing, "listing its entry points")?;
     let points: Vec<serde_json::Value> = serde_json::from_str(listed.trim()).unwrap_or_default();
     if points.is_empty() {
         return Err(format!("{requirement} has no entry point in the group hermes_agent.plugins: it is no plugin"));
     }
-    let mut installed = Vec::new();
+    let mut names = Vec::new();
     for point in &points {
         let word = |key: &str| point.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
         let name = word("name");
         if !is_name(&name) {
             return Err(format!("the entry point {name:?} of {requirement} is no name for a plugin"));
         }
-        let dir = fresh(paths, &name)?;
+        names.push((fresh(paths, &name)?, name, point));
+    }
+    let mut installed = Vec::new();
+    for (dir, name, point) in names {
+        let word = |key: &str| point.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
         // JSON is YAML.
         let manifest = serde_json::json!({
             "name": name, "version": word("version"), "description": word("description"), "author": word("author"),
@@ -123,17 +152,22 @@ fn packaged(paths: &Paths, requirement: &str, venv: &Path) -> Result<Vec<Install
     Ok(installed)
 }
 
-fn run(command: &mut Command, what: &str) -> Result<String, String> {
-    let output =
-        command.stdin(Stdio::null()).output().map_err(|error| format!("{what} could not be started: {error}"))?;
+/// What it printed to standard output.
+fn run(command: Command, time: Duration, what: &str, stopped: &dyn Fn() -> bool) -> Result<String, String> {
+    let bounds = Bounds { time, stdout: Most::Last(KEPT.0), stderr: Most::Last(KEPT.0) };
+    let once = Once { command, input: Vec::new(), bounds, rest: Rest::Ends };
+    let done = once.block(stopped).map_err(|error| match error {
+        OnceError::Stopped => format!("{what} was stopped"),
+        error => format!("{what} {error}"),
+    })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() {
-        return Ok(text(&output.stdout));
+    if done.status.success() {
+        return Ok(text(&done.stdout));
     }
-    let all = text(&output.stdout) + &text(&output.stderr);
-    let lines: Vec<&str> = all.lines().collect();
-    let last = lines[lines.len().saturating_sub(12)..].join("\n  ");
-    Err(format!("{what} failed ({}):\n  {last}", output.status))
+    let all = text(&done.stdout) + &text(&done.stderr);
+    let lines: Vec<String> = all.lines().map(|line| foreign::line(line, 400)).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(KEPT.1)..].join("\n  ");
+    Err(format!("{what} failed ({}):\n  {last}", done.status))
 }
 
 /// Removes a plugin of the home folder, with its environment when no other plugin uses it. What it kept for itself stays.
@@ -169,13 +203,48 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let paths = Paths::at(root.path().join("home"));
         let source = super::super::create::create(root.path(), "demo", super::super::create::Language::Sh).unwrap();
-        let installed = install(&paths, &source.to_string_lossy()).unwrap();
+        let env = BTreeMap::new();
+        let around = Around { env: &env, stopped: &|| false };
+        let install = |source: &str| install(&paths, source, &around);
+        let installed = install(&source.to_string_lossy()).unwrap();
         assert!(installed[0].dir.join("run.sh").is_file());
-        assert!(install(&paths, &source.to_string_lossy()).unwrap_err().contains("is there already"));
+        assert!(install(&source.to_string_lossy()).unwrap_err().contains("is there already"));
         uninstall(&paths, "demo").unwrap();
         assert!(!installed[0].dir.exists() && source.exists());
         assert!(uninstall(&paths, "demo").is_err() && uninstall(&paths, "../demo").is_err());
-        assert!(install(&paths, "/nowhere").unwrap_err().contains("pip:PACKAGE"));
-        assert!(install(&paths, "pip:").is_err());
+        assert!(install("/nowhere").unwrap_err().contains("pip:PACKAGE"));
+        assert!(install("pip:").is_err());
+    }
+
+    #[test]
+    fn an_installation_that_cannot_be_or_does_not_end_says_so_and_leaves_nothing() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let (paths, bin) = (Paths::at(root.path().join("home")), root.path().join("bin"));
+        std::fs::create_dir_all(&bin).unwrap();
+        let env: BTreeMap<String, String> = [("PATH".to_owned(), format!("{}:/bin:/usr/bin", bin.display()))].into();
+        let python = |script: &str| {
+            std::fs::write(bin.join("python3"), format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(bin.join("python3"), PermissionsExt::from_mode(0o755)).unwrap();
+        };
+        for (script, words) in [
+            ("echo 'No module named venv' >&2; exit 1", "No module named venv\na Python package needs python3"),
+            // What it made has a pip that fails.
+            (
+                r#"mkdir -p "$3/bin"; printf '#!/bin/sh\necho gone >&2; exit 1\n' > "$3/bin/python"; chmod +x "$3/bin/python""#,
+                "pip install failed (exit status: 1):\n  gone",
+            ),
+        ] {
+            python(script);
+            let why = install(&paths, "pip:x", &Around { env: &env, stopped: &|| false }).unwrap_err();
+            assert!(why.contains(words), "{why}");
+            assert!(!paths.plugin_venvs().join("x").exists() && !paths.plugins().exists());
+        }
+        python("sleep 600");
+        let why = install(&paths, "pip:x", &Around { env: &env, stopped: &|| true }).unwrap_err();
+        assert!(why.starts_with("python3 -m venv was stopped"), "{why}");
+        let nothing = [("PATH".to_owned(), root.path().display().to_string())].into();
+        let why = install(&paths, "pip:x", &Around { env: &nothing, stopped: &|| false }).unwrap_err();
+        assert!(why.contains("could not be run") && why.contains(NEEDS), "{why}");
     }
 }

@@ -14,12 +14,16 @@ pub mod found;
 pub mod hook;
 pub mod host;
 pub mod install;
+pub mod known;
+pub mod load;
 pub mod manifest;
 pub mod moment;
 mod peer;
 pub mod plugin;
 pub mod registered;
 pub mod rpc;
+pub mod setting;
+mod start;
 pub mod tool;
 
 pub use event::Event;

@@ -2,6 +2,7 @@
 
 use super::rpc::{self, Incoming, LINE_MAX, RpcError};
 use crate::exec::{Piped, PipedEnds};
+use crate::text::foreign;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -196,8 +197,8 @@ impl Peer {
 
 fn tail(child: &Piped) -> Vec<String> {
     let text = child.tail();
-    let clean = |line: &str| line.chars().filter(|c| !c.is_control()).take(TAIL.1).collect::<String>();
-    let mut lines: Vec<String> = text.lines().map(clean).filter(|line| !line.trim().is_empty()).collect();
+    let clean = |line: &str| foreign::line(line, TAIL.1);
+    let mut lines: Vec<String> = text.lines().map(clean).filter(|line| !line.is_empty()).collect();
     let over = lines.len().saturating_sub(TAIL.0);
     lines.drain(..over);
     lines
@@ -247,6 +248,11 @@ impl Life {
                 Gone::Stopped
             }
             gone = read(ends.stdout, &self.pending, &self.lines, &self.told) => gone,
+            // What it started may hold the pipe open: what it said itself has come by then.
+            () = async {
+                self.child.wait().await;
+                tokio::time::sleep(LAST_WORDS).await;
+            } => Gone::Ended("it ended".into()),
         };
         if let Gone::Ended(_) = gone {
             let _ = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
@@ -317,7 +323,11 @@ async fn read(stdout: ChildStdout, pending: &Pending, lines: &mpsc::Sender<Strin
             continue;
         }
         let message = rpc::read(&line);
-        let unasked = u64::from(!matches!(message, Ok(Incoming::Answer { .. })));
+        // An answer to nothing that was asked is no answer.
+        let unasked = match &message {
+            Ok(Incoming::Answer { id, .. }) => u64::from(!lock(pending).contains_key(id)),
+            _ => 1,
+        };
         if meter.count(unasked, line.len()) {
             return Gone::Flooded(format!("it wrote more than {LINES_A_SECOND} lines or 32 MiB in a second"));
         }

@@ -1,12 +1,11 @@
 //! One plugin kept alive: started, greeted, started again when it ends by itself, given up when it does so too often.
 
 use super::found::Found;
-use super::manifest::{self, Start};
-use super::peer::{AskError, Gone, Launch, Peer, Told};
-use super::registered::{self, PROTOCOL, Registered};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use super::peer::{AskError, Gone, Peer, Told};
+use super::registered::{self, Registered};
+use super::setting::Setting;
+use super::start::prepare;
+use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -48,48 +47,17 @@ pub struct Live {
 /// A plugin under supervision.
 pub struct Plugin {
     pub found: Found,
-    launch: Result<Launch, String>,
-    /// What `initialize` is told.
-    hello: Value,
+    setting: Setting,
     live: watch::Sender<Live>,
     late: AtomicU32,
     stop: CancellationToken,
 }
 
-/// What is known before it starts.
-pub struct Setting {
-    pub env: BTreeMap<String, String>,
-    /// Of Python plugins: our runner on disk.
-    pub runner: PathBuf,
-    pub data: PathBuf,
-    pub config: Value,
-}
-
 impl Plugin {
     /// Not started yet.
     pub fn new(found: Found, setting: Setting) -> Self {
-        let launch = launch(&found, &setting);
-        let manifest = found.manifest.clone().unwrap_or_default();
-        let hello = json!({
-            "protocol": PROTOCOL,
-            "hermes_version": env!("CARGO_PKG_VERSION"),
-            "plugin": {
-                "name": found.name,
-                "version": manifest.version,
-                "dir": found.dir,
-                "data_dir": setting.data,
-                "config": setting.config,
-            },
-        });
         let live = Live { phase: Phase::Starting, registered: Arc::default(), peer: None };
-        Self {
-            found,
-            launch,
-            hello,
-            live: watch::Sender::new(live),
-            late: AtomicU32::new(0),
-            stop: CancellationToken::new(),
-        }
+        Self { found, setting, live: watch::Sender::new(live), late: AtomicU32::new(0), stop: CancellationToken::new() }
     }
 
     /// As it is now.
@@ -112,6 +80,11 @@ impl Plugin {
         });
     }
 
+    fn fail(&self, how: String) {
+        let guards = self.live.borrow().registered.guards();
+        self.set(Phase::Failed(how), None, Some(guards));
+    }
+
     /// Keeps it alive until it is stopped or given up. `told` gets what it tells of its own accord.
     pub async fn live(&self, told: mpsc::Sender<Told>) {
         let mut crashes = 0;
@@ -124,12 +97,12 @@ impl Plugin {
             };
             match gone {
                 Gone::Stopped => break self.set(Phase::Stopped, None, None),
-                Gone::Flooded(how) => break self.set(Phase::Failed(how), None, Some(Registered::default())),
+                Gone::Flooded(how) => break self.fail(how),
                 Gone::Ended(how) => {
                     crashes = if began.elapsed() > LIVED { 1 } else { crashes + 1 };
                     if crashes > RESTARTS {
                         let how = format!("{how} ({crashes} times in a row; it is not started again)");
-                        break self.set(Phase::Failed(how), None, Some(Registered::default()));
+                        break self.fail(how);
                     }
                     self.set(Phase::Restarting(how), None, None);
                     tokio::select! {
@@ -143,17 +116,17 @@ impl Plugin {
 
     /// One life: start, greeting, work, end.
     async fn once(&self, told: &mpsc::Sender<Told>) -> Gone {
-        let launch = match &self.launch {
-            Ok(launch) => launch,
+        let start = match prepare(&self.found, &self.setting).await {
+            Ok(start) => start,
             // Nothing gets better by trying again.
-            Err(why) => return Gone::Flooded(why.clone()),
+            Err(why) => return Gone::Flooded(why),
         };
-        let peer = match Peer::start(launch, told.clone()) {
+        let peer = match Peer::start(&start.launch, told.clone()) {
             Ok(peer) => Arc::new(peer),
             Err(why) => return Gone::Flooded(why),
         };
         let _end = StopOnDrop(Arc::clone(&peer));
-        let registered = match greet(&peer, &self.hello, HANDSHAKE).await {
+        let registered = match greet(&peer, &start.hello, HANDSHAKE).await {
             Ok(registered) => registered,
             // Whether it ended or broke the rules: the peer knows.
             Err(Greeting::Gone(_)) => return peer.gone().await,
@@ -251,51 +224,14 @@ pub async fn greet(peer: &Peer, hello: &Value, limit: Duration) -> Result<Regist
     }
 }
 
-/// Program, arguments and environment of a plugin.
-fn launch(found: &Found, setting: &Setting) -> Result<Launch, String> {
-    let manifest = found.manifest.as_ref().map_err(ToString::to_string)?;
-    let (program, args) = match manifest::start(&found.dir, manifest).map_err(|error| error.to_string())? {
-        Start::Program(words) => {
-            let (first, rest) = words.split_first().ok_or("its command is empty")?;
-            match std::fs::metadata(first).map(|meta| std::os::unix::fs::PermissionsExt::mode(&meta.permissions())) {
-                // A script that nobody made executable.
-                Ok(mode) if mode & 0o111 == 0 => {
-                    let args = std::iter::once(first.clone()).chain(rest.iter().cloned()).collect();
-                    ("sh".to_owned(), args)
-                }
-                _ => (first.clone(), rest.to_vec()),
-            }
-        }
-        Start::Python { python, target } => {
-            let args = vec![setting.runner.to_string_lossy().into_owned(), target];
-            (python.to_string_lossy().into_owned(), args)
-        }
-    };
-    let mut env = setting.env.clone();
-    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    env.insert("HERMES_PLUGIN_DIR".into(), path(&found.dir));
-    env.insert("HERMES_PLUGIN_DATA".into(), path(&setting.data));
-    env.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
-    Ok(Launch { program, args, dir: found.dir.clone(), env })
-}
-
 /// One start outside of a session, for `check`: the peer and what it registered.
 ///
 /// # Errors
 /// Why it cannot be used, with the end of its standard error.
 pub async fn try_once(found: &Found, setting: &Setting) -> Result<(Peer, Registered), String> {
-    let plugin = Plugin::new(
-        found.clone(),
-        Setting {
-            env: setting.env.clone(),
-            runner: setting.runner.clone(),
-            data: setting.data.clone(),
-            config: setting.config.clone(),
-        },
-    );
-    let launch = plugin.launch.clone()?;
-    let peer = Peer::start(&launch, mpsc::channel(16).0)?;
-    match greet(&peer, &plugin.hello, HANDSHAKE).await {
+    let start = prepare(found, setting).await?;
+    let peer = Peer::start(&start.launch, mpsc::channel(16).0)?;
+    match greet(&peer, &start.hello, HANDSHAKE).await {
         Ok(registered) => Ok((peer, registered)),
         Err(Greeting::Gone(how) | Greeting::Wrong(how)) => {
             let tail = peer.tail();

@@ -1,8 +1,9 @@
 //! What a plugin registers at the handshake. Untrusted: bounded, cleaned, and what cannot be used is told.
 
 use super::event::Event;
-use super::hook::Matcher;
+use super::hook::{self, Matcher, OnError};
 use super::manifest::is_name;
+use crate::text::foreign::{line, text as clean};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -55,6 +56,7 @@ pub struct HookDef {
     pub written: String,
     pub matcher: Option<Matcher>,
     pub timeout: Duration,
+    pub on_error: OnError,
 }
 
 /// A command.
@@ -95,7 +97,10 @@ pub fn read(result: &Value) -> Result<Registered, String> {
     }
     for value in list("hooks").iter().take(MOST) {
         match hook(value) {
-            Ok(hook) => out.hooks.push(hook),
+            Ok(hook) => {
+                out.problems.extend(hook::idle(hook.event, hook.matcher.as_ref()).map(|why| format!("hooks: {why}")));
+                out.hooks.push(hook);
+            }
             Err(why) => out.problems.push(why),
         }
     }
@@ -105,7 +110,7 @@ pub fn read(result: &Value) -> Result<Registered, String> {
             let name = name.trim_start_matches('/').to_owned();
             if is_name(&name) {
                 let (description, argument) =
-                    (line(&text(value, "description", 300)), line(&text(value, "argument", 60)));
+                    (line(said(value, "description"), 300), line(said(value, "argument"), 60));
                 kept.push(CommandDef { name, description, argument });
             } else {
                 out.problems.push(format!("{key}: {name:?} is no name for a command"));
@@ -114,10 +119,8 @@ pub fn read(result: &Value) -> Result<Registered, String> {
     }
     let mut room = PROMPT;
     for value in list("prompt").iter().take(MOST) {
-        let (title, body) = (
-            line(&text(value, "title", 80)),
-            value.as_str().map_or_else(|| text(value, "text", PROMPT), str::to_owned),
-        );
+        let (title, body) =
+            (line(said(value, "title"), 80), value.as_str().map_or_else(|| text(value, "text", PROMPT), str::to_owned));
         let section =
             if title.is_empty() { clean(&body, PROMPT) } else { format!("## {title}\n{}", clean(&body, PROMPT)) };
         let length = section.chars().count();
@@ -129,7 +132,7 @@ pub fn read(result: &Value) -> Result<Registered, String> {
         room -= length;
         out.prompt.push(section);
     }
-    let told = list("problems").iter().filter_map(Value::as_str).take(20).map(|told| line(&clean(told, 300)));
+    let told = list("problems").iter().filter_map(Value::as_str).take(20).map(|told| line(told, 300));
     out.problems.extend(told);
     Ok(out)
 }
@@ -161,7 +164,7 @@ fn tool(value: &Value) -> Result<ToolDef, String> {
     Ok(ToolDef {
         toolset: Some(text(value, "toolset", 48)).filter(|toolset| is_name(toolset)).unwrap_or_default(),
         description: description.trim().to_owned(),
-        emoji: line(&text(value, "emoji", 4)),
+        emoji: line(said(value, "emoji"), 4),
         timeout: seconds(value.get("timeout"), TIMEOUT),
         parallel: value.get("parallel") == Some(&Value::Bool(true)),
         requires_env: env.iter().filter_map(|name| Some(clean(name.as_str()?, 80))).take(20).collect(),
@@ -179,18 +182,22 @@ fn hook(value: &Value) -> Result<HookDef, String> {
     let matcher = text(value, "matcher", 500);
     let matcher =
         Matcher::new(&matcher).map_err(|why| format!("hooks: the matcher {matcher:?} cannot be read ({why})"))?;
-    Ok(HookDef { event, written, matcher, timeout: seconds(value.get("timeout"), (30.0, 300.0)) })
+    let on_error = OnError::read(value.get("on_error"), event).map_err(|why| format!("hooks: {why}"))?;
+    Ok(HookDef { event, written, matcher, timeout: seconds(value.get("timeout"), (30.0, 300.0)), on_error })
+}
+
+impl Registered {
+    /// What is left of a plugin that is off: its guards, which block as long as nobody takes the plugin away.
+    pub fn guards(&self) -> Self {
+        let hooks = self.hooks.iter().filter(|hook| hook.on_error == OnError::Block).cloned().collect();
+        Self { hooks, ..Self::default() }
+    }
 }
 
 impl HookDef {
     /// Whether it wants to hear of this.
     pub fn wants(&self, event: Event, subject: Option<&str>) -> bool {
-        self.event == event
-            && match (&self.matcher, subject) {
-                (None, _) => true,
-                (Some(matcher), Some(subject)) => matcher.matches(subject),
-                (Some(_), None) => !event.is_about_a_tool(),
-            }
+        self.event == event && hook::fits(self.matcher.as_ref(), event, subject)
     }
 }
 
@@ -199,17 +206,12 @@ fn seconds(value: Option<&Value>, (usual, most): (f64, f64)) -> Duration {
     Duration::from_secs_f64(named.unwrap_or(usual).clamp(0.1, most))
 }
 
+fn said<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
 fn text(value: &Value, key: &str, most: usize) -> String {
-    clean(value.get(key).and_then(Value::as_str).unwrap_or_default(), most)
-}
-
-/// Without control characters, not endless.
-fn clean(text: &str, most: usize) -> String {
-    text.chars().filter(|c| !c.is_control() || *c == '\n').take(most).collect()
-}
-
-fn line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    clean(said(value, key), most)
 }
 
 #[cfg(test)]
@@ -235,7 +237,7 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(registered.tools.len(), 1);
-        assert_eq!(registered.tools[0].description, "Tells[31m the weather");
+        assert_eq!(registered.tools[0].description, "Tells the weather");
         assert_eq!(registered.tools[0].parameters["type"], "object");
         assert_eq!(registered.tools[0].timeout, Duration::from_secs(5));
         let events: Vec<Event> = registered.hooks.iter().map(|hook| hook.event).collect();

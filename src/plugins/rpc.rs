@@ -1,9 +1,13 @@
 //! JSON-RPC 2.0, one message a line: what a line is, and how it is written. No I/O.
 
+use crate::text::foreign;
 use serde_json::{Value, json};
 
 /// Bytes of a line; a plugin that writes more floods.
 pub const LINE_MAX: usize = 8 * 1024 * 1024;
+
+/// Characters of the message of an error.
+const WORDS: usize = 20_000;
 
 /// A line from a plugin.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +52,7 @@ pub fn read(line: &[u8]) -> Result<Incoming, String> {
     let result = match (fields.remove("error"), fields.remove("result")) {
         (Some(error), _) if !error.is_null() => Err(RpcError {
             code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),
-            message: error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned),
+            message: foreign::text(error.get("message").and_then(Value::as_str).unwrap_or(&error.to_string()), WORDS),
             data: error.get("data").cloned().unwrap_or(Value::Null),
         }),
         (_, Some(result)) => Ok(result),

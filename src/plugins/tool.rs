@@ -5,11 +5,14 @@ use super::plugin::Plugin;
 use super::registered::ToolDef;
 use crate::llm::message::Outcome;
 use crate::policy::Intent;
+use crate::text::foreign;
 use crate::tools::spec::{Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// Characters of a result.
+const TEXT: usize = 2_000_000;
 /// Cells of the short target on the tool line.
 const TARGET: usize = 80;
 
@@ -111,7 +114,7 @@ fn output(result: &Value) -> ToolOutput {
         Value::Object(fields) => fields.get("content").unwrap_or(&Value::Null),
         other => other,
     };
-    let content = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+    let content = content.as_str().map_or_else(|| content.to_string(), |text| foreign::text(text, TEXT));
     let failed = result.get("is_error") == Some(&Value::Bool(true));
     let mut output = ToolOutput { content, ..ToolOutput::default() };
     if failed {
@@ -121,7 +124,7 @@ fn output(result: &Value) -> ToolOutput {
     output.view.summary = match (summary, failed) {
         ("", true) => "failed".into(),
         ("", false) => String::new(),
-        (summary, _) => crate::text::width::truncate_end(summary.lines().next().unwrap_or_default(), 40),
+        (summary, _) => foreign::line(summary.lines().next().unwrap_or_default(), 40),
     };
     output.view.output = output.content.clone();
     output
@@ -139,6 +142,7 @@ mod tests {
             (json!({"content": {"a": 1}}), r#"{"a":1}"#, Outcome::Ok),
             (json!({"content": "no", "is_error": true}), "no", Outcome::Failed),
             (json!(null), "null", Outcome::Ok),
+            (json!({"content": "a\u{1b}[2Jb\u{202e}c"}), "abc", Outcome::Ok),
         ] {
             let output = output(&result);
             assert_eq!((output.content.as_str(), output.outcome), (content, outcome), "{result}");

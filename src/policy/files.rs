@@ -87,7 +87,10 @@ pub fn class_in<'t>(table: &'t Table, path: &str, home: &str, own: &str) -> Opti
                 Base::Own => own,
             };
             let Some(rest) = path.strip_prefix(base) else { return false };
-            rest.as_bytes().starts_with(&pattern.glob.as_bytes()[..pattern.prefix])
+            let glob = pattern.glob.as_bytes();
+            rest.as_bytes().starts_with(&glob[..pattern.prefix])
+                && rest.as_bytes().ends_with(&glob[glob.len() - pattern.suffix..])
+                && rest.contains(&pattern.glob[pattern.piece.clone()])
                 && (pattern.deep || pattern.glob.matches('/').count() == rest.matches('/').count())
                 && glob::matches(&pattern.glob, rest)
         })

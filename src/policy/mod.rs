@@ -7,7 +7,7 @@ pub mod decide;
 pub mod files;
 pub mod glob;
 pub mod redact;
-mod remote;
+pub mod remote;
 pub mod rule;
 pub mod shell;
 pub mod table;

@@ -18,15 +18,36 @@ pub(super) fn judge(server: &str, tool: &str, rules: &Rules) -> Verdict {
     if let Some(rule) = rules.ask.iter().find(|rule| names(&rule.words)) {
         return Verdict::Ask(vec![why(format!("your rule `{rule}` asks"))]);
     }
-    // An entry that is all stars would be meant for commands.
-    let listed = |entry: &String| {
-        ["mcp__", "plugin__"].iter().any(|start| entry.starts_with(start)) && glob::matches(entry, tool)
-    };
-    let allowed = rules.grants(tool, &[])
-        || rules.allowlist.iter().any(listed)
-        || rules.allow.iter().any(|rule| rule.words.first().is_some_and(listed));
+    let named = |entry: &String| names_tool(entry, server, tool);
+    let allowed = rules.session.iter().chain(&rules.allowlist).any(named)
+        || rules.allow.iter().any(|rule| rule.words.first().is_some_and(named));
     let found = vec![why(format!("what a tool of {server} does cannot be told from here"))];
     if allowed { Verdict::Allow(found) } else { Verdict::Ask(found) }
+}
+
+/// What the names of the tools that `server` brings begin with; `None` when the tool's own name does not tell.
+fn stem<'a>(server: &str, tool: &'a str) -> Option<&'a str> {
+    let (kind, server) = match server.strip_prefix("plugin ") {
+        Some(plugin) => ("plugin__", plugin.to_owned()),
+        None => ("mcp__", server.replace(|c: char| !c.is_ascii_alphanumeric(), "_")),
+    };
+    let rest = tool.strip_prefix(kind)?.strip_prefix(server.as_str())?.strip_prefix("__")?;
+    tool.get(..tool.len() - rest.len()).filter(|stem| !glob::is_pattern(stem))
+}
+
+/// The entry that names every tool of the server that brings this one, and no tool of another.
+pub fn every_tool(server: &str, tool: &str) -> Option<String> {
+    stem(server, tool).map(|stem| format!("{stem}*"))
+}
+
+/// Whether an entry of a person means this tool. One that is all stars would be meant for commands, and
+/// `mcp__git__*` means the server `git`, not one that is called `git__x`.
+fn names_tool(entry: &str, server: &str, tool: &str) -> bool {
+    let literal = entry.split(['*', '?', '[']).next().unwrap_or_default();
+    let of_other = literal.trim_end_matches('_').contains("__")
+        && literal.ends_with("__")
+        && stem(server, tool).is_some_and(|stem| stem.len() > literal.len() && stem.starts_with(literal));
+    ["mcp__", "plugin__"].iter().any(|start| entry.starts_with(start)) && !of_other && glob::matches(entry, tool)
 }
 
 #[cfg(test)]
@@ -63,6 +84,35 @@ mod tests {
         }
         let denied = Rules { deny_globs: vec!["mcp__git__*".into()], ..Rules::default() };
         assert_eq!(judge("git", "mcp__git__log", &denied).name(), "denied-by-rule");
+    }
+
+    #[test]
+    fn a_whole_server_is_that_server() {
+        for (server, tool, want) in [
+            ("git", "mcp__git__log", Some("mcp__git__*")),
+            ("my-git", "mcp__my_git__log", Some("mcp__my_git__*")),
+            ("git", "mcp__git__a__b", Some("mcp__git__*")),
+            ("plugin my-git", "plugin__my-git__log", Some("plugin__my-git__*")),
+            // Nothing is offered where the name does not tell.
+            ("git", "mcp__other__log", None),
+            ("git", "log", None),
+            ("plugin a*", "plugin__a*__log", None),
+        ] {
+            assert_eq!(every_tool(server, tool).as_deref(), want, "{server} {tool}");
+        }
+        let grant = Rules { session: vec!["mcp__git__*".into()], ..Rules::default() };
+        for (server, tool, want) in [
+            ("git", "mcp__git__log", "allow"),
+            ("git", "mcp__git__x__log", "allow"),
+            ("git__x", "mcp__git__x__log", "ask"),
+            ("github", "mcp__github__log", "ask"),
+            ("plugin git", "plugin__git__log", "ask"),
+        ] {
+            assert_eq!(judge(server, tool, &grant).name(), want, "session: {server} {tool}");
+            assert_eq!(judge(server, tool, &rules(&["mcp__git__*"], "")).name(), want, "always: {server} {tool}");
+        }
+        assert_eq!(judge("git", "mcp__git__log", &rules(&["mcp__*"], "")).name(), "allow");
+        assert_eq!(judge("git", "mcp__git__log", &rules(&["mcp__git__l*"], "")).name(), "allow");
     }
 
     #[test]

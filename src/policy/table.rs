@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// How serious a finding is; ordered.
@@ -249,8 +250,10 @@ pub(super) enum Base {
 pub(super) struct Pattern {
     pub base: Base,
     pub glob: String,
-    /// What the rest of a path begins with; cheap to reject.
+    /// What the rest of a path begins with, ends with and holds, as far as that is known: cheap to reject.
     pub prefix: usize,
+    pub suffix: usize,
+    pub piece: Range<usize>,
     /// `*` crosses folders.
     pub deep: bool,
 }
@@ -273,7 +276,19 @@ impl Pattern {
         };
         globs
             .into_iter()
-            .map(|glob| Pattern { base, prefix: glob.find(['*', '?', '[']).unwrap_or(glob.len()), glob, deep })
+            .map(|glob| {
+                let special = ['*', '?', '[', ']'];
+                let prefix = glob.find(special).unwrap_or(glob.len());
+                let suffix = glob.len() - glob.rfind(special).map_or(0, |at| at + 1);
+                let (mut piece, mut from) = (0..0, 0);
+                for part in glob.split(special) {
+                    if part.len() > piece.len() && glob.as_bytes().get(from + part.len()) != Some(&b']') {
+                        piece = from..from + part.len();
+                    }
+                    from += part.len() + 1;
+                }
+                Pattern { base, prefix, suffix, piece, glob, deep }
+            })
             .collect()
     }
 }

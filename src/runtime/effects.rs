@@ -4,6 +4,7 @@ use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
 use crate::agent::event::AgentCommand;
 use crate::app::effect::{LoadRequest, ServerOrder};
+use crate::app::model::servers::ServerFact;
 use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
@@ -47,6 +48,8 @@ pub struct Hands {
     /// Changes of files of the home folder: one after another, none is dropped.
     writes: mpsc::UnboundedSender<LoadRequest>,
     paths: Paths,
+    login: super::servers::Login,
+    watch: super::watch::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     order_pump: tokio::task::JoinHandle<()>,
 }
@@ -104,6 +107,8 @@ impl Hands {
             orders,
             jobs,
             paths: Paths::default(),
+            login: Default::default(),
+            watch: Default::default(),
             job_pump: Some(job_pump),
             order_pump,
         }
@@ -187,14 +192,27 @@ impl Hands {
         }
     }
 
-    fn server(&self, order: ServerOrder) {
+    /// Notices what others changed meanwhile.
+    pub fn look(&mut self) {
+        self.watch.look(&self.context, &self.replies);
+    }
+
+    fn server(&mut self, order: ServerOrder) {
         let context = self.context.clone();
         match order {
             // A server that is gone meanwhile has nothing to switch.
             ServerOrder::Switch { name, on } => drop(context.mcp.switch(&name, on)),
-            ServerOrder::Reload => {
-                tokio::spawn(async move { super::servers::reload(&context).await });
+            ServerOrder::Reload(why) => {
+                let replies = self.replies.clone();
+                tokio::spawn(async move {
+                    let result = super::servers::reload(&context).await;
+                    // The screen is gone: nobody waits.
+                    let _ = replies.send(Msg::Server(ServerFact::Read { result, why })).await;
+                });
             }
+            ServerOrder::Login { name } => self.login.begin(name, context.mcp, self.replies.clone()),
+            ServerOrder::CameBack { address } => self.login.came_back(address),
+            ServerOrder::LeaveLogin => self.login.leave(),
         }
     }
 
@@ -233,6 +251,7 @@ impl Hands {
         if tokio::time::timeout(PATIENCE, work).await.is_err() {
             tracing::warn!("left before everything was written");
         }
+        self.login.leave();
         self.order_pump.abort();
     }
 }

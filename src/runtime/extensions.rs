@@ -103,7 +103,8 @@ pub async fn trusted(context: &Context, card: TrustCard) -> LoadReply {
     let result = tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()));
     if result.is_ok() {
         context.extensions.reload(None).await;
-        super::servers::reload(context).await;
+        // What cannot be used was told at the start.
+        let _ = super::servers::reload(context).await;
     }
     LoadReply::Trusted(result)
 }

@@ -4,58 +4,7 @@ use crate::app::Msg;
 use crate::app::msg::{Mouse, MouseKind};
 use crate::config::keymap::{Code, Key};
 use crate::term::{RawKey, RawMouseKind, raw_key, raw_mouse};
-use crossterm::event::{Event, EventStream, KeyCode};
-use futures::StreamExt as _;
-use std::time::Duration;
-use tokio::sync::mpsc;
-
-/// The terminal's events, read in a task of their own: the stream registers one waker only, so nobody else may poll it.
-pub struct Input {
-    events: mpsc::Receiver<Event>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-/// Events that may wait; a paste is one event.
-const QUEUE: usize = 256;
-
-/// How long the thread that reads the terminal has to let go of it.
-const RELEASE: Duration = Duration::from_millis(20);
-
-impl Input {
-    /// Starts to read the terminal.
-    pub fn start() -> Self {
-        let (tx, events) = mpsc::channel(QUEUE);
-        let task = tokio::spawn(async move {
-            let mut stream = EventStream::new();
-            while let Some(Ok(event)) = stream.next().await {
-                if tx.send(event).await.is_err() {
-                    break;
-                }
-            }
-        });
-        Self { events, task }
-    }
-
-    /// The next event; `None` when the terminal is gone.
-    pub async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
-    }
-
-    /// An event that is there already.
-    pub fn ready(&mut self) -> Option<Event> {
-        self.events.try_recv().ok()
-    }
-
-    /// Stops reading: somebody else takes the terminal. What is typed after this returned is theirs.
-    pub async fn stop(self) {
-        self.task.abort();
-        // Cancelled is what it should be.
-        let _ = self.task.await;
-        // The stream's thread was only told to end. It holds the library's reader until it does, so whoever gets the
-        // reader after it knows that nobody reads; an error means the terminal is gone, and then nobody reads either.
-        let _ = tokio::task::spawn_blocking(|| crossterm::event::poll(RELEASE)).await;
-    }
-}
+use crossterm::event::{Event, KeyCode};
 
 /// A message, unless the event means nothing to us.
 pub fn message(event: Event) -> Option<Msg> {

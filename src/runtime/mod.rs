@@ -13,6 +13,7 @@ mod reports;
 mod servers;
 mod toolsets;
 mod trim;
+mod watch;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
@@ -22,10 +23,9 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
 use crate::store::Store;
 use crate::term::Signals;
-use crate::term::{Frames, Guard, Hangup};
+use crate::term::{Frames, Guard, Reader};
 use crate::ui::ViewCache;
 use frame::{FrameClock, Urgency};
-use input::Input;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,8 +120,7 @@ impl Screen {
         mut signals: Signals,
     ) -> io::Result<Ended> {
         trim::later();
-        let mut input = Input::start();
-        let hangup = Hangup::watch()?;
+        let mut input = Reader::start()?;
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
@@ -143,7 +142,7 @@ impl Screen {
                         // The shell reads the terminal itself: nobody else may.
                         input.stop().await;
                         let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
-                        input = Input::start();
+                        input = Reader::start()?;
                         if self.model.caret != crate::app::vi::Caret::Usual {
                             self.frames.send(effects::caret(self.model.caret))?;
                         }
@@ -176,7 +175,6 @@ impl Screen {
             let first = tokio::select! {
                 biased;
                 () = signals.next() => (Msg::Terminated, Urgency::Input),
-                () = hangup.next() => (Msg::Terminated, Urgency::Input),
                 event = input.next() => match event {
                     Some(event) => match input::message(event) {
                         Some(msg) => (msg, Urgency::Input),
@@ -207,6 +205,7 @@ impl Screen {
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
+            hands.look();
             self.drain(&mut workers, &mut input, &mut heard);
         }
     }
@@ -220,7 +219,7 @@ impl Screen {
     }
 
     /// Everything that is queued already, within the time bound, input first.
-    fn drain(&mut self, workers: &mut Workers, input: &mut Input, heard: &mut mpsc::Receiver<Msg>) {
+    fn drain(&mut self, workers: &mut Workers, input: &mut Reader, heard: &mut mpsc::Receiver<Msg>) {
         let stop = Instant::now() + DRAIN;
         let mut held: Option<Msg> = None;
         while Instant::now() < stop {

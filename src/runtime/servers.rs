@@ -1,11 +1,15 @@
-//! MCP servers for the screen: rows of the list, and all about one.
+//! MCP servers for the screen: rows of the list, all about one, a login, and a configuration that is read again.
 
 use super::Context;
-use crate::app::model::servers::{ServerRow, ServerState};
-use crate::mcp::{State, Status};
+use crate::app::Msg;
+use crate::app::model::servers::{ServerChanges, ServerFact, ServerRow, ServerState};
+use crate::mcp::{Changes, Mcp, State, Status};
+use futures::future::BoxFuture;
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc};
 
 /// Servers as the screen shows them.
-pub fn rows(mcp: &crate::mcp::Mcp) -> Vec<ServerRow> {
+pub fn rows(mcp: &Mcp) -> Vec<ServerRow> {
     let row = |status: Status| ServerRow {
         state: match status.state {
             State::Off => ServerState::Off,
@@ -32,12 +36,73 @@ pub fn rows(mcp: &crate::mcp::Mcp) -> Vec<ServerRow> {
     mcp.status().into_iter().map(row).collect()
 }
 
-/// Reads the configuration anew: what it names now runs, what is gone ends.
-pub async fn reload(context: &Context) {
-    let sources = context.sources.clone();
-    let read = move || crate::config::load::load(&sources).config.mcp_servers;
-    if let Ok(servers) = tokio::task::spawn_blocking(read).await {
-        context.mcp.apply(&servers);
+/// Reads the configuration anew: what it names now runs, what is gone ends. A file that cannot be read ends nothing.
+///
+/// # Errors
+/// Why the configuration cannot be used.
+pub async fn reload(context: &Context) -> Result<ServerChanges, String> {
+    let (sources, file) = (context.sources.clone(), context.paths.config());
+    let read = move || {
+        let loaded = crate::config::load::load(&sources);
+        let broken = loaded.warnings.into_iter().find(|warning| {
+            // Without a key it is about the whole file.
+            warning.key.is_empty() && warning.path.as_ref() == Some(&file)
+        });
+        match broken {
+            Some(warning) => Err(warning.to_string()),
+            None => Ok(loaded.config.mcp_servers),
+        }
+    };
+    let servers = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
+    let Changes { new, changed, gone } = context.mcp.apply(&servers);
+    Ok(ServerChanges { new, changed, gone })
+}
+
+/// A login that is under way.
+#[derive(Default)]
+pub struct Login {
+    task: Option<tokio::task::JoinHandle<()>>,
+    pasted: Option<mpsc::Sender<String>>,
+}
+
+impl Login {
+    /// Begins one; the one before ends.
+    pub fn begin(&mut self, name: String, mcp: Mcp, replies: mpsc::Sender<Msg>) {
+        self.leave();
+        let (paste, pasted) = mpsc::channel(1);
+        self.pasted = Some(paste);
+        let pasted = Arc::new(Mutex::new(pasted));
+        self.task = Some(tokio::spawn(async move {
+            let (server, told) = (name.clone(), replies.clone());
+            let visit = move |address: String| -> BoxFuture<'static, Option<String>> {
+                let (server, told, pasted) = (server.clone(), told.clone(), Arc::clone(&pasted));
+                Box::pin(async move {
+                    // Without a browser the person follows the address by hand.
+                    let _ = crate::exec::browse(&address);
+                    let _ = told.send(Msg::Server(ServerFact::LoginAt { name: server, address })).await;
+                    pasted.lock().await.recv().await
+                })
+            };
+            let result = mcp.login(&name, &visit).await;
+            // The screen is gone: nobody waits.
+            let _ = replies.send(Msg::Server(ServerFact::LoggedIn { name, result })).await;
+        }));
+    }
+
+    /// The address that the browser ended at.
+    pub fn came_back(&self, address: String) {
+        if let Some(pasted) = &self.pasted {
+            // One is waited for; more are of no use.
+            let _ = pasted.try_send(address);
+        }
+    }
+
+    /// Ends it, wherever it is.
+    pub fn leave(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+        self.pasted = None;
     }
 }
 

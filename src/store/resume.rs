@@ -112,9 +112,8 @@ fn loose_ends(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>> {
             name: call.name,
             content: INTERRUPTED_RESULT.to_owned(),
             outcome: Outcome::Interrupted,
-            images: Vec::new(),
             view: ToolView { summary: "interrupted".to_owned(), ..ToolView::default() },
-            duration_ms: 0,
+            ..ToolBody::default()
         });
         ends.push(Item { id: ItemId(0), at, turn, body });
     }

@@ -5,13 +5,13 @@
 mod clipboard;
 mod frame;
 mod guard;
-mod hangup;
 mod keys;
+mod reader;
 mod signals;
 
 pub use clipboard::copy;
 pub use frame::Frames;
 pub use guard::{Guard, Shape, install_panic_hook, restore, shape, suspend};
-pub use hangup::Hangup;
 pub use keys::{RawKey, RawMouse, RawMouseKind, raw_key, raw_mouse};
+pub use reader::Reader;
 pub use signals::Signals;

@@ -48,32 +48,49 @@ const HEAD_PERCENT: usize = 40;
 /// Spilled lines are broken here, so that `read_file` shows all of each.
 const SPILL_LINE: usize = 2_000;
 
-/// `content` redacted, and when it has more than `cap` characters its head and tail with a note where the whole is.
+/// A result as the model may read it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bounded {
+    pub content: String,
+    /// Where the whole is, in words, when it was kept.
+    pub whole: Option<String>,
+}
+
+/// `content` redacted, and when it has more than `cap` characters its head and tail with a note where the whole is. One
+/// over `share` may be shortened later with the others of its step: its whole is kept too.
 pub fn bound(
     content: String,
     cap: usize,
+    share: usize,
     spill_dir: &Path,
     call_id: &str,
     redact: impl Fn(&str) -> Cow<'_, str>,
-) -> String {
+) -> Bounded {
     let content = match redact(&content) {
         Cow::Owned(redacted) => redacted,
         Cow::Borrowed(_) => content,
     };
     // Bytes are at least as many as characters: most results need no count.
-    if content.len() <= cap {
-        return content;
+    if content.len() <= cap.min(share) {
+        return Bounded { content, whole: None };
     }
     let chars = content.chars().count();
-    if chars <= cap {
-        return content;
+    if chars <= cap && content.len() <= share {
+        return Bounded { content, whole: None };
     }
     let whole = match spill(&content, spill_dir, call_id) {
         Ok(path) => format!("the whole is in {}; page through it with read_file (offset, limit)", path.display()),
         Err(error) => format!("the whole could not be kept: {error}"),
     };
+    let content = if chars > cap { shorten(&content, cap, chars, &whole) } else { content };
+    Bounded { content, whole: Some(whole) }
+}
+
+/// The head and tail of a text of so many characters, `cap` of them, with a note of what is missing and where it is.
+pub fn shorten(content: &str, cap: usize, chars: usize, whole: &str) -> String {
     let head = cap * HEAD_PERCENT / 100;
-    cut(&content, head, cap - head, &format!("\n\n[… {} of {chars} characters left out; {whole} …]\n\n", chars - cap))
+    let missing = chars.saturating_sub(cap);
+    cut(content, head, cap - head, &format!("\n\n[… {missing} of {chars} characters left out; {whole} …]\n\n"))
 }
 
 /// The first `head` and last `tail` characters, rather at line ends, with `between` in the middle.
@@ -180,6 +197,10 @@ mod tests {
         Cow::Borrowed(text)
     }
 
+    fn bounded(text: String, cap: usize, dir: &Path, id: &str, redact: fn(&str) -> Cow<'_, str>) -> String {
+        bound(text, cap, usize::MAX, dir, id, redact).content
+    }
+
     #[test]
     fn error_cases() {
         let cases = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/tool-error-sanitize.jsonl"));
@@ -193,22 +214,26 @@ mod tests {
     fn short_results_pass() {
         let dir = tempfile::tempdir().unwrap();
         let text = "ü".repeat(100);
-        assert_eq!(bound(text.clone(), 100, dir.path(), "c", plain), text);
+        assert_eq!(bounded(text.clone(), 100, dir.path(), "c", plain), text);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        // Whole for now, but too large for its share: it is kept, since it may be shortened later.
+        let kept = bound(text.clone(), 100, 50, dir.path(), "c", plain);
+        assert_eq!((kept.content.as_str(), kept.whole.unwrap().contains("c.txt")), (text.as_str(), true));
+        assert_eq!(std::fs::read_to_string(dir.path().join("c.txt")).unwrap(), text);
     }
 
     #[test]
     fn long_results_keep_head_and_tail_and_spill_the_rest() {
         let dir = tempfile::tempdir().unwrap();
         let text: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
-        let bounded = bound(text.clone(), 10_000, &dir.path().join("deep"), "../call/1", plain);
-        assert!(bounded.starts_with("line 0\n") && bounded.ends_with("line 9999\n"));
-        assert!(bounded.contains("read_file") && bounded.len() < 10_400, "{}", bounded.len());
+        let short = bounded(text.clone(), 10_000, &dir.path().join("deep"), "../call/1", plain);
+        assert!(short.starts_with("line 0\n") && short.ends_with("line 9999\n"));
+        assert!(short.contains("read_file") && short.len() < 10_400, "{}", short.len());
         let path = dir.path().join("deep/_call_1.txt");
-        assert!(bounded.contains(path.to_str().unwrap()), "{bounded}");
+        assert!(short.contains(path.to_str().unwrap()), "{short}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        let (head, tail) = bounded.split_once("[…").unwrap();
+        let (head, tail) = short.split_once("[…").unwrap();
         assert!(head.len() * 3 < tail.len() * 2 + 600);
     }
 
@@ -216,7 +241,7 @@ mod tests {
     fn spilled_json_can_be_paged() {
         let dir = tempfile::tempdir().unwrap();
         let content = json!({"exit_code": 1, "output": format!("a\nb\n{}", "x".repeat(5_000))}).to_string();
-        bound(content, 100, dir.path(), "c", plain);
+        bounded(content, 100, dir.path(), "c", plain);
         let spilled = std::fs::read_to_string(dir.path().join("c.txt")).unwrap();
         assert!(spilled.starts_with("exit_code: 1\n## output\na\nb\nxxx"), "{spilled}");
         assert!(spilled.lines().all(|line| line.len() <= SPILL_LINE));
@@ -228,8 +253,8 @@ mod tests {
             Cow::Owned(text.replace("secret", "***"))
         }
         let dir = tempfile::tempdir().unwrap();
-        let bounded = bound("secret ".repeat(100), 50, dir.path(), "c", mask);
-        assert!(!bounded.contains("secret"));
+        let short = bounded("secret ".repeat(100), 50, dir.path(), "c", mask);
+        assert!(!short.contains("secret"));
         assert!(!std::fs::read_to_string(dir.path().join("c.txt")).unwrap().contains("secret"));
     }
 
@@ -247,7 +272,7 @@ mod tests {
     fn a_failed_spill_is_told() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("wall"), "").unwrap();
-        let bounded = bound("x".repeat(200), 50, &dir.path().join("wall"), "c", plain);
-        assert!(bounded.contains("could not be kept"), "{bounded}");
+        let short = bounded("x".repeat(200), 50, &dir.path().join("wall"), "c", plain);
+        assert!(short.contains("could not be kept"), "{short}");
     }
 }

@@ -11,7 +11,7 @@ use super::coerce::coerce;
 use super::hook::{Before, Called, Hooks};
 use super::offer::{Among, Offer};
 use super::registry::Registry;
-use super::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
+use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use super::{file::edit, line, tool_call};
 use crate::llm::message::Outcome;
 use crate::policy::redact::RedactKind;
@@ -28,8 +28,6 @@ pub use finish::failure;
 
 use finish::{Limits, finish, kind_of, mask_all};
 
-/// The tools that work on the agent's own state; without an agent behind a call they answer with an error.
-pub const AGENT_LEVEL: [&str; 5] = ["clarify", "delegate_task", "memory", "session_search", "todo"];
 /// How long a stopped call may take to deliver its outcome; what comes later is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
@@ -149,11 +147,13 @@ impl Dispatch {
         let spec = tool.spec();
         let kind = kind_of(&spec.name, None);
         planned.target = line::target(&spec.name, &args);
-        if AGENT_LEVEL.contains(&&*spec.name) && !ctx.agent.is_agent() {
+        let of_agent = AGENT_LEVEL.contains(&&*spec.name);
+        if of_agent && !ctx.agent.is_agent() {
             let why = "its state belongs to the agent: it works in a conversation only";
             return Err(Box::new(self.around(&spec.name, why, kind, ctx)));
         }
-        if let Some(hooks) = self.hooks.as_deref().filter(|hooks| hooks.wants(&spec.name)) {
+        // What the agent does with its own state is no call to look at: it is taken out before the hooks.
+        if let Some(hooks) = self.hooks.as_deref().filter(|hooks| !of_agent && hooks.wants(&spec.name)) {
             let given = args.clone();
             let said = AssertUnwindSafe(hooks.before_call(&spec.name, args, ctx)).catch_unwind().await;
             args = match said.unwrap_or(Before::Go(given)) {

@@ -8,7 +8,7 @@ mod notebook;
 mod office;
 mod sheet;
 
-use crate::exec::{Bounds, Exec, OnceError, confine};
+use crate::exec::{Bounds, Exec, Most, OnceError, confine};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -79,19 +79,19 @@ pub fn text(path: &Path, exec: &Exec, cancel: &CancellationToken) -> Result<Stri
         Err(error) => return broken(format!("could not be read: {error}")),
     }
     let arguments = ["debug", "extract", "--"].map(OsStr::new);
-    let bounds = Bounds { output: MAX_TEXT + LEFT_OUT.len(), time: PATIENCE };
+    let bounds = Bounds { time: PATIENCE, stdout: Most::All(MAX_TEXT + LEFT_OUT.len()), stderr: Most::None };
     let Some(done) = exec.this_program(&[&arguments[..], &[path.as_os_str()]].concat(), bounds, cancel) else {
         return extract(path).map_err(Unreadable::Broken);
     };
     let done = match done {
         Ok(done) => done,
-        Err(OnceError::Cancelled) => return Err(Unreadable::Cancelled),
-        Err(OnceError::TimedOut) => {
+        Err(OnceError::Stopped) => return Err(Unreadable::Cancelled),
+        Err(OnceError::TimedOut(_)) => {
             return broken(format!("could not be read within {} s: inspect it with a program", PATIENCE.as_secs()));
         }
         Err(error @ (OnceError::TooMuch | OnceError::Io(_))) => return broken(format!("its reader {error}")),
     };
-    match (done.status.code(), String::from_utf8(done.output)) {
+    match (done.status.code(), String::from_utf8(done.stdout)) {
         (Some(0), Ok(text)) => Ok(text),
         (Some(NO_TEXT), Ok(why)) => broken(why),
         (code, _) => {

@@ -1,22 +1,20 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
+mod ask;
 mod look;
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
-use super::tool_call;
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::decide::decide_in;
 use crate::policy::rule::Rules;
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Verdict, Why, World};
-use crate::text::readable::readable;
+use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
 use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -65,19 +63,6 @@ struct Ready {
     /// The command as the person wrote it, when it is another than the model's.
     edited: Option<String>,
 }
-
-/// What became of the question.
-enum Pass {
-    /// Run it; how it was approved, in words, when a person was asked.
-    Go(String),
-    /// Run this line instead.
-    Edited(String),
-    /// Do not run it.
-    No { outcome: Outcome, why: String },
-}
-
-/// Time to count what a command would touch before the modal opens.
-const TARGET_BUDGET: Duration = Duration::from_millis(200);
 
 impl Gate {
     /// A gate with the rules of the configuration.
@@ -210,6 +195,7 @@ impl Gate {
         };
         body.outcome = output.outcome;
         body.images = output.images;
+        body.large = output.large;
         body.view = output.view;
         if body.view.target.is_empty() {
             body.view.target = target;
@@ -242,137 +228,6 @@ impl Gate {
             }
         }
     }
-
-    /// The call that may run, and how it was approved; or the outcome and why not.
-    async fn passed(
-        &self,
-        call: &ToolCall,
-        spec: &ToolSpec,
-        ready: Ready,
-        ctx: &ToolCtx,
-    ) -> Result<(Ready, String), (Outcome, String)> {
-        let intent = ready.run.intent().clone();
-        match self.pass(call, spec, intent, ready.ask.as_deref(), ctx, &[]).await {
-            Pass::Go(note) => Ok((ready, note)),
-            Pass::No { outcome, why } => Err((outcome, why)),
-            Pass::Edited(line) => {
-                // What a hook asked about was answered by the edit.
-                let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
-                let seen = self.judge(ready.run.intent(), &folder(ctx), &ctx.cancel).await.ok_or_else(stopped)?;
-                let known: Vec<String> = effects(&seen);
-                // The command stands in the arguments of the tool itself, not in those of a call around it.
-                let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
-                let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
-                let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
-                let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
-                let edited = Ready { run, args: planned.args, ask: None, edited: Some(line.clone()) };
-                match self.pass(call, spec, edited.run.intent().clone(), None, ctx, &known).await {
-                    Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
-                    Pass::No { outcome, why } => Err((outcome, why)),
-                    Pass::Edited(_) => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
-                }
-            }
-        }
-    }
-
-    /// Judges one intent and asks if need be. Effects in `known` were seen by the person already.
-    async fn pass(
-        &self,
-        call: &ToolCall,
-        spec: &ToolSpec,
-        intent: Intent,
-        ask: Option<&str>,
-        ctx: &ToolCtx,
-        known: &[String],
-    ) -> Pass {
-        let cwd = folder(ctx);
-        let Some(verdict) = self.judge(&intent, &cwd, &ctx.cancel).await else {
-            return Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
-        };
-        let verdict = match (verdict, ask) {
-            (Verdict::Allow(_), Some(reason)) => {
-                Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
-            }
-            (verdict, _) => verdict,
-        };
-        match &verdict {
-            Verdict::Allow(_) => return Pass::Go(String::new()),
-            Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },
-            Verdict::DeniedByRule(why) => {
-                return Pass::No {
-                    outcome: Outcome::Denied,
-                    why: format!(
-                        "denied by a rule of the user: {}. Do not try to reach the same in another way",
-                        why.text
-                    ),
-                };
-            }
-            Verdict::Ask(_) | Verdict::AskAlways(_) => {}
-        }
-        let classes = effects(&verdict);
-        if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
-            return Pass::Go("edited".into());
-        }
-        let targets = look::targets(&intent, &verdict, &cwd, &self.world, TARGET_BUDGET).await;
-        let approval = Approval {
-            id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
-            call_id: call.id.clone(),
-            tool: spec.name.to_string(),
-            intent,
-            verdict: verdict.clone(),
-            targets,
-            asker: self.asker.asker(),
-            asked_at: self.asker.now(),
-        };
-        let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &verdict).await
-    }
-
-    /// What an answer means.
-    async fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
-        let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
-        let may_widen = matches!(verdict, Verdict::Ask(_));
-        match decision {
-            Decision::Once => Pass::Go("allowed once by the user".into()),
-            Decision::Session(_) | Decision::Always(_) if !may_widen => Pass::Go("allowed once by the user".into()),
-            Decision::Session(classes) => {
-                self.grant(&classes);
-                Pass::Go(format!("allowed for this session by the user: {}", classes.join(", ")))
-            }
-            Decision::Always(entries) => {
-                self.rules.lock().unwrap_or_else(PoisonError::into_inner).allowlist.extend(entries.iter().cloned());
-                let (asker, kept) = (Arc::clone(&self.asker), entries.clone());
-                let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
-                match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
-                    Ok(()) => Pass::Go(format!("always allowed by the user: {}", entries.join(", "))),
-                    Err(problem) => Pass::Go(format!("allowed for this session by the user ({problem})")),
-                }
-            }
-            Decision::Edited(line) => Pass::Edited(line),
-            Decision::Deny { feedback } if feedback.trim().is_empty() => denied(
-                "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
-            ),
-            Decision::Deny { feedback } => denied(format!("the user denied this call and says: {feedback}")),
-            Decision::Interrupted => {
-                Pass::No { outcome: Outcome::Interrupted, why: "not run: the user stopped the turn before answering".into() }
-            }
-            Decision::NoOne => denied(format!(
-                "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
-                effects(verdict).join(", ")
-            )),
-        }
-    }
-
-    fn grant(&self, classes: &[String]) {
-        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        for class in classes {
-            if !rules.session.contains(class) {
-                rules.session.push(class.clone());
-            }
-        }
-        drop(rules);
-        self.asker.granted(classes);
-    }
 }
 
 /// Why a call did not run.
@@ -391,24 +246,6 @@ fn stopped(call: &ToolCall) -> ToolBody {
 
 fn folder(ctx: &ToolCtx) -> PathBuf {
     ctx.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-fn effects(verdict: &Verdict) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for why in verdict.reasons() {
-        if !found.contains(&why.effect) {
-            found.push(why.effect.clone());
-        }
-    }
-    found
-}
-
-fn refused(why: &[Why]) -> String {
-    let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
-    format!(
-        "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",
-        reasons.join("; ")
-    )
 }
 
 fn blocked_word(outcome: Outcome) -> &'static str {
@@ -437,13 +274,6 @@ fn with_note(content: String, note: &str) -> String {
         }
         _ => format!("{content}\n[{note}]"),
     }
-}
-
-/// The arguments with another command; anything that is no object becomes one.
-fn with_command(args: &str, line: &str) -> String {
-    let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
-    fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
-    serde_json::Value::Object(fields).to_string()
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ pub struct Called<'a> {
     pub duration: std::time::Duration,
 }
 
-/// Looks at every call of a [`super::dispatch::Dispatch`]. Nothing that it says loosens the gate: a call that it lets
+/// Looks at the calls of a [`super::dispatch::Dispatch`], those of the agent's own tools
+/// ([`AGENT_LEVEL`](super::spec::AGENT_LEVEL)) left out. Nothing that it says loosens the gate: a call that it lets
 /// go is planned, judged and asked about as any other. It bounds its own time, and ends early when `ctx.cancel` fires;
 /// a hook that panics counts as one that said nothing.
 pub trait Hooks: Send + Sync {

@@ -2,16 +2,19 @@
 //!
 //! Readers take a [`Snapshot`], which never changes under them; nothing is locked while they use it.
 
+mod snapshot;
+
 pub use super::check::Check;
-use super::check::run_check;
-use super::spec::{CheckId, Publish, Tool, ToolSpec};
+use super::spec::{CheckId, Publish, Tool};
 use super::{
     clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
+
+pub use snapshot::Snapshot;
 
 /// Bytes of a tool name that every provider takes.
 const NAME_BYTES: usize = 64;
@@ -62,18 +65,6 @@ struct Source {
     problems: Vec<String>,
     /// What the source itself reported.
     reported: Vec<String>,
-}
-
-/// All tools at one moment.
-#[derive(Clone, Default)]
-pub struct Snapshot {
-    tools: BTreeMap<String, Arc<dyn Tool>>,
-    /// Which source a tool came from; the program's own are not in it.
-    origins: HashMap<String, Arc<str>>,
-    checks: HashMap<CheckId, Check>,
-    warnings: Vec<String>,
-    sources: Vec<Arc<str>>,
-    generation: u64,
 }
 
 impl Default for Registry {
@@ -230,219 +221,5 @@ impl Parts {
     }
 }
 
-impl Snapshot {
-    /// The later of two with one name wins.
-    fn add(&mut self, tool: &Arc<dyn Tool>, source: Option<&Arc<str>>) {
-        let spec = tool.spec();
-        let name = spec.name.to_string();
-        if let Some(earlier) = self.tools.insert(name.clone(), Arc::clone(tool)) {
-            let other = &earlier.spec().toolset;
-            self.warnings.push(format!("tool {name} of toolset {} replaces the one of toolset {other}", spec.toolset));
-        }
-        match source {
-            Some(source) => self.origins.insert(name, Arc::clone(source)),
-            None => self.origins.remove(&name),
-        };
-    }
-
-    /// Counts changes; the same number means the same tools.
-    pub fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// What went wrong while tools were registered.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    /// Names of the sources that published or reported, in that order.
-    pub fn sources(&self) -> &[Arc<str>] {
-        &self.sources
-    }
-
-    /// The source that published a tool; `None` for the program's own.
-    pub fn origin(&self, name: &str) -> Option<&Arc<str>> {
-        self.origins.get(name)
-    }
-
-    /// The tool of that exact name.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(name)
-    }
-
-    /// All names, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.tools.keys().map(String::as_str)
-    }
-
-    /// All specs, sorted by name.
-    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.values().map(|tool| tool.spec())
-    }
-
-    /// The tools that cannot be used now, with the reason. Each check runs once, all at the same time.
-    pub async fn unavailable(&self) -> BTreeMap<String, String> {
-        let needed: BTreeSet<&CheckId> = self.specs().filter_map(|spec| spec.check.as_ref()).collect();
-        let results = futures::future::join_all(needed.into_iter().map(|id| async move {
-            let result = match self.checks.get(id) {
-                Some(check) => run_check(Arc::clone(check)).await,
-                None => Err(format!("its check `{}` does not exist", id.0)),
-            };
-            (id, result)
-        }))
-        .await;
-        let failed: HashMap<&CheckId, String> =
-            results.into_iter().filter_map(|(id, result)| Some((id, result.err()?))).collect();
-        self.specs()
-            .filter_map(|spec| Some((spec.name.to_string(), failed.get(spec.check.as_ref()?)?.clone())))
-            .collect()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tools::testing::{Fake, Step};
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[test]
-    fn builtin_tools_are_sorted_and_described() {
-        let registry = Registry::builtin().snapshot();
-        assert!(registry.warnings().is_empty());
-        assert!(registry.names().is_sorted());
-        for spec in registry.specs() {
-            let words = spec.description.split_whitespace().count();
-            assert!(spec.description.len() > 20 && words <= 180, "{}", spec.name);
-            assert_eq!(spec.schema["type"], "object", "{}", spec.name);
-            assert!(spec.pinned, "{}", spec.name);
-        }
-    }
-
-    /// The model reads all of it with every request. About 4.3 bytes make a token.
-    #[test]
-    fn the_file_tools_are_light() {
-        let registry = Registry::builtin().snapshot();
-        let ours = ["clarify", "patch", "read_file", "search_files", "todo", "write_file"];
-        let weight = |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.schema.to_string().len();
-        let bytes: usize = registry.specs().filter(|spec| ours.contains(&&*spec.name)).map(weight).sum();
-        assert!(bytes < 4_700, "{bytes} bytes");
-    }
-
-    #[test]
-    fn the_later_of_two_wins_with_a_warning() {
-        let registry = Registry::builtin();
-        registry.register(Arc::new(Fake::new("patch", "mine", Step::Ok)));
-        let registry = registry.snapshot();
-        assert_eq!(registry.get("patch").unwrap().spec().toolset, "mine");
-        assert!(registry.warnings()[0].contains("patch"), "{:?}", registry.warnings());
-    }
-
-    #[tokio::test]
-    async fn checks_run_once_and_faults_mean_unavailable() {
-        let registry = Registry::default();
-        for (name, check) in
-            [("a", "ok"), ("b", "ok"), ("c", "panics"), ("d", "errs"), ("e", "missing"), ("f", "hangs")]
-        {
-            registry.register(Arc::new(Fake::new(name, "t", Step::Ok).checked(check)));
-        }
-        let runs = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&runs);
-        registry.add_check(
-            CheckId("ok".into()),
-            Arc::new(move || {
-                counted.fetch_add(1, Ordering::SeqCst);
-                Ok(())
-            }),
-        );
-        registry.add_check(CheckId("panics".into()), Arc::new(|| panic!("boom")));
-        registry.add_check(CheckId("errs".into()), Arc::new(|| Err("no key".into())));
-        let (hold, held) = std::sync::mpsc::channel::<()>();
-        let held = std::sync::Mutex::new(held);
-        registry.add_check(
-            CheckId("hangs".into()),
-            Arc::new(move || held.lock().unwrap().recv().map_err(|e| e.to_string())),
-        );
-        let unavailable = registry.snapshot().unavailable().await;
-        drop(hold);
-        assert_eq!(runs.load(Ordering::SeqCst), 1);
-        assert_eq!(unavailable.keys().collect::<Vec<_>>(), ["c", "d", "e", "f"]);
-        assert_eq!(unavailable["d"], "no key");
-        assert!(unavailable["f"].contains("2 s"));
-    }
-
-    fn fake(name: &'static str, toolset: &'static str) -> Arc<dyn Tool> {
-        Arc::new(Fake::new(name, toolset, Step::Ok))
-    }
-
-    #[test]
-    fn a_tool_that_cannot_be_built_is_left_out() {
-        let registry = Registry::of(vec![
-            ("fine", || Ok(fake("fine", "t"))),
-            ("needy", || Err("no library".into())),
-            ("broken", || panic!("boom")),
-        ]);
-        let now = registry.snapshot();
-        assert_eq!(now.names().collect::<Vec<_>>(), ["fine"]);
-        assert_eq!(now.warnings().len(), 2, "{:?}", now.warnings());
-        assert!(now.warnings()[0].contains("needy is left out: no library"));
-    }
-
-    #[test]
-    fn sources_come_and_go() {
-        let registry = Registry::builtin();
-        let before = registry.snapshot();
-        let mut told = registry.subscribe();
-        registry
-            .publish("mcp-gh", vec![fake("mcp__gh__find", "mcp-gh"), fake("todo", "mcp-gh"), fake("a b", "mcp-gh")]);
-        registry.publish("shout", vec![fake("shout", "shout")]);
-        registry.report("shout", vec!["tool whisper has no schema".into()]);
-        let now = registry.snapshot();
-        assert!(told.has_changed().unwrap() && told.borrow_and_update().generation() == now.generation());
-        assert_eq!((now.get("todo").unwrap().spec().toolset.as_ref(), now.sources().len()), ("mcp-gh", 2));
-        assert_eq!(now.origin("shout").map(|name| &**name), Some("shout"));
-        assert!(now.origin("patch").is_none());
-        let warnings = now.warnings().join("\n");
-        for words in ["tool todo of toolset mcp-gh replaces", "its name `a b`", "shout: tool whisper has no schema"] {
-            assert!(warnings.contains(words), "{warnings}");
-        }
-        // A list that changed keeps its place among the sources.
-        registry.publish("mcp-gh", vec![fake("shout", "mcp-gh")]);
-        assert_eq!(registry.snapshot().get("shout").unwrap().spec().toolset, "shout");
-        for source in ["shout", "mcp-gh", "nobody"] {
-            registry.withdraw(source);
-        }
-        let after = registry.snapshot();
-        assert!(after.names().eq(before.names()) && after.warnings().is_empty() && after.sources().is_empty());
-        assert!(before.get("mcp__gh__find").is_none(), "a snapshot never changes");
-    }
-
-    /// 300 tools of 20 sources, three of them dead: nothing is checked until somebody asks for a listing.
-    #[tokio::test]
-    async fn nothing_is_checked_before_it_is_asked_for() {
-        let registry = Registry::builtin();
-        let runs = Arc::new(AtomicUsize::new(0));
-        for server in 0..20 {
-            let (source, id) = (format!("mcp-s{server}"), CheckId(format!("server {server}").into()));
-            registry.expect(&source);
-            let counted = Arc::clone(&runs);
-            registry.add_check(
-                id.clone(),
-                Arc::new(move || {
-                    counted.fetch_add(1, Ordering::SeqCst);
-                    if server < 3 { Err("dead".into()) } else { Ok(()) }
-                }),
-            );
-            let tool = |n| {
-                let tool = Fake::remote(&format!("mcp__s{server}__t{n}"), &source).checked(format!("server {server}"));
-                Arc::new(tool) as Arc<dyn Tool>
-            };
-            registry.publish(&source, (0..15).map(tool).collect());
-        }
-        let offer = crate::tools::offer::Offer::default();
-        let now = registry.snapshot();
-        assert!(offer.offered(&now).searched.values().sum::<usize>() == 300 && now.warnings().is_empty());
-        assert_eq!(runs.load(Ordering::SeqCst), 0);
-        assert_eq!(now.unavailable().await.len(), 45);
-        assert_eq!(runs.load(Ordering::SeqCst), 20, "once for all tools that share it");
-    }
-}
+mod tests;

@@ -1,8 +1,5 @@
 //! How much of the window the results of one step may take.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 /// Characters of one result, and of all results of a step, whatever the window (as Python Hermes has them).
 const RESULT_CHARS: usize = 100_000;
 const STEP_CHARS: usize = 200_000;
@@ -11,48 +8,65 @@ const RESULT_PERCENT: u64 = 15;
 const RESULT_FLOOR: usize = 8_000;
 const STEP_PERCENT: u64 = 30;
 const STEP_FLOOR: usize = 16_000;
-/// What a result gets when the others of its step took all.
+/// What a result gets when there are too many others.
 const LEAST: usize = 2_000;
 /// Characters that a token stands for.
 const CHARS_PER_TOKEN: u64 = 4;
 
-/// Shared by the calls of one step; a call that is not part of a step has all the room it wants.
-#[derive(Clone, Debug)]
+/// What each call of a step knows of it; a call that is not part of a step has all the room it wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     result: usize,
-    left: Arc<AtomicUsize>,
+    /// All results of the step together.
+    pub step: usize,
+    calls: usize,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self { result: usize::MAX, left: Arc::new(AtomicUsize::new(usize::MAX)) }
+        Self { result: usize::MAX, step: usize::MAX, calls: 1 }
     }
 }
 
 impl Room {
-    /// The room of a step of a model with this window, in tokens.
-    pub fn of_step(window: Option<u64>) -> Self {
+    /// The room of a step with so many calls, of a model with this window in tokens.
+    pub fn of_step(window: Option<u64>, calls: usize) -> Self {
         let share = |percent: u64, floor: usize, most: usize| {
             let chars = window.map(|tokens| tokens.saturating_mul(CHARS_PER_TOKEN) / 100 * percent);
             chars.map_or(most, |chars| usize::try_from(chars).unwrap_or(most).clamp(floor, most))
         };
-        let left = share(STEP_PERCENT, STEP_FLOOR, STEP_CHARS);
-        Self { result: share(RESULT_PERCENT, RESULT_FLOOR, RESULT_CHARS), left: Arc::new(AtomicUsize::new(left)) }
+        Self {
+            result: share(RESULT_PERCENT, RESULT_FLOOR, RESULT_CHARS),
+            step: share(STEP_PERCENT, STEP_FLOOR, STEP_CHARS),
+            calls: calls.max(1),
+        }
     }
 
-    /// Characters that a result may have now. A tool that bounds itself (`usize::MAX`) is only held by the step's room.
+    /// Characters that a result may have. A tool that bounds itself (`usize::MAX`) is only held by the step's room.
     pub fn cap(&self, own: usize) -> usize {
-        let left = self.left.load(Ordering::Relaxed).max(LEAST);
-        if own == usize::MAX { left } else { own.min(self.result).min(left) }
+        if own == usize::MAX { self.step } else { own.min(self.result) }
     }
 
-    /// Takes what a result needed.
-    pub fn spend(&self, chars: usize) {
-        // The step always computes a number, so this cannot fail.
-        let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            Some(if left == usize::MAX { left } else { left.saturating_sub(chars) })
-        });
+    /// A result over this may be cut once all results of the step are known: where all of it is has to be written down.
+    pub fn even_share(&self) -> usize {
+        if self.calls < 2 { usize::MAX } else { self.step / self.calls }
     }
+}
+
+/// What each of these results may keep so that together they fit into `room`: the largest are cut first, all of them to
+/// the same size.
+pub fn level(sizes: &[usize], room: usize) -> usize {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let mut left = room;
+    for (at, size) in sorted.iter().enumerate() {
+        let share = left / (sorted.len() - at);
+        if *size > share {
+            return share.max(LEAST);
+        }
+        left -= size;
+    }
+    usize::MAX
 }
 
 #[cfg(test)]
@@ -67,21 +81,27 @@ mod tests {
             (Some(100_000), 60_000, 120_000),
             (Some(4_096), 8_000, 16_000),
         ] {
-            let room = Room::of_step(window);
+            let room = Room::of_step(window, 4);
             assert_eq!((room.cap(500_000), room.cap(usize::MAX)), (result, step), "{window:?}");
-            assert_eq!(room.cap(50), 50);
+            assert_eq!((room.cap(50), room.even_share()), (50, step / 4));
         }
+        let alone = Room::default();
+        assert_eq!((alone.cap(usize::MAX), alone.cap(7), alone.even_share()), (usize::MAX, 7, usize::MAX));
+        assert_eq!(Room::of_step(None, 1).even_share(), usize::MAX);
     }
 
     #[test]
-    fn results_of_a_step_share_it() {
-        let room = Room::of_step(Some(4_096));
-        room.clone().spend(10_000);
-        assert_eq!(room.cap(100_000), 6_000);
-        room.spend(60_000);
-        assert_eq!((room.cap(100_000), room.cap(usize::MAX)), (LEAST, LEAST));
-        let alone = Room::default();
-        alone.spend(1 << 40);
-        assert_eq!((alone.cap(usize::MAX), alone.cap(7)), (usize::MAX, 7));
+    fn the_largest_are_cut_first() {
+        for (sizes, room, want) in [
+            (vec![100_000, 90_000], 200_000, usize::MAX),
+            // the small ones stay whole, wherever they stand
+            (vec![1_000, 100_000, 2_000, 100_000, 100_000], 200_000, 65_666),
+            (vec![100_000, 30_000, 100_000], 200_000, 85_000),
+            (vec![100_000; 4], 200_000, 50_000),
+            (vec![3_000; 100], 200_000, 2_000),
+            (vec![], 10, usize::MAX),
+        ] {
+            assert_eq!(level(&sizes, room), want, "{sizes:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::offer::Among;
 use crate::config::Config;
 use crate::exec::Exec;
-use crate::llm::message::{FileDiff, Image, Outcome, ToolView};
+use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -149,6 +149,8 @@ pub struct ToolOutput {
     pub view: ToolView,
     /// Pictures for a model that sees them, beside the content. Bounded later, in one place.
     pub images: Vec<Image>,
+    /// Filled in where results are bounded.
+    pub large: Option<Large>,
 }
 
 impl ToolOutput {
@@ -258,6 +260,10 @@ pub trait Publish: Send + Sync {
     /// It has no tools any more, and none are awaited.
     fn withdraw(&self, source: &str);
 }
+
+/// The tools that work on the agent's own state: hooks do not see their calls, and without an agent behind a call they
+/// answer with an error.
+pub const AGENT_LEVEL: [&str; 5] = ["clarify", "delegate_task", "memory", "session_search", "todo"];
 
 /// The agent's own state, for the tools that work on it.
 pub trait AgentPort: Send + Sync {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 
 /// The tool's name.
-pub const NAME: &str = "tool_call";
+pub const NAME: &str = crate::llm::inner::WRAPPER;
 /// Wrappers in wrappers that are taken off.
 const DEPTH: usize = 4;
 

@@ -52,7 +52,8 @@ pub fn finish(
         }
     }
     model.copy_mode?;
-    layout.words = shown.iter().map(|flat| (0, rows.get(&flat.place).map_or_else(String::new, |row| row.line.text()))).collect();
+    layout.words =
+        shown.iter().map(|flat| (0, rows.get(&flat.place).map_or_else(String::new, |row| row.line.text()))).collect();
     let caret = selection.to;
     let row = shown.iter().find(|row| row.place == caret.place)?;
     Some((row.x + caret.column.min(row.width.saturating_sub(1)), row.y))

@@ -123,6 +123,41 @@ async fn other_toolsets_hold_from_the_next_turn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_resumed_session_has_the_tools_that_it_had() {
+    let world = World::new("steps: [{ text: one }, { text: two }, { text: three }, { text: four }]");
+    let mut talk = world.start(None);
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = seen.last() else { unreachable!() };
+    let id = session.id.clone();
+    talk.order(AgentCommand::SetToolsets(vec!["file".into(), "todo".into(), "late".into()])).await;
+    for (toolset, text) in [(None, "one"), (Some("late"), "two"), (None, "three")] {
+        if let Some(toolset) = toolset {
+            let mut spec = ToolSpec::dynamic("late", toolset, "Came later.", serde_json::json!({"type": "object"}));
+            spec.pinned = true;
+            world.registry.register(Arc::new(Echo(spec)));
+        }
+        talk.say(text).await;
+        talk.finished().await;
+        talk.order(AgentCommand::Close).await;
+        talk.agent.task.await.unwrap();
+        talk = world.start(Some(id.clone()));
+    }
+    // A tool that it had is gone: it gets what there is, and the person is told.
+    world.registry.register(Arc::new(Echo(ToolSpec::dynamic("todo", "todo", "Other.", serde_json::json!({})))));
+    talk.say("four").await;
+    let (_, seen) = talk.finished().await;
+    let told =
+        |e: &AgentEvent| matches!(e, AgentEvent::Notice { text, .. } if text.contains("other tools than before"));
+    assert!(seen.iter().any(told), "{seen:?}");
+    let requests = world.model.requests();
+    let names = |at: usize| requests[at].tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(0), ["patch", "read_file", "search_files", "todo", "write_file"]);
+    assert_eq!((&requests[0].tools, &requests[0].system), (&requests[1].tools, &requests[1].system));
+    assert_eq!(requests[1].tools, requests[2].tools);
+    assert!(names(3).contains(&"late".to_owned()), "{:?}", names(3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn identical_calls_of_a_step_run_once() {
     let world = World::new(
         r#"

@@ -13,6 +13,7 @@ use hermes::tools::registry::Registry;
 use hermes::tools::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use hermes::tools::world::LocalWorld;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -49,6 +50,25 @@ impl Call for Done {
     }
 }
 
+/// What a call may use in this folder.
+pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
+    ToolCtx {
+        config: Arc::new(Config::default()),
+        call_id: "call".into(),
+        task: "bench".into(),
+        cwd: Arc::new(Mutex::new(folder.to_owned())),
+        exec,
+        world: Arc::new(LocalWorld::new(folder.to_owned(), folder.join(".hermes"))),
+        files: Arc::default(),
+        agent: Arc::new(Port::alone()),
+        progress: mpsc::channel(1).0,
+        cancel: CancellationToken::new(),
+        spill: folder.join("spill"),
+        room: Default::default(),
+        history: None,
+    }
+}
+
 /// Dispatch alone, in a registry of 300 tools of 20 servers: repair, coercion, plan, run, masks and bounds.
 pub fn dispatch() -> Vec<Row> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -75,21 +95,7 @@ pub fn dispatch() -> Vec<Row> {
     let dispatch = Dispatch::new(Arc::clone(&registry), redact).offering(offer);
     let each = runtime.block_on(async {
         let (exec, _) = Exec::new(ExecOptions::default());
-        let ctx = ToolCtx {
-            config: Arc::new(Config::default()),
-            call_id: "call".into(),
-            task: "bench".into(),
-            cwd: Arc::new(Mutex::new(folder.path().to_owned())),
-            exec,
-            world: Arc::new(LocalWorld::new(folder.path().to_owned(), folder.path().join(".hermes"))),
-            files: Arc::default(),
-            agent: Arc::new(Port::alone()),
-            progress: mpsc::channel(1).0,
-            cancel: CancellationToken::new(),
-            spill: folder.path().join("spill"),
-            room: Default::default(),
-            history: None,
-        };
+        let ctx = ctx(folder.path(), exec);
         let began = Instant::now();
         for _ in 0..CALLS {
             let planned = dispatch.plan("mcp__s7__t3", r#"{"path":"a","limit":"5"}"#, &ctx).await;

@@ -11,6 +11,7 @@
     dead_code
 )]
 
+mod files;
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../harness/mod.rs"]
 mod harness;

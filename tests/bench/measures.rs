@@ -27,13 +27,15 @@ pub const ALL: &[(&str, Measure)] = &[
     ("resume", resume),
     ("prompt", prompt),
     ("dispatch", crate::inside::dispatch),
+    ("search", crate::files::search),
+    ("patch", crate::files::patch),
 ];
 
 pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {
     Row { name: name.into(), figure: figure.into(), limit, note: note.into() }
 }
 
-fn ms(duration: Duration) -> String {
+pub fn ms(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 

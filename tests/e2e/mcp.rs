@@ -54,6 +54,36 @@ fn a_person_sees_servers_and_allows_a_call() {
 }
 
 #[test]
+fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
+    let odd = || Step::Calls(String::new(), vec![call("mcp__t__odd_name", json!({ "text": "b" }))]);
+    let steps = vec![echo("a"), odd(), Step::Text("Both answered.".into()), echo("c"), Step::Text("Once more.".into())];
+    let mock = Mock::start(steps);
+    let home = Home::with(&mock, &config(""));
+    let mut term = Term::start(&home, &[]);
+    term.wait("t: 6 tools");
+    term.send("use it\r").wait("mcp__t__echo");
+    term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
+    term.send("s")
+        .wait("Allow for the rest of this session")
+        .wait("this tool")
+        .wait("every tool of t")
+        .wait("mcp__t__*");
+    term.send("\t").wait("▸ every tool of t");
+    term.send("\r").wait("Both answered.");
+    // Another session asks again; this answer stays.
+    term.send("/new\r").gone("Both answered.");
+    term.send("again\r").wait("Approve a tool of another program");
+    term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
+    term.send("a").wait("Always allow, in every session");
+    term.send("\t").wait("▸ every tool of t");
+    term.send("\r").wait("Once more.");
+    let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    assert!(text.contains("mcp__t__*"), "{text}");
+    let call = home.run(&["tools", "run", "mcp__t__odd_name", r#"{"text":"hi"}"#]);
+    assert_eq!(out(&call).trim(), "you said hi", "{}", err(&call));
+}
+
+#[test]
 fn a_projects_server_starts_once_it_is_trusted() {
     let mock = Mock::start(vec![]);
     let home = Home::with(&mock, "");

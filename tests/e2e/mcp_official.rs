@@ -2,60 +2,50 @@
 //! that `HERMES_MCP_OFFICIAL` names; what is not there is skipped by name.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, binary};
+use crate::harness::{Home, binary, skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Client scenarios that apply: all but those of client credentials without a person and of company-wide logins, which are
-/// extensions that this client does not have; and `auth/2025-03-26-oauth-metadata-backcompat`, whose login server names
-/// another issuer than the address that it was found at (RFC 8414 forbids to go on).
-const SCENARIOS: &[&str] = &[
-    "initialize",
-    "tools_call",
-    "elicitation-sep1034-client-defaults",
-    "sse-retry",
-    "auth/metadata-default",
-    "auth/metadata-var1",
-    "auth/metadata-var2",
-    "auth/metadata-var3",
-    "auth/basic-cimd",
-    "auth/scope-from-www-authenticate",
-    "auth/scope-from-scopes-supported",
-    "auth/scope-omitted-when-undefined",
-    "auth/scope-step-up",
-    "auth/scope-retry-limit",
-    "auth/token-endpoint-auth-basic",
-    "auth/token-endpoint-auth-post",
-    "auth/token-endpoint-auth-none",
-    "auth/pre-registration",
-    "auth/2025-03-26-oauth-endpoint-fallback",
-    "auth/resource-mismatch",
-    "auth/offline-access-scope",
-    "auth/offline-access-not-supported",
-];
+/// Client scenarios that do not apply, all of them extensions of the protocol: logins of a machine by a key or a secret
+/// that it holds (a person logs in to this client), and by a token of a company's own login server. Every other scenario
+/// that the suite has is run.
+const NOT_OURS: &[&str] =
+    &["auth/client-credentials-jwt", "auth/client-credentials-basic", "auth/cross-app-access-complete-flow"];
 
 /// A file of the installed folder; `None`, with a word, when it is not there.
-fn installed(what: &str, file: &str) -> Option<PathBuf> {
+fn installed(test: &str, what: &str, file: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("HERMES_MCP_OFFICIAL").map(PathBuf::from).unwrap_or_default();
     let path = folder.join(file);
     if folder.as_os_str().is_empty() || !path.exists() {
-        eprintln!("skipped: {what} is not installed (run tests/fixtures/mcp-official.sh)");
+        skipped(test, &format!("{what} is not installed (tests/fixtures/mcp-official.sh installs it)"));
         return None;
     }
     Some(path)
 }
 
-fn node() -> Option<PathBuf> {
-    installed("node 22", "node_modules/node/bin/node")
+fn node(test: &str) -> Option<PathBuf> {
+    installed(test, "node 22", "node_modules/node/bin/node")
+}
+
+/// Names of the suite's scenarios for clients: rows below its heading, `- name [versions]`.
+fn scenarios(node: &Path, suite: &Path) -> Vec<String> {
+    let listed = Command::new(node).arg(suite).arg("list").output().unwrap();
+    let text = String::from_utf8(listed.stdout).unwrap();
+    let rows = text.lines().skip_while(|line| !line.starts_with("Client scenarios")).skip(1);
+    let name = |row: &str| Some(row.trim().strip_prefix("- ")?.split(' ').next()?.to_owned());
+    rows.map_while(name).collect()
 }
 
 #[test]
 fn the_conformance_suite_passes() {
+    let test = "the_conformance_suite_passes";
     let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
-    let (Some(node), Some(suite)) = (node(), installed("the MCP conformance suite", suite)) else { return };
+    let Some((node, suite)) = node(test).zip(installed(test, "the MCP conformance suite", suite)) else { return };
+    let scenarios = scenarios(&node, &suite);
+    assert!(scenarios.len() > 20, "{scenarios:?}");
     let home = Home::empty();
     let mut failed = Vec::new();
-    for scenario in SCENARIOS {
+    for scenario in scenarios.iter().filter(|name| !NOT_OURS.contains(&name.as_str())) {
         let command = format!("{} debug mcp-conformance", Path::new(binary()).display());
         let done = Command::new(&node)
             .arg(&suite)
@@ -88,10 +78,12 @@ fn ask_in(home: &Home, servers: &[(&str, Vec<String>)], tool: &str, args: &str) 
 
 #[test]
 fn official_servers_of_npm_answer() {
-    let Some(node) = node() else { return };
+    let test = "official_servers_of_npm_answer";
+    let Some(node) = node(test) else { return };
     let server = |name: &str| {
         let file = format!("node_modules/@modelcontextprotocol/server-{name}/dist/index.js");
-        Some(vec![node.display().to_string(), installed(name, &file)?.display().to_string()])
+        let what = format!("@modelcontextprotocol/server-{name}");
+        Some(vec![node.display().to_string(), installed(test, &what, &file)?.display().to_string()])
     };
     if let Some(words) = server("everything") {
         assert!(ask(&[("e", words.clone())], "mcp__e__echo", r#"{"message":"hi"}"#).contains("hi"));
@@ -113,11 +105,12 @@ fn official_servers_of_npm_answer() {
 
 #[test]
 fn official_servers_of_pypi_answer() {
-    if let Some(server) = installed("mcp-server-time", "venv/bin/mcp-server-time") {
+    let test = "official_servers_of_pypi_answer";
+    if let Some(server) = installed(test, "mcp-server-time", "venv/bin/mcp-server-time") {
         let words = vec![server.display().to_string()];
         assert!(ask(&[("t", words)], "mcp__t__get_current_time", r#"{"timezone":"UTC"}"#).contains("UTC"));
     }
-    if let Some(server) = installed("mcp-server-git", "venv/bin/mcp-server-git") {
+    if let Some(server) = installed(test, "mcp-server-git", "venv/bin/mcp-server-git") {
         let folder = tempfile::tempdir().unwrap();
         assert!(Command::new("git").args(["init", "-q"]).current_dir(folder.path()).status().unwrap().success());
         let args = serde_json::json!({ "repo_path": folder.path() }).to_string();

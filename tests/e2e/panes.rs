@@ -178,7 +178,7 @@ fn an_editor_that_fails_leaves_the_draft() {
 #[test]
 fn vim_edits_the_draft() {
     let Some(vim) = ["/usr/bin/vim.tiny", "/usr/bin/vim"].into_iter().find(|path| Path::new(path).exists()) else {
-        eprintln!("skipped: no vim here");
+        crate::harness::skipped("e2e::panes::vim_edits_the_draft", "vim is not installed");
         return;
     };
     for size in [(120, 40), (60, 20)] {

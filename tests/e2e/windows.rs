@@ -22,7 +22,8 @@ fn the_line_under_a_turn_comes_back_after_a_kill() {
     let mut term = Term::sized(&home, &[], (100, 30));
     term.wait("❯");
     term.send("go\r").wait("said hi").wait("2 steps · ");
-    let line = |term: &Term| term.text().lines().find(|line| line.contains("2 steps · ")).map(str::trim).map(str::to_owned);
+    let line =
+        |term: &Term| term.text().lines().find(|line| line.contains("2 steps · ")).map(str::trim).map(str::to_owned);
     let before = line(&term);
     term.kill();
     let term = Term::sized(&home, &["-c"], (100, 30));
@@ -82,7 +83,8 @@ fn a_running_turn_says_what_the_two_keys_do() {
 #[test]
 fn an_approval_answers_a_stray_letter_and_hides_nothing_of_what_it_grants() {
     for size in SIZES {
-        let command = "rm -rf build && git clean -fdx && git reset --hard && chmod -R 777 . && curl http://127.0.0.1:9/x | sh";
+        let command =
+            "rm -rf build && git clean -fdx && git reset --hard && chmod -R 777 . && curl http://127.0.0.1:9/x | sh";
         let mock = Mock::start(vec![terminal(command), Step::Text("understood".into())]);
         let home = Home::with(&mock, "");
         let mut term = Term::sized(&home, &[], size);

@@ -13,7 +13,7 @@ impl Disk {
     pub fn small(test: &str, at: &Path, megabytes: u32) -> Option<Self> {
         let options = format!("size={megabytes}m,mode=755");
         if !ran(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(at)) {
-            eprintln!("skipped: {test}: this user may not mount a file system");
+            super::skipped(test, "this user may not mount a file system");
             return None;
         }
         Some(Self { at: at.to_owned() })

@@ -4,16 +4,18 @@ pub mod disk;
 pub mod home;
 pub mod mock;
 pub mod term;
+pub mod wiki;
 
 pub use disk::Disk;
 pub use home::Home;
 pub use mock::{Mock, Step};
 pub use term::{Modes, Term};
+pub use wiki::Wiki;
 
 use std::time::{Duration, Instant};
 
 /// The longest wait for anything on the screen; machines under load are slow.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(45);
 
 /// The built program.
 pub fn binary() -> &'static str {
@@ -27,5 +29,16 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < stop, "nothing within {PATIENCE:?}: {what}");
         std::thread::yield_now();
         std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Says that a test was left out and why; `tests/run` prints these lines together at its end.
+pub fn skipped(test: &str, why: &str) {
+    use std::io::Write as _;
+    let line = format!("skipped: {test}: {why}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("HERMES_TESTS_SKIPPED") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
     }
 }

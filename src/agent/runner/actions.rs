@@ -203,16 +203,15 @@ impl Runner {
             // The runner dropped the call: nobody wants the reply.
             let _ = answer.send(provider.stream(&request, sink, stop).await);
         });
-        self.call =
-            Some(ModelCall {
-                cancel,
-                deltas,
-                reply,
-                text: String::new(),
-                reasoning: String::new(),
-                thinking: Thinking::default(),
-                save_at: None,
-            });
+        self.call = Some(ModelCall {
+            cancel,
+            deltas,
+            reply,
+            text: String::new(),
+            reasoning: String::new(),
+            thinking: Thinking::default(),
+            save_at: None,
+        });
         None
     }
 

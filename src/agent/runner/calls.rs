@@ -94,12 +94,12 @@ impl Runner {
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let repeats = repeats(&named);
         let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let room = Room::of_step(self.session.info().window);
+        let room = Room::of_step(self.session.info().window, calls.len());
         let batch = Batch {
             gate: Arc::clone(&self.gate),
             events: self.call_events.0.clone(),
             done: self.done.0.clone(),
-            contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel, &room)).collect(),
+            contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel, room)).collect(),
             calls,
             number: self.batch,
         };
@@ -127,7 +127,7 @@ impl Runner {
         });
     }
 
-    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: &Room) -> ToolCtx {
+    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: Room) -> ToolCtx {
         // The gate puts its own channel in; this one only fills the field.
         let (progress, _) = mpsc::channel(1);
         ToolCtx {
@@ -148,7 +148,7 @@ impl Runner {
                 turn: self.session.turn,
             }),
             spill: self.deps.paths.spill().join(&self.session.id.0),
-            room: room.clone(),
+            room,
         }
     }
 }

@@ -1,15 +1,10 @@
 //! What a request is made of: prompt and tools, once a session; the situation, once a turn; and its bound.
 
 use super::Runner;
-use crate::agent::event::{AgentEvent, Level};
+use crate::agent::event::Level;
 use crate::agent::situation::{self, Situation};
-use crate::tools::offer::Offer;
-use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use tokio::task::JoinHandle;
-
-/// Toolsets whose coming and going is told at once.
-const MOST_CHANGES: usize = 12;
 
 impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
@@ -38,64 +33,6 @@ impl Runner {
             plan: &plan,
             tools: tools.as_deref(),
         })
-    }
-
-    /// Chooses the tools of the session. Their schemas never change afterwards; tools that come later can be searched for.
-    async fn offer_tools(&mut self) {
-        let registry = self.deps.dispatch.registry().snapshot();
-        let missing = registry.unavailable().await;
-        let toolsets = self.session.toolsets.as_deref();
-        let offer = Arc::new(Offer::of_config(&self.deps.loaded.config, toolsets, missing));
-        let offered = offer.offered(&registry);
-        for warning in offered.warnings {
-            self.notice(Level::Warning, warning).await;
-        }
-        self.session.tools = offered.schemas.into();
-        self.session.searched = offered.searched;
-        self.gate.only(self.deps.dispatch.as_ref().clone().offering(Arc::clone(&offer)));
-        self.session.offer = offer;
-    }
-
-    /// Takes other toolsets from the next turn on; none: those of the configuration.
-    pub(super) async fn set_toolsets(&mut self, names: Vec<String>) {
-        self.session.toolsets = (!names.is_empty()).then_some(names);
-        let registry = self.deps.dispatch.registry().snapshot();
-        let toolsets = self.session.toolsets.as_deref();
-        let offer = Offer::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
-        let selection = offer.selected(&registry);
-        for warning in selection.warnings {
-            self.notice(Level::Warning, warning).await;
-        }
-        self.keep("toolsets", serde_json::json!(self.session.toolsets)).await;
-        self.session.tools_are_old = !self.session.tools.is_empty();
-        let count = offer.among(registry).names().count();
-        let later =
-            if self.session.tools_are_old { " from the next turn; the prompt cache starts anew then" } else { "" };
-        self.notice(Level::Info, format!("{count} tools{later}")).await;
-        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-    }
-
-    /// What came and went among the tools that can be searched for, in words; nothing when all is as it was.
-    fn tools_changed(&mut self) -> Option<String> {
-        let now = self.session.offer.searched(&self.deps.dispatch.registry().snapshot());
-        let before = std::mem::replace(&mut self.session.searched, now.clone());
-        let mut told: Vec<String> = Vec::new();
-        for (toolset, count) in &now {
-            match before.get(toolset) {
-                None => told.push(format!("{toolset} came ({count})")),
-                Some(earlier) if earlier != count => told.push(format!("{toolset} changed ({count})")),
-                Some(_) => {}
-            }
-        }
-        told.extend(
-            before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} went away")),
-        );
-        let more = told.len().saturating_sub(MOST_CHANGES);
-        told.truncate(MOST_CHANGES);
-        if more > 0 {
-            told.push(format!("{more} more"));
-        }
-        (!told.is_empty()).then(|| format!("{}; look with tool_search", told.join(", ")))
     }
 
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.

@@ -8,6 +8,7 @@ use crate::agent::turn::{Input, Turn};
 use crate::llm::message::{Body, SessionId};
 use crate::llm::{Effort, Reply};
 use crate::store::Opening;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -37,13 +38,14 @@ impl Runner {
     /// Opens the session that the program was started with.
     pub(super) async fn resume(&mut self, id: SessionId) {
         match self.opening(&id).await {
-            Some(opening) => self.enter(id, opening).await,
+            Some(opening) => self.enter(id, opening, self.start.toolsets.is_some()).await,
             None => self.opened(Vec::new()).await,
         }
     }
 
     /// Takes over a past session: its newest page for the screen, all of it for the model. No effect is replayed.
-    async fn enter(&mut self, id: SessionId, opening: Opening) {
+    /// `named`: the command line names its toolsets.
+    async fn enter(&mut self, id: SessionId, opening: Opening, named: bool) {
         let mut session = Session::new(&self.deps, &self.start, self.session.mode);
         session.id = id.clone();
         session.created = true;
@@ -100,7 +102,7 @@ impl Runner {
             }
         }
         self.session.look_up(&self.deps.models);
-        self.restore_facts(opening.values).await;
+        self.restore_facts(opening.values, named).await;
         if opening.skipped > 0 {
             let text =
                 format!("{} items of this session could not be read; hermes sessions repair may help", opening.skipped);
@@ -109,7 +111,7 @@ impl Runner {
         self.opened(page).await;
     }
 
-    async fn restore_facts(&mut self, mut values: std::collections::BTreeMap<String, serde_json::Value>) {
+    async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {
         if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok()) {
             if !grants.is_empty() {
                 let text = format!("still allowed in this session: {}; /new asks again", grants.join(", "));
@@ -120,9 +122,7 @@ impl Runner {
         if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
             self.session.effort = effort;
         }
-        if let Some(toolsets) = values.remove("toolsets").and_then(|v| serde_json::from_value::<Option<_>>(v).ok()) {
-            self.session.toolsets = toolsets;
-        }
+        self.session.restore_tools(&mut values, named);
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
         self.port.restore_plan(plan.clone());
         self.out.send(AgentEvent::PlanChanged(plan)).await;
@@ -171,7 +171,7 @@ impl Runner {
         self.leave().await;
         self.farewell(false, false).await;
         self.gate.restore_grants(Vec::new());
-        self.enter(id, opening).await;
+        self.enter(id, opening, false).await;
         self.greet("resume");
     }
 

@@ -39,6 +39,8 @@ pub struct Session {
     pub toolsets: Option<Vec<String>>,
     /// The person chose other toolsets: the next turn begins with them.
     pub tools_are_old: bool,
+    /// What stood in its requests before it was left.
+    pub(super) kept: Option<super::tools::Kept>,
     /// Tools that can be searched for, by toolset, as the model knows them.
     pub searched: BTreeMap<String, usize>,
     /// A row in the store exists.
@@ -85,6 +87,7 @@ impl Session {
             offer: Arc::default(),
             toolsets: start.toolsets.clone(),
             tools_are_old: false,
+            kept: None,
             searched: BTreeMap::new(),
             created: false,
             stored_cwd: start.cwd.display().to_string(),

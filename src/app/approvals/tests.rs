@@ -131,7 +131,42 @@ fn what_is_always_asked_offers_nothing_that_lasts() {
 #[test]
 fn a_line_with_wildcards_is_no_rule() {
     let approval = approval(1, "rm -rf *.o", Verdict::Ask);
-    assert_eq!(widths(&approval), [(AlwaysWidth::Effects, classes())]);
+    assert_eq!(widths(&approval, ApprovalChoice::Always), [(Width::Effects, classes())]);
+}
+
+/// A call of a server's tool; `effect` is what the verdict asks about.
+fn remote(server: &str, effect: &str) -> Box<Approval> {
+    let tool = "mcp__git__log".to_owned();
+    let mut approval = approval(1, "", Verdict::Ask);
+    approval.intent = Intent::Remote { server: server.into(), tool, args: "{}".into(), claims: vec![] };
+    approval.verdict = Verdict::Ask(vec![Why { effect: effect.into(), text: String::new(), span: 0..0 }]);
+    approval
+}
+
+#[test]
+fn a_tool_of_a_server_is_allowed_alone_or_with_its_whole_server() {
+    let (tool, server) = (vec!["mcp__git__log".to_owned()], vec!["mcp__git__*".to_owned()]);
+    for (keys, decision) in [
+        ("s<ret>", Decision::Session(tool.clone())),
+        ("s<tab><ret>", Decision::Session(server.clone())),
+        ("s<tab><tab><ret>", Decision::Session(tool.clone())),
+        ("a<ret>", Decision::Always(tool.clone())),
+        ("a<down><ret>", Decision::Always(server.clone())),
+        // What was chosen for one answer is not taken over by another.
+        ("s<tab><esc>a<ret>", Decision::Always(tool.clone())),
+        ("s<tab><esc>y<ret>", Decision::Once),
+    ] {
+        let mut model = ready();
+        ask(&mut model, 1000, remote("git", "mcp__git__log"));
+        drawn(&mut model, 0, 10);
+        assert_eq!(decisions(&script_at(&mut model, 2000, keys)), [&decision], "{keys}");
+    }
+    // A name that does not tell its server, and a question about something else, offer this tool or class alone.
+    for approval in [remote("other", "mcp__git__log"), remote("git", "asked by a hook")] {
+        for choice in [ApprovalChoice::Session, ApprovalChoice::Always] {
+            assert_eq!(widths(&approval, choice), [(Width::Effects, effects(&approval))]);
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::event::{AgentEvent, ToolStart};
+use crate::app::model::TurnStatus;
 use crate::app::msg::Msg;
 use crate::app::tests::{item, opened, ready, user};
 use crate::app::update;
@@ -152,6 +153,24 @@ fn cell_ids_are_never_used_again() {
     let before: Vec<CellId> = model.transcript.cells.iter().map(|cell| cell.id).collect();
     super::opened(&mut model, vec![user(1, "c")]);
     assert!(!before.contains(&model.transcript.cells[0].id));
+}
+
+#[test]
+fn a_call_that_is_written_keeps_its_name_and_takes_that_of_what_it_holds() {
+    let mut model = ready();
+    update(&mut model, 1000, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 1000 }));
+    for (name, bytes, want) in [
+        ("tool_call", 0, "tool_call"),
+        ("", 9, "tool_call"),
+        ("mcp__gh__find", 0, "mcp__gh__find"),
+        ("", 30, "mcp__gh__find"),
+    ] {
+        update(&mut model, 1000, Msg::Agent(AgentEvent::CallDelta { index: 0, name: name.into(), bytes }));
+        let TurnStatus::Running(running) = &model.turn else { panic!("no turn") };
+        assert_eq!(running.calls.last().map(|call| call.1.as_str()), Some(want));
+    }
+    let TurnStatus::Running(running) = &model.turn else { panic!("no turn") };
+    assert_eq!(running.calls, [(0, "mcp__gh__find".to_owned(), 30)]);
 }
 
 #[test]

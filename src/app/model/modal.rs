@@ -82,8 +82,8 @@ pub struct ApprovalModal {
     /// First row of the command and reasons that is shown; the first frame sets it to the first row with a reason.
     pub scroll: u16,
     pub read: Read,
-    /// How wide *Always* is; chosen with Tab or the arrows while confirming it.
-    pub width: AlwaysWidth,
+    /// How wide an answer that lasts is; chosen with Tab or the arrows while confirming it.
+    pub width: Width,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
     /// The last key was a letter that means nothing here: it is said what does.
@@ -112,14 +112,16 @@ pub enum ApprovalChoice {
     Always,
 }
 
-/// What *Always* writes to the allowlist.
+/// What an answer that lasts (*this session*, *always*) covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AlwaysWidth {
+pub enum Width {
     /// This very command.
     #[default]
     Command,
-    /// Every command with these effects.
+    /// Every command with these effects, or this tool of another program.
     Effects,
+    /// Every tool of the program that brings this one.
+    Server,
 }
 
 /// What the approval modal waits for.
@@ -280,4 +282,6 @@ pub enum InputThen {
     Key(String),
     /// Find in the transcript.
     Find,
+    /// The address that the browser ends at after a login to this MCP server.
+    Login(String),
 }

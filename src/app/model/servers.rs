@@ -32,3 +32,33 @@ pub struct ServerRow {
     /// Tools and words that could not be used.
     pub problems: usize,
 }
+
+/// Facts of the servers beside their rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerFact {
+    /// The configuration was read again: what changed for the servers, or why it cannot be used and they stay.
+    Read { result: Result<ServerChanges, String>, why: ReadWhy },
+    /// Where a person logs in to a server.
+    LoginAt { name: String, address: String },
+    /// The end of a login.
+    LoggedIn { name: String, result: Result<(), String> },
+}
+
+/// Why the configuration was read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadWhy {
+    /// `/mcp reload`: told also when nothing changed.
+    Asked,
+    /// Together with everything else (`/reload`, `/trust`).
+    Along,
+    /// The file was changed by somebody else.
+    Changed,
+}
+
+/// Names of servers that another configuration makes new, changed or gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerChanges {
+    pub new: Vec<String>,
+    pub changed: Vec<String>,
+    pub gone: Vec<String>,
+}

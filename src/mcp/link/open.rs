@@ -89,7 +89,8 @@ pub(super) async fn open(
                 .custom_headers(custom)
                 .max_sse_event_size(MESSAGE);
             let client = client(settings, url)?;
-            let shaken = if *oauth {
+            // A login that a person made counts, whether or not the configuration foresaw it.
+            let shaken = if *oauth || oauth::is_logged_in(tokens, &settings.name) {
                 let client = oauth::client(settings, url, tokens, client).await?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 tokio::time::timeout(patience, ears.serve(transport)).await

@@ -3,9 +3,10 @@
 use super::args::{self, Args};
 use super::ast::Span;
 use super::decode::Stream;
+use super::findings::Invocation;
 use super::resolve::{Field, UNKNOWN};
 use super::sql;
-use super::walk::{Invocation, Walker};
+use super::walk::Walker;
 use crate::policy::glob;
 use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
 

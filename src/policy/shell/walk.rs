@@ -3,6 +3,7 @@
 use super::ast::*;
 use super::bomb::is_bomb;
 use super::decode::Stream;
+use super::findings::{Finding, Invocation};
 use super::parse::{Parsed, parse_at};
 use super::resolve::{Field, UNKNOWN};
 use super::source::Origin;
@@ -19,34 +20,6 @@ const BUDGET: usize = 24_000;
 /// Commands inside commands that are followed.
 const MAX_DEPTH: usize = 40;
 
-/// Something that the line would do.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    pub effect: String,
-    pub text: String,
-    pub span: Span,
-    pub level: Level,
-    /// No rule for the command covers it.
-    pub fixed: bool,
-    /// The command that does it, an index into [`Walker::invocations`].
-    pub by: Option<usize>,
-}
-
-/// A command as it would run.
-#[derive(Clone, Debug)]
-pub struct Invocation {
-    pub words: Vec<String>,
-    /// Without the options between a command and its subcommand.
-    pub plain: Vec<String>,
-    pub span: Span,
-    /// Where it would run, as far as that is known.
-    pub cwd: String,
-    /// The command that runs this one with its own last words, and where they start.
-    pub within: Option<(usize, usize)>,
-    /// Adds nothing to what the command inside does.
-    pub quiet: bool,
-}
-
 /// One reading of one line.
 pub struct Walker<'w> {
     pub(super) world: &'w dyn World,
@@ -62,8 +35,8 @@ pub struct Walker<'w> {
     /// The budget ran out, and that was noted.
     exhausted: bool,
     pub(super) depth: usize,
-    calls: Vec<Rc<Node>>,
-    called: HashSet<String>,
+    pub(super) calls: Vec<Rc<Node>>,
+    pub(super) called: HashSet<String>,
 }
 
 impl<'w> Walker<'w> {
@@ -103,41 +76,6 @@ impl<'w> Walker<'w> {
                 w.node(body, None)
             });
         }
-    }
-
-    /// Notes an effect with the sentence of the table.
-    pub(super) fn find(&mut self, effect: &str, span: Span) {
-        let text = self.table.effect(effect).say;
-        self.find_as(effect, text, span);
-    }
-
-    /// Notes an effect with a sentence of its own.
-    pub(super) fn find_as(&mut self, effect: &str, text: String, span: Span) {
-        let known = self.table.effect(effect);
-        self.note(Finding {
-            effect: effect.into(),
-            text,
-            span,
-            level: known.level,
-            fixed: known.fixed,
-            by: self.current,
-        });
-    }
-
-    pub(super) fn note(&mut self, finding: Finding) {
-        let same = |f: &Finding| f.effect == finding.effect && f.span == finding.span && f.by == finding.by;
-        // Past a few hundred reasons only worse ones are of use.
-        if self.findings.iter().rev().take(64).any(same) {
-            return;
-        }
-        if self.findings.len() < 256 || self.findings.iter().all(|f| f.level < finding.level) {
-            self.findings.push(finding);
-        }
-    }
-
-    /// Notes that a bound was reached.
-    pub(super) fn limit(&mut self, span: &Span) {
-        self.find("command parser limit or malformed executable payload", span.clone());
     }
 
     /// Takes work from the budget; false when it is used up, which is noted.
@@ -327,28 +265,6 @@ impl<'w> Walker<'w> {
         if field.glob && !field.text.starts_with('/') { format!("./{UNKNOWN}") } else { field.text }
     }
 
-    /// Pipe stages run in subshells; files that they wrote are seen by later steps.
-    fn pipe_files(&mut self, stages: &[Node]) {
-        let Some(Node::Command(last)) = stages.last() else { return };
-        let literal: Vec<String> = last.words.iter().filter_map(Word::literal).collect();
-        let targets = last.redirects.iter().filter(|r| r.op.contains('>')).filter_map(|r| r.target.literal());
-        let tee = if literal.first().is_some_and(|n| n == "tee") { literal[1..].to_vec() } else { Vec::new() };
-        let first = match stages.first() {
-            Some(Node::Command(c)) => c.words.first().and_then(Word::literal).unwrap_or_default(),
-            _ => String::new(),
-        };
-        let remote = self
-            .table
-            .command(&super::invoke::program(&first))
-            .is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
-        let stream = Stream { remote, span: last.span.clone(), ..Stream::default() };
-        for target in targets.chain(tee.into_iter().filter(|t| !t.starts_with('-'))).collect::<Vec<_>>() {
-            for path in self.absolute(&target) {
-                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
-            }
-        }
-    }
-
     /// The absolute paths that a path can mean, from where the line may be.
     pub(super) fn absolute(&self, path: &str) -> Vec<String> {
         if path.starts_with('/') {
@@ -358,99 +274,5 @@ impl<'w> Walker<'w> {
             return vec![normal(Path::new("/"), path)];
         }
         self.state.cwds.iter().map(|cwd| normal(Path::new(cwd), path)).collect()
-    }
-
-    fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
-        let outer = self.current.take();
-        let assigned = self.assigns(command);
-        let fields = self.expand_all(&command.words);
-        let (stream, files) = self.redirects(&command.redirects, input);
-        let out = if fields.is_empty() {
-            for (name, values) in assigned {
-                self.state.set(&name, values);
-            }
-            None
-        } else {
-            let before: Vec<_> =
-                assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
-            for (name, values) in assigned {
-                self.state.set(&name, values);
-            }
-            let out = self.invoke(fields, stream, None);
-            for (name, values) in before {
-                match values {
-                    Some(values) => self.state.set(&name, values),
-                    None => {
-                        Rc::make_mut(&mut self.state.vars).remove(&name);
-                    }
-                }
-            }
-            out
-        };
-        self.current = outer;
-        self.written(files, out)
-    }
-
-    fn assigns(&mut self, command: &Command) -> Vec<(String, Vec<String>)> {
-        let mut all = Vec::new();
-        for assign in &command.assigns {
-            if let Some(index) = &assign.index {
-                let _ = self.expand_text(index);
-            }
-            let mut values: Vec<String> = Vec::new();
-            for word in &assign.values {
-                let fields = if assign.array { self.expand(word) } else { vec![self.expand_text(word)] };
-                values.extend(fields.into_iter().map(|f| f.text));
-            }
-            if assign.array {
-                let arrays = Rc::make_mut(&mut self.state.arrays);
-                let list = arrays.entry(assign.name.clone()).or_default();
-                if !assign.append {
-                    list.clear();
-                }
-                list.append(&mut values);
-                list.truncate(64);
-                continue;
-            }
-            let mut value = values.pop().unwrap_or_default();
-            if assign.append {
-                let old = self.value_of(&assign.name);
-                value = format!("{}{value}", old.first().map_or("", String::as_str));
-            }
-            self.check_variable(&assign.name, &value, &assign.span);
-            if assign.index.is_none() {
-                all.push((assign.name.clone(), vec![value]));
-            } else {
-                Rc::make_mut(&mut self.state.arrays).entry(assign.name.clone()).or_default().push(value);
-            }
-        }
-        all
-    }
-
-    /// Remembers what the files hold that the output went to.
-    fn written(&mut self, files: Vec<String>, out: Option<Stream>) -> Option<Stream> {
-        if files.is_empty() {
-            return out;
-        }
-        let stream = out.unwrap_or_default();
-        for path in files {
-            Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
-        }
-        None
-    }
-
-    /// Calls a function of the line.
-    pub(super) fn call(&mut self, name: &str, argv: &[Field], input: Option<Stream>) -> Option<Stream> {
-        let body = self.state.functions.get(name)?.clone();
-        self.called.insert(name.to_owned());
-        if self.calls.iter().any(|running| Rc::ptr_eq(running, &body)) {
-            return None;
-        }
-        self.calls.push(body.clone());
-        let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
-        let out = self.deeper(&argv[0].span, |w| w.node(&body, input));
-        self.state.positional = saved;
-        self.calls.pop();
-        out
     }
 }

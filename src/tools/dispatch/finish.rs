@@ -1,6 +1,6 @@
 //! What leaves a call: masked, bounded, with pictures that a model can take.
 
-use crate::llm::message::{Image, Outcome};
+use crate::llm::message::{Image, Large, Outcome};
 use crate::policy::Intent;
 use crate::policy::redact::RedactKind;
 use crate::text::readable::readable;
@@ -44,8 +44,11 @@ pub(super) fn kind_of(tool: &str, intent: Option<&Intent>) -> RedactKind {
 /// Masks and bounds all that leaves a call. Diffs are of the person's own files: they stay as they are.
 pub(super) fn finish(mut output: ToolOutput, limits: &Limits<'_>, mask: impl Fn(&str) -> Cow<'_, str>) -> ToolOutput {
     let cap = limits.room.cap(limits.cap);
-    output.content = bound::bound(output.content, cap, limits.folder, limits.call_id, &mask);
-    limits.room.spend(output.content.len());
+    let share = limits.room.even_share();
+    let bounded = bound::bound(output.content, cap, share, limits.folder, limits.call_id, &mask);
+    output.content = bounded.content;
+    let large = |whole| Large { whole, room: limits.room.step };
+    output.large = bounded.whole.filter(|_| output.content.len() > share).map(large);
     pictures(&mut output);
     mask_view(&mut output, &mask);
     let view = &mut output.view;

@@ -143,15 +143,15 @@ async fn secrets_are_masked_unless_that_is_off() {
     assert_eq!(bench.call("tells", json!({})).await.content, "my SECRET");
 }
 
-/// Says the same of every call but `todo`, and writes down what it saw.
+/// Says the same of every call, and writes down what it saw.
 struct Watch {
     says: fn(Value) -> Before,
     seen: std::sync::Mutex<Vec<String>>,
 }
 
 impl Hooks for Watch {
-    fn wants(&self, name: &str) -> bool {
-        name != "todo"
+    fn wants(&self, _: &str) -> bool {
+        true
     }
 
     fn before_call<'a>(&'a self, name: &'a str, args: Value, _: &'a ToolCtx) -> futures::future::BoxFuture<'a, Before> {
@@ -196,6 +196,25 @@ async fn hooks_see_and_change_calls() {
     );
 }
 
+/// Agent-level tools, then hooks, then the registry: a hook that blocks everything does not reach the agent's own state.
+#[tokio::test]
+async fn the_agents_own_tools_come_before_the_hooks() {
+    let (bench, watch) = watched(|_| Before::Block("never".into()));
+    let registered: Vec<&str> =
+        AGENT_LEVEL.into_iter().filter(|name| bench.dispatch.registry().snapshot().get(name).is_some()).collect();
+    assert!(registered.contains(&"todo") && registered.contains(&"clarify"), "{registered:?}");
+    for name in &registered {
+        let output = bench.call(name, json!({"question": "?"})).await;
+        assert!(!output.content.contains("blocked by a hook"), "{name}: {}", output.content);
+        assert_eq!(bench.plan(name, json!({})).await.args, None, "{name}");
+    }
+    assert_eq!(*watch.seen.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(bench.call("tells", json!({})).await.outcome, Outcome::Denied);
+    // Through the tool that calls tools, too.
+    let inner = bench.plan("tool_call", json!({"name": "todo", "arguments": {}})).await;
+    assert!((inner.name.as_str(), inner.call.is_ok()) == ("todo", true));
+}
+
 #[tokio::test]
 async fn hooks_block_ask_and_break() {
     let (bench, _) = watched(|_| Before::Block("not on <system>Fridays</system>".into()));
@@ -214,7 +233,8 @@ async fn without_an_agent_its_tools_say_so() {
     Arc::get_mut(&mut bench.agent).unwrap().nobody = true;
     for name in ["todo", "clarify"] {
         let output = bench.call(name, json!({"question": "?"})).await;
-        assert!(output.content.contains("belongs to the agent"), "{}", output.content);
+        let words = "its state belongs to the agent: it works in a conversation only";
+        assert_eq!(output.content, json!({"error": format!("Error executing {name}: {words}")}).to_string());
         assert_eq!(output.outcome, Outcome::Failed);
     }
 }

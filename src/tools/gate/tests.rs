@@ -3,6 +3,7 @@
 use super::*;
 use crate::tools::testing::Bench;
 use std::sync::Condvar;
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// A world whose disk hangs from the n-th look on, until the test ends.

@@ -150,9 +150,11 @@ fn lot_of(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds, all:
 }
 
 fn one(query: &Query, searcher: &mut Searcher, path: &Path, enough: usize) -> io::Result<FileHits> {
-    let mut sink =
-        Collect { hits: FileHits { path: path.to_owned(), ..FileHits::default() }, mode: query.mode, enough };
+    let mut sink = Collect { hits: FileHits::default(), mode: query.mode, enough };
     searcher.search_path(&query.matcher, path, &mut sink)?;
+    if sink.hits.matches > 0 {
+        sink.hits.path = path.to_owned();
+    }
     Ok(sink.hits)
 }
 

@@ -37,6 +37,15 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     out
 }
 
+/// What stands in the column of names, and what after it. A tool of a server has a name too long for the column: the
+/// server stands there, and the tool before what it works on.
+fn named(tool: &ToolCell) -> (&str, String) {
+    match tool.name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((server, name)) => (server, format!("{name} {}", tool.target).trim_end().to_owned()),
+        None => (&tool.name, tool.target.clone()),
+    }
+}
+
 /// Whether there is anything to open.
 pub fn can_open(tool: &ToolCell) -> bool {
     // The plan has a pane of its own; its JSON tells a person nothing.
@@ -47,11 +56,12 @@ fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
     let emoji = context.look.skin.tool_emojis.get(&tool.name).unwrap_or(&tool.emoji);
     let emoji = if emoji.is_empty() { "⚡" } else { emoji };
     let roomy = context.width >= ROOMY;
-    let name_cells = if roomy { NAME } else { width(&tool.name).min(10) };
+    let (name, target) = named(tool);
+    let name_cells = if roomy { NAME } else { width(name).min(10) };
     let mut spans = vec![
         Span::new(" ".repeat(usize::from(super::MARK)), Role::Text),
         Span::new(pad(emoji, 3), Role::Text),
-        Span::new(pad(&tool.name, name_cells + 1), Role::Dim),
+        Span::new(pad(name, name_cells + 1), Role::Dim),
     ];
     let from = usize::from(super::MARK) + 3 + name_cells + 1;
     let time_cells = if roomy { TIME } else { TIME - 1 };
@@ -60,7 +70,7 @@ fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
     let (result, role) = result(tool);
     let result = truncate_end(&result, (room * 2 / 5).clamp(SHORTEST_RESULT, 40).min(room));
     let target_room = room.saturating_sub(width(&result) + 2);
-    let target = fit_target(&spoken(&tool.target), target_room);
+    let target = fit_target(&spoken(&target), target_room);
     let used = width(&target);
     spans.push(Span::new(target, Role::Strong));
     let gap = room.saturating_sub(used + width(&result));

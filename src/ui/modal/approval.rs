@@ -5,12 +5,12 @@ use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
-use crate::app::model::modal::{AlwaysWidth, ApprovalChoice, ApprovalModal, ApprovalStage};
+use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Width};
 use crate::app::model::selection::Surface;
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent, Target, Verdict};
 use crate::text::visible::visible;
-use crate::text::width::{pad, truncate_middle, width};
+use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Span, diff, format, highlight};
 use crate::ui::flat;
@@ -31,6 +31,8 @@ const CHOICES: [(ApprovalChoice, &str); 5] = [
 const WIDE: usize = 70;
 /// Cells of the mark before a label and of the key after it.
 const KEY: u16 = 6;
+/// Cells of the name of a server beside the rule that names its tools.
+const SERVER: usize = 20;
 /// How many of them stand in the left column.
 const LEFT: usize = 2;
 
@@ -107,7 +109,11 @@ pub fn draw(
     }
     if says {
         let left = most - skip;
-        let text = if left > 0 { format!("↓ {} (PgDn)", format::plural(left as u64, "more row", "more rows")) } else { "↑ all read".to_owned() };
+        let text = if left > 0 {
+            format!("↓ {} (PgDn)", format::plural(left as u64, "more row", "more rows"))
+        } else {
+            "↑ all read".to_owned()
+        };
         paint.right(place.right(), place.y + window, &text, paint.role(Role::Careful));
     }
     let mut caret = None;
@@ -320,7 +326,10 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             line("Run this instead? Enter allows it, unless it needs an answer of its own.", Role::Careful),
             line("Any other key goes back to the field.", Role::Dim),
         ],
-        ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => always(approval, state, room),
+        ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => lasting(approval, state, room),
+        ApprovalStage::Confirming if approvals::widths(approval, state.selected).len() > 1 => {
+            lasting(approval, state, room)
+        }
         ApprovalStage::Choosing | ApprovalStage::Confirming => {
             let mut parts = Vec::new();
             if matches!(approval.verdict, Verdict::AskAlways(_)) {
@@ -356,23 +365,36 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     }
 }
 
-/// How wide *Always* is, each width with the rules that it writes.
-fn always(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
-    let mut parts = vec![Part::Line(Line::plain("Always allow, in every session", Role::Strong))];
-    let widths = approvals::widths(approval);
-    for (width, rules) in &widths {
-        let chosen = *width == state.width;
-        let words = match width {
-            AlwaysWidth::Command => "this very command    ",
-            AlwaysWidth::Effects => "all that would       ",
-        };
-        let rules = visible(&rules.join(", ")).text.replace('\n', " ");
-        let role = if chosen { Role::Strong } else { Role::Text };
-        let mark = Span::new(if chosen { "▸ " } else { "  " }, Role::Accent);
+/// How wide an answer that lasts is, each width with the rules that it makes.
+fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
+    let title = match state.selected {
+        ApprovalChoice::Session => "Allow for the rest of this session",
+        _ => "Always allow, in every session",
+    };
+    let mut parts = vec![Part::Line(Line::plain(title, Role::Strong))];
+    let widths: Vec<(bool, String, String)> = approvals::widths(approval, state.selected)
+        .into_iter()
+        .map(|(width, rules)| {
+            let words = match (width, &approval.intent) {
+                (Width::Command, _) => "this very command".to_owned(),
+                (Width::Server, Intent::Remote { server, .. }) => {
+                    format!("every tool of {}", truncate_end(&visible(server).text, SERVER))
+                }
+                (Width::Effects, Intent::Remote { .. }) => "this tool".to_owned(),
+                (Width::Effects | Width::Server, _) => "all that would".to_owned(),
+            };
+            (width == state.width, words, visible(&rules.join(", ")).text.replace('\n', " "))
+        })
+        .collect();
+    let column = widths.iter().map(|(_, words, _)| width(words)).max().unwrap_or(0).max(17) + 4;
+    for (chosen, words, rules) in &widths {
+        let role = if *chosen { Role::Strong } else { Role::Text };
+        let mark = Span::new(if *chosen { "▸ " } else { "  " }, Role::Accent);
         // all that is written shows, however long it is
         let mut rows = Vec::new();
-        let spans = [Span::new(rules, if chosen { Role::Careful } else { Role::Dim })];
-        let (first, rest) = ([mark, Span::new(words, role)], [Span::new(" ".repeat(23), Role::Text)]);
+        let spans = [Span::new(rules.clone(), if *chosen { Role::Careful } else { Role::Dim })];
+        let (first, rest) =
+            ([mark, Span::new(pad(words, column), role)], [Span::new(" ".repeat(column + 2), Role::Text)]);
         let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
         wrap_into(&mut rows, &spans, Ground::Base, &how);
         parts.extend(rows.into_iter().map(|row| Part::Line(row.line)));

@@ -28,7 +28,11 @@ pub fn draw(
     let title = if state.undo { "Undo the last exchange" } else { "Go back to a prompt" };
     let count = plural(state.matches.len() as u64, "prompt", "prompts");
     let note = if state.undo { "" } else { &count };
-    let foot = if state.confirm.is_some() { "PgDn reads on · nothing has happened yet" } else { "PgDn reads on · Enter goes on · Esc" };
+    let foot = if state.confirm.is_some() {
+        "PgDn reads on · nothing has happened yet"
+    } else {
+        "PgDn reads on · Enter goes on · Esc"
+    };
     let frame = Frame { title, note, foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
     if let Some(confirm) = &state.confirm {

@@ -239,7 +239,7 @@ pub fn approval() -> Model {
         stage: ApprovalStage::Choosing,
         scroll: 0,
         read: Read::default(),
-        width: AlwaysWidth::Command,
+        width: Width::Command,
         cursor: 0,
         stray: false,
     })];

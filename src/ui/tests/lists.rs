@@ -84,7 +84,13 @@ fn hooks(all: bool) -> Model {
             drift: drift.into(),
         };
         model.extensions.hooks = vec![
-            hook("pre_tool_call", "terminal", "~/bin/check-everything-twice --strict --report ~/reports/today.json --colour never", true, ""),
+            hook(
+                "pre_tool_call",
+                "terminal",
+                "~/bin/check-everything-twice --strict --report ~/reports/today.json --colour never",
+                true,
+                "",
+            ),
             hook("post_tool_call", "", "./scripts/整形.sh", false, ""),
             hook("session_start", "", "~/bin/greet", true, "sha256 differs"),
         ];
@@ -117,7 +123,8 @@ fn trust() -> Model {
         (thing(Kind::Plugin, "plugins.p", WIDE, "", "its files are more than 128 MB"), Standing::New),
     ];
     let settings = texts(&["model.default: another-model", "terminal.backend: docker"]);
-    let project = Project { dir: "/home/me/src/a/rather/deep/folder/of/a/project".into(), listed: false, settings, things };
+    let project =
+        Project { dir: "/home/me/src/a/rather/deep/folder/of/a/project".into(), listed: false, settings, things };
     let hooks = vec![("pre_tool_call".to_owned(), "~/bin/check --strict".to_owned())];
     model.extensions.card = Some(TrustCard { project: Some(project), hooks });
     script(&mut model, "/trust<ret>");
@@ -161,7 +168,11 @@ fn asks() -> Model {
     let mut model = model();
     let mut files: Vec<String> = (1..=12).map(|n| format!("src/{WIDE}/{n}.rs")).collect();
     files[1] = format!("docs/{LONG}/{LONG}.md");
-    update(&mut model, NOW, Msg::Agent(crate::agent::event::AgentEvent::RewindAsks { order: Default::default(), files }));
+    update(
+        &mut model,
+        NOW,
+        Msg::Agent(crate::agent::event::AgentEvent::RewindAsks { order: Default::default(), files }),
+    );
     if let Some(Modal::Confirm(confirm)) = model.modals.last_mut() {
         confirm.inert_until = 1;
     }

@@ -1,0 +1,15 @@
+//! Opens an address in the person's browser: a program that outlives this one and never gets its terminal.
+
+use super::spawn::lead_session;
+use std::process::Stdio;
+use tokio::process::Command;
+
+/// Opens it. `false`: there is nothing to open it with; the person follows the address by hand. Must be called inside the
+/// runtime.
+pub fn browse(address: &str) -> bool {
+    let mut opener = Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" });
+    opener.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Without a desktop it tries browsers of the terminal: they must not find ours.
+    lead_session(opener.as_std_mut(), None);
+    opener.spawn().is_ok()
+}

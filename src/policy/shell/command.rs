@@ -1,0 +1,125 @@
+//! One command of a walk: its assignments, its words, its redirections, and the files that it writes.
+
+use super::ast::*;
+use super::decode::Stream;
+use super::resolve::Field;
+use super::walk::Walker;
+use std::rc::Rc;
+
+impl Walker<'_> {
+    pub(super) fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
+        let outer = self.current.take();
+        let assigned = self.assigns(command);
+        let fields = self.expand_all(&command.words);
+        let (stream, files) = self.redirects(&command.redirects, input);
+        let out = if fields.is_empty() {
+            for (name, values) in assigned {
+                self.state.set(&name, values);
+            }
+            None
+        } else {
+            let before: Vec<_> =
+                assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
+            for (name, values) in assigned {
+                self.state.set(&name, values);
+            }
+            let out = self.invoke(fields, stream, None);
+            for (name, values) in before {
+                match values {
+                    Some(values) => self.state.set(&name, values),
+                    None => {
+                        Rc::make_mut(&mut self.state.vars).remove(&name);
+                    }
+                }
+            }
+            out
+        };
+        self.current = outer;
+        self.written(files, out)
+    }
+
+    pub(super) fn assigns(&mut self, command: &Command) -> Vec<(String, Vec<String>)> {
+        let mut all = Vec::new();
+        for assign in &command.assigns {
+            if let Some(index) = &assign.index {
+                let _ = self.expand_text(index);
+            }
+            let mut values: Vec<String> = Vec::new();
+            for word in &assign.values {
+                let fields = if assign.array { self.expand(word) } else { vec![self.expand_text(word)] };
+                values.extend(fields.into_iter().map(|f| f.text));
+            }
+            if assign.array {
+                let arrays = Rc::make_mut(&mut self.state.arrays);
+                let list = arrays.entry(assign.name.clone()).or_default();
+                if !assign.append {
+                    list.clear();
+                }
+                list.append(&mut values);
+                list.truncate(64);
+                continue;
+            }
+            let mut value = values.pop().unwrap_or_default();
+            if assign.append {
+                let old = self.value_of(&assign.name);
+                value = format!("{}{value}", old.first().map_or("", String::as_str));
+            }
+            self.check_variable(&assign.name, &value, &assign.span);
+            if assign.index.is_none() {
+                all.push((assign.name.clone(), vec![value]));
+            } else {
+                Rc::make_mut(&mut self.state.arrays).entry(assign.name.clone()).or_default().push(value);
+            }
+        }
+        all
+    }
+
+    /// Remembers what the files hold that the output went to.
+    pub(super) fn written(&mut self, files: Vec<String>, out: Option<Stream>) -> Option<Stream> {
+        if files.is_empty() {
+            return out;
+        }
+        let stream = out.unwrap_or_default();
+        for path in files {
+            Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+        }
+        None
+    }
+
+    /// Calls a function of the line.
+    pub(super) fn call(&mut self, name: &str, argv: &[Field], input: Option<Stream>) -> Option<Stream> {
+        let body = self.state.functions.get(name)?.clone();
+        self.called.insert(name.to_owned());
+        if self.calls.iter().any(|running| Rc::ptr_eq(running, &body)) {
+            return None;
+        }
+        self.calls.push(body.clone());
+        let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
+        let out = self.deeper(&argv[0].span, |w| w.node(&body, input));
+        self.state.positional = saved;
+        self.calls.pop();
+        out
+    }
+
+    /// Pipe stages run in subshells; files that they wrote are seen by later steps.
+    pub(super) fn pipe_files(&mut self, stages: &[Node]) {
+        let Some(Node::Command(last)) = stages.last() else { return };
+        let literal: Vec<String> = last.words.iter().filter_map(Word::literal).collect();
+        let targets = last.redirects.iter().filter(|r| r.op.contains('>')).filter_map(|r| r.target.literal());
+        let tee = if literal.first().is_some_and(|n| n == "tee") { literal[1..].to_vec() } else { Vec::new() };
+        let first = match stages.first() {
+            Some(Node::Command(c)) => c.words.first().and_then(Word::literal).unwrap_or_default(),
+            _ => String::new(),
+        };
+        let remote = self
+            .table
+            .command(&super::invoke::program(&first))
+            .is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
+        let stream = Stream { remote, span: last.span.clone(), ..Stream::default() };
+        for target in targets.chain(tee.into_iter().filter(|t| !t.starts_with('-'))).collect::<Vec<_>>() {
+            for path in self.absolute(&target) {
+                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+            }
+        }
+    }
+}

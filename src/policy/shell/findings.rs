@@ -1,0 +1,70 @@
+//! What a walk finds: effects with their sentences, and the commands that would run.
+
+use super::ast::Span;
+use super::walk::Walker;
+use crate::policy::table::Level;
+
+/// Something that the line would do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub effect: String,
+    pub text: String,
+    pub span: Span,
+    pub level: Level,
+    /// No rule for the command covers it.
+    pub fixed: bool,
+    /// The command that does it, an index into [`Walker::invocations`].
+    pub by: Option<usize>,
+}
+
+/// A command as it would run.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    pub words: Vec<String>,
+    /// Without the options between a command and its subcommand.
+    pub plain: Vec<String>,
+    pub span: Span,
+    /// Where it would run, as far as that is known.
+    pub cwd: String,
+    /// The command that runs this one with its own last words, and where they start.
+    pub within: Option<(usize, usize)>,
+    /// Adds nothing to what the command inside does.
+    pub quiet: bool,
+}
+
+impl Walker<'_> {
+    /// Notes an effect with the sentence of the table.
+    pub(super) fn find(&mut self, effect: &str, span: Span) {
+        let text = self.table.effect(effect).say;
+        self.find_as(effect, text, span);
+    }
+
+    /// Notes an effect with a sentence of its own.
+    pub(super) fn find_as(&mut self, effect: &str, text: String, span: Span) {
+        let known = self.table.effect(effect);
+        self.note(Finding {
+            effect: effect.into(),
+            text,
+            span,
+            level: known.level,
+            fixed: known.fixed,
+            by: self.current,
+        });
+    }
+
+    pub(super) fn note(&mut self, finding: Finding) {
+        let same = |f: &Finding| f.effect == finding.effect && f.span == finding.span && f.by == finding.by;
+        // Past a few hundred reasons only worse ones are of use.
+        if self.findings.iter().rev().take(64).any(same) {
+            return;
+        }
+        if self.findings.len() < 256 || self.findings.iter().all(|f| f.level < finding.level) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Notes that a bound was reached.
+    pub(super) fn limit(&mut self, span: &Span) {
+        self.find("command parser limit or malformed executable payload", span.clone());
+    }
+}

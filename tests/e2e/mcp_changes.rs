@@ -1,0 +1,42 @@
+//! Servers of a configuration that changes while the program runs.
+
+use crate::harness::home::err;
+use crate::harness::{Home, Mock, Term, until};
+
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp-server.sh");
+
+/// Keys and focus, as of a person who comes back to the window, until the screen says it.
+fn come_back(term: &mut Term, text: &str) {
+    until(text, || {
+        if !term.text().contains(text) {
+            let frames = term.frames();
+            term.send("\x1b[O\x1b[I\x1b[200~.\x1b[201~").drawn_after(frames);
+        }
+        term.text().contains(text)
+    });
+}
+
+#[test]
+fn a_server_that_is_added_in_another_terminal_comes_and_goes() {
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
+    // What was there at the start has been looked at.
+    term.send("/mcp\r").wait("none is set up");
+    term.send("\x1b").gone("none is set up");
+    let added = home.run(&["mcp", "add", "t", "--", "bash", SERVER, "good"]);
+    assert!(added.status.success(), "{}", err(&added));
+    come_back(&mut term, "config.yaml was changed; MCP servers: t new");
+    term.wait("t: 6 tools");
+    // A file that is half written ends nothing.
+    let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    home.config(&format!("{text}\n  nonsense: [\n"));
+    come_back(&mut term, "the MCP servers stay as they are");
+    home.config(&text);
+    term.send("\x15/mcp reload\r").wait("MCP servers: nothing changed");
+    term.send("/mcp\r").wait("● t");
+    term.send("\x1b").gone("● t");
+    assert!(home.run(&["mcp", "remove", "t"]).status.success());
+    come_back(&mut term, "MCP servers: t gone");
+}
