@@ -169,3 +169,16 @@ fn copy_mode_moves_by_words() {
     let sent = String::from_utf8_lossy(&term.raw()).contains(&format!("\x1b]52;c;{encoded}\x07"));
     assert!(sent, "{}", term.text());
 }
+
+#[test]
+fn the_plan_is_on_the_screen_again_after_a_resume() {
+    let todos = json!({ "todos": [{ "id": "1", "content": "sow the seeds", "status": "in_progress" }] });
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("todo", todos)]), Step::Text("planned".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("plan\r").wait("planned").wait("▸ sow the seeds");
+    term.kill();
+    let term = Term::sized(&home, &["-c"], (140, 45));
+    term.wait("planned").wait("▸ sow the seeds");
+}
