@@ -85,7 +85,8 @@ fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
 }
 
 /// Files of a session as its tools found them and as they are now: path, lines added and removed. One that is as it was is
-/// not named, whoever put it back. Newest last; at most [`FILES`] are looked at.
+/// not named, whoever put it back; one that can't be compared is named without lines. Newest last; at most [`FILES`] are
+/// looked at.
 pub async fn changed(
     store: &Store,
     blobs: &Blobs,
@@ -107,7 +108,11 @@ pub async fn changed(
             let back = backs.iter().find(|back| back.path == **path)?;
             let file = file(back, &blobs, &cwd);
             // Putting it back adds what was removed.
-            matches!(file.fate, Fate::Ready | Fate::Foreign(_)).then_some((file.path, file.removed, file.added))
+            match file.fate {
+                Fate::Ready | Fate::Foreign(_) => Some((file.path, file.removed, file.added)),
+                Fate::Lost(_) => Some((file.path, 0, 0)),
+                Fate::Already => None,
+            }
         };
         order.iter().rev().filter_map(differs).collect()
     };

@@ -73,7 +73,7 @@ pub fn draw(
 /// Where the last column of a line of plain text begins, when that is left of a limit: columns stand two blanks apart.
 fn column(text: &str, limit: usize) -> usize {
     let lead = text.len() - text.trim_start_matches(' ').len();
-    let apart = text.match_indices("  ").map(|(at, _)| at + 2).filter(|at| !text[*at..].starts_with(' '));
+    let apart = text.match_indices("  ").map(|(at, _)| at + 2).filter(|at| text[*at..].starts_with(|next| next != ' '));
     let columns = std::iter::once(lead).chain(apart).map(|at| width(&text[..at]));
     columns.filter(|column| *column < limit).last().unwrap_or(0)
 }
