@@ -16,6 +16,9 @@ use similar::{ChangeTag, TextDiff};
 
 /// Cells of a plugin's name.
 const NAME: usize = 40;
+/// Titles of the two lists.
+const PLUGINS: &str = "Plugins";
+const HOOKS: &str = "Hooks";
 /// Lines around a change.
 const AROUND: usize = 2;
 
@@ -30,6 +33,14 @@ pub fn told(model: &mut Model, out: &mut Vec<Effect>, mut new: Extensions) {
     model.extensions = new;
     if model.extensions.card.is_none() {
         model.modals.retain(|modal| !matches!(modal, Modal::Trust(_)));
+    }
+    // A list that is open shows what is, not what was when it was opened.
+    for modal in &mut model.modals {
+        match modal {
+            Modal::Text(text) if text.title == PLUGINS => text.lines = plugin_lines(&model.extensions),
+            Modal::Text(text) if text.title == HOOKS => text.lines = hook_lines(&model.extensions),
+            _ => {}
+        }
     }
     out.push(ask(model));
 }
@@ -136,15 +147,19 @@ pub fn answered(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Re
 
 /// `/plugins`.
 pub fn plugins(model: &mut Model) {
+    run::text(model, PLUGINS, plugin_lines(&model.extensions));
+}
+
+fn plugin_lines(extensions: &Extensions) -> Vec<Line> {
     let mut lines = Vec::new();
-    for row in &model.extensions.plugins {
+    for row in &extensions.plugins {
         plugin(row, &mut lines);
     }
     if lines.is_empty() {
         let text = "No plugins. `hermes plugins create NAME` makes one, `hermes plugins install pip:NAME` brings one.";
         lines.push(words(text, Role::Dim));
     }
-    run::text(model, "Plugins", lines);
+    lines
 }
 
 fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
@@ -183,12 +198,16 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
 
 /// `/hooks`.
 pub fn hooks(model: &mut Model) {
-    let mut lines: Vec<Line> = model.extensions.hooks.iter().flat_map(hook).collect();
-    lines.extend(model.extensions.problems.iter().map(|problem| marked("⚠ ", problem)));
+    run::text(model, HOOKS, hook_lines(&model.extensions));
+}
+
+fn hook_lines(extensions: &Extensions) -> Vec<Line> {
+    let mut lines: Vec<Line> = extensions.hooks.iter().flat_map(hook).collect();
+    lines.extend(extensions.problems.iter().map(|problem| marked("⚠ ", problem)));
     if lines.is_empty() {
         lines.push(words("No hooks. `hooks:` in config.yaml runs commands at events: docs/PLUGINS.md", Role::Dim));
     }
-    run::text(model, "Hooks", lines);
+    lines
 }
 
 fn hook(row: &HookRow) -> Vec<Line> {
@@ -275,6 +294,9 @@ fn lines(card: &TrustCard) -> Vec<Line> {
 
 fn difference(before: &str, after: &str, out: &mut Vec<Line>) {
     let diff = TextDiff::from_lines(before, after);
+    if before == after {
+        out.push(words("  what changed lies behind what is shown of it here", Role::Careful));
+    }
     for (index, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if index > 0 {
             out.push(words("  ⋯", Role::Dim));
@@ -329,6 +351,25 @@ mod tests {
 
     fn text(lines: &[Line]) -> String {
         lines.iter().map(|line| line.spans.iter().map(|s| s.text.as_str()).collect::<String>() + "\n").collect()
+    }
+
+    #[test]
+    fn a_list_that_is_open_shows_what_is() {
+        let mut model = ready();
+        let mut of = |state: PluginState| {
+            let row = PluginRow { name: "words".into(), state, ..PluginRow::default() };
+            let new =
+                Extensions { revision: model.extensions.revision + 1, plugins: vec![row], ..Extensions::default() };
+            let now = model.now;
+            update(&mut model, now, Msg::Loaded(crate::app::msg::LoadReply::Extensions(Box::new(new))));
+            if model.modals.is_empty() {
+                plugins(&mut model);
+            }
+            let Some(Modal::Text(modal)) = model.modals.last() else { panic!("no list") };
+            text(&modal.lines)
+        };
+        assert!(of(PluginState::Starting).contains("◐ words  starting"));
+        assert!(of(PluginState::Ready).contains("● words  ready"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub use prompts::{ask_prompt, prompted, prompts};
 use super::effect::{Effect, LoadRequest, ServerOrder};
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
+use super::model::notices::About;
 use super::model::servers::{ReadWhy, ServerChanges, ServerFact, ServerRow, ServerState};
 use super::pickers;
 use crate::agent::event::Level;
@@ -59,6 +60,7 @@ fn read(model: &mut Model, changes: &ServerChanges, why: ReadWhy) {
 
 /// New rows of the servers.
 pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
+    let mut ready: Vec<&ServerRow> = Vec::new();
     for row in &rows {
         let before = model.servers.iter().find(|known| known.name == row.name).map(|known| known.state);
         if before == Some(row.state) {
@@ -66,10 +68,7 @@ pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
         }
         let name = &row.name;
         match row.state {
-            ServerState::Ready if before != Some(ServerState::Asleep) => {
-                let tools = format::plural(row.tools as u64, "tool", "tools");
-                model.notices.add(model.now, Level::Info, format!("{name}: {tools} of this server can be used now"));
-            }
+            ServerState::Ready if before != Some(ServerState::Asleep) => ready.push(row),
             ServerState::NeedsLogin => {
                 let text = format!("{name} needs a login: /mcp login {name}, or hermes mcp login {name} in a shell");
                 model.notices.add(model.now, Level::Warning, text);
@@ -87,6 +86,23 @@ pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
             | ServerState::Waiting
             | ServerState::Asleep => {}
         }
+    }
+    // At the start they come one after another: one notice counts them.
+    let told = model.notices.shown.iter().any(|notice| notice.about == About::Servers);
+    let text = match ready[..] {
+        [] => String::new(),
+        [row] if !told => {
+            let tools = format::plural(row.tools as u64, "tool", "tools");
+            format!("{}: {tools} of this server can be used now", row.name)
+        }
+        _ => {
+            let all: Vec<&ServerRow> = rows.iter().filter(|row| row.state == ServerState::Ready).collect();
+            let tools = format::plural(all.iter().map(|row| row.tools as u64).sum(), "tool", "tools");
+            format!("{} MCP servers are ready: {tools} can be used now", all.len())
+        }
+    };
+    if !text.is_empty() {
+        model.notices.about(model.now, Level::Info, About::Servers, text);
     }
     model.servers = rows;
     let items = items(&model.servers);
@@ -125,7 +141,7 @@ fn item(row: &ServerRow) -> PickItem {
     if row.problems > 0 {
         parts.push(format::plural(row.problems as u64, "warning", "warnings"));
     }
-    if parts.is_empty() && !row.why.is_empty() {
+    if parts.is_empty() && row.state != ServerState::NeedsLogin && !row.why.is_empty() {
         parts.push(row.why.clone());
     }
     PickItem {
@@ -146,7 +162,12 @@ pub fn note(model: &mut Model) {
         None if rows.is_empty() => "none is set up: hermes mcp add NAME -- COMMAND, or --url ADDRESS".into(),
         None => String::new(),
         Some(row) => {
-            let said = if row.why.is_empty() { &row.last_words } else { &row.why };
+            let shell = format!("hermes mcp login {} does it in a shell", row.name);
+            let said = match row.state {
+                ServerState::NeedsLogin => &shell,
+                _ if row.why.is_empty() => &row.last_words,
+                _ => &row.why,
+            };
             let switch = match row.state {
                 ServerState::NeedsLogin => "Enter logs in",
                 state if is_on(state) => "Enter switches it off",
@@ -213,6 +234,23 @@ mod tests {
         script(&mut model, "<esc>");
         let report = Effect::Load(LoadRequest::Report { name: "mcp".into(), argument: "git".into() });
         assert!(script(&mut model, "/mcp git<ret>").contains(&report));
+    }
+
+    #[test]
+    fn servers_that_come_together_are_told_together() {
+        let mut model = ready();
+        let texts = |model: &Model| model.notices.shown.iter().map(|notice| notice.text.clone()).collect::<Vec<_>>();
+        told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Connecting)]);
+        assert_eq!(texts(&model), ["a: 3 tools of this server can be used now"]);
+        told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
+        assert_eq!(texts(&model), ["2 MCP servers are ready: 6 tools can be used now"]);
+        // Later, one alone has its name again.
+        model.now += 60_000;
+        let now = model.now;
+        update(&mut model, now, Msg::Woke);
+        told(&mut model, vec![row("a", ServerState::Waiting), row("b", ServerState::Ready)]);
+        told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
+        assert_eq!(texts(&model), ["a: 3 tools of this server can be used now"]);
     }
 
     #[test]

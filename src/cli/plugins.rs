@@ -180,6 +180,9 @@ fn list(base: &setup::Base, json: bool, out: &mut dyn Write) -> Result<()> {
     if all.is_empty() {
         writeln!(out, "no plugins; `hermes plugins create NAME` makes one")?;
     }
+    for why in found::missing(&base.loaded.config.plugins, &all) {
+        writeln!(std::io::stderr(), "hermes: {why}").ok();
+    }
     let width = all.iter().map(|found| found.name.len()).max().unwrap_or(0);
     for found in &all {
         let (state, detail) = state(found);
@@ -220,6 +223,12 @@ async fn check(base: &setup::Base, wanted: Option<&str>, json: bool, out: &mut d
     let house = setup::house(base, None, true);
     let env = house.deps.exec.environment().await;
     let (mut rows, mut bad) = (Vec::new(), false);
+    if wanted.is_none() {
+        for why in found::missing(&base.loaded.config.plugins, &all(base)) {
+            bad = true;
+            writeln!(std::io::stderr(), "hermes: {why}").ok();
+        }
+    }
     for found in plugins {
         // A folder that a person names is a person's word; a project's plugin still needs the card.
         let tried = match &found.may {

@@ -4,7 +4,7 @@ use super::words;
 use serde_json::{Map, Value};
 
 /// Fields of a form that a person is asked for; more are no question but an interview.
-const FIELDS: usize = 12;
+const FIELDS: usize = 24;
 /// Characters of what a server says in a question.
 const SAID: usize = 1_200;
 /// Choices that the question shows as such.
@@ -17,6 +17,9 @@ pub const ACCEPT: &str = "Accept";
 pub const VISITED: &str = "I went there";
 /// The answer that leaves a field empty.
 pub const SKIP: &str = "Leave it empty";
+
+/// The answer that takes the defaults of this field and all after it, where none of them is needed.
+pub const REST: &str = "Send the rest as it is";
 
 /// What a server asks.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,9 +135,10 @@ impl Field {
         }
     }
 
-    /// The question for this field. `problem` says what was wrong with the answer before.
-    pub fn question(&self, server: &str, message: &str, problem: Option<&str>) -> Asked {
-        let mut text = format!("The server {server} asks: {message}\n\n{}", self.label);
+    /// The question for this field, `at` its number among how many. `problem` says what was wrong with the answer before.
+    pub fn question(&self, server: &str, message: &str, at: (usize, usize), problem: Option<&str>) -> Asked {
+        let place = if at.1 > 1 { format!("{} of {} · ", at.0, at.1) } else { String::new() };
+        let mut text = format!("The server {server} asks: {message}\n\n{place}{}", self.label);
         let mut choices = vec![DECLINE.to_owned()];
         let mut freely = true;
         match &self.kind {
@@ -174,6 +178,15 @@ impl Field {
             }
         });
         Asked { text, choices, freely }
+    }
+
+    /// What this field and those after it are without an answer; `None` when one of them needs one, or none comes after.
+    pub fn rest(fields: &[Self]) -> Option<Map<String, Value>> {
+        if fields.len() < 2 || fields.iter().any(|field| field.required && field.default.is_none()) {
+            return None;
+        }
+        let entry = |field: &Self| Some((field.key.clone(), field.default.clone()?));
+        Some(fields.iter().filter_map(entry).collect())
     }
 
     fn shown_default(&self) -> Option<String> {
@@ -332,11 +345,22 @@ mod tests {
             json!({"go": {"type": "boolean"}, "who": {"type": "string", "title": "Name", "description": "yours", "default": "Al"}}),
             &["go"],
         );
-        let asked = fields[0].question("s", "please", None);
+        let asked = fields[0].question("s", "please", (1, 2), None);
         assert_eq!((asked.choices, asked.freely), (vec![DECLINE.to_owned(), "yes".into(), "no".into()], false));
-        let asked = fields[1].question("s", "please", Some("No."));
-        assert_eq!(asked.text, "The server s asks: please\n\nName: yours\n\nNo.");
+        let asked = fields[1].question("s", "please", (2, 2), Some("No."));
+        assert_eq!(asked.text, "The server s asks: please\n\n2 of 2 · Name: yours\n\nNo.");
         assert_eq!((asked.choices, asked.freely), (vec![DECLINE.to_owned(), "Al".into()], true));
+    }
+
+    #[test]
+    fn the_rest_of_a_form_can_be_left_where_nothing_is_needed() {
+        let fields = form(
+            json!({"a": {"type": "string"}, "b": {"type": "integer", "default": 3}, "c": {"type": "string"}}),
+            &["a", "b"],
+        );
+        assert_eq!(Field::rest(&fields), None, "a is needed");
+        assert_eq!(Field::rest(&fields[1..]).map(Value::Object), Some(json!({"b": 3})));
+        assert_eq!(Field::rest(&fields[2..]), None, "nothing comes after");
     }
 
     #[test]
@@ -352,7 +376,7 @@ mod tests {
             (None, Request::Visit { message: "m".into(), url: "https://x/y".into() })
         );
         assert!(Request::read(&json!({"url": "javascript:alert(1)"})).is_err());
-        let long: Map<String, Value> = (0..20).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
+        let long: Map<String, Value> = (0..25).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
         assert!(Request::read(&json!({"requestedSchema": {"properties": long}})).is_err());
     }
 }

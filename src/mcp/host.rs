@@ -1,7 +1,7 @@
 //! What servers may ask of this program while they work: forms go to the person behind the call, model calls behind a
 //! question to that person, lists that changed are read again.
 
-use super::elicit::{self, Request};
+use super::elicit::{self, Field, Request};
 use super::house::House;
 use super::link::{Changed, Elicited, Host, Sampled};
 use super::sample::{self, Budget, Wanted};
@@ -169,13 +169,20 @@ async fn put(server: &str, request: Request, caller: &Caller) -> Elicited {
         };
     }
     let mut content = Map::new();
-    for field in &fields {
+    for (at, field) in fields.iter().enumerate() {
+        let rest = Field::rest(&fields[at..]);
         let mut problem = None;
         let mut found = None;
         for _ in 0..TRIES {
-            let asked = field.question(server, &message, problem.as_deref());
-            let answer = match caller.ask(asked.text, asked.choices, asked.freely).await {
+            let asked = field.question(server, &message, (at + 1, fields.len()), problem.as_deref());
+            let more = rest.is_some().then(|| elicit::REST.to_owned());
+            let choices = asked.choices.into_iter().chain(more).collect();
+            let answer = match caller.ask(asked.text, choices, asked.freely).await {
                 Ok(answer) if answer == elicit::DECLINE => return Elicited::Declined,
+                Ok(answer) if answer == elicit::REST && rest.is_some() => {
+                    content.extend(rest.unwrap_or_default());
+                    return Elicited::Accepted(Value::Object(content));
+                }
                 Ok(answer) => answer,
                 Err(_) => return closed(caller),
             };

@@ -3,6 +3,7 @@
 //! Results come as JSON, so that what a server writes a little wrong costs one entry and not the whole answer.
 
 mod ears;
+mod lines;
 mod open;
 
 pub use open::Stderr;
@@ -204,12 +205,24 @@ impl Link {
                 return Err(LinkError::Interrupted);
             }
             answer = handle.await_response() => answer,
-            () = self.closed.cancelled() => return Err(LinkError::Closed),
+            () = self.closed.cancelled() => Err(ServiceError::TransportClosed),
         };
-        match answer.map_err(|error| self.error(error, patience))? {
+        let answer = match answer {
+            Err(ServiceError::TransportClosed) => return Err(self.broke().await),
+            answer => answer.map_err(|error| self.error(error, patience))?,
+        };
+        match answer {
             ServerResult::CustomResult(result) => Ok(result.0),
             result => serde_json::to_value(result)
                 .map_err(|error| LinkError::Refused(format!("its answer cannot be read: {error}"))),
+        }
+    }
+
+    /// Why a call has no answer any more, as far as that is known soon.
+    async fn broke(&self) -> LinkError {
+        match tokio::time::timeout(GOODBYE, self.closed()).await {
+            Ok(why) => LinkError::Refused(format!("no answer: {why}")),
+            Err(_) => LinkError::Closed,
         }
     }
 

@@ -303,7 +303,8 @@ async fn garbage_and_floods_do_not_matter() {
 #[tokio::test]
 async fn a_crash_is_mended() {
     let house = House::ready("t", server("good")).await;
-    assert!(house.call("mcp__t__echo", "crash").await.is_err());
+    let error = house.call("mcp__t__echo", "crash").await.unwrap_err().to_string();
+    assert!(error.contains("the program ended: exit status: 7"), "{error}");
     let status = house.until("t", |status| status.state == State::Ready && status.why.is_empty()).await;
     assert_eq!(status.tools.len(), 6);
     // The call waits for the connection that is being made.

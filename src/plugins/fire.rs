@@ -168,8 +168,8 @@ impl Host {
             }
             OnError::Allow => {
                 if event.may_block() && lock(&self.state).warned.insert(format!("{} {who}", event.name())) {
-                    let remedy = "nothing is blocked by that; `on_error: block` makes a hook block when it fails";
-                    let text = format!("the hook {}: {who} failed: {}; {remedy}", event.name(), answer::short(&why));
+                    let what = "a hook failed and blocked nothing (`on_error: block` makes it)";
+                    let text = format!("{what}: {} · {who}: {}", event.name(), answer::short(&why));
                     self.tell(Told::Notice { serious: false, text });
                 }
                 Answer::default()

@@ -4,6 +4,7 @@ use super::event::Event;
 use super::hook::{self, Matcher, OnError};
 use super::manifest::is_name;
 use crate::text::foreign::{line, text as clean};
+use crate::tools::spec::AGENT_LEVEL;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -143,6 +144,9 @@ fn tool(value: &Value) -> Result<ToolDef, String> {
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
         return Err(format!("tools: the name {name:?} is not 1 to 64 of A-Z a-z 0-9 _ -"));
     }
+    if AGENT_LEVEL.contains(&name.as_str()) {
+        return Err(format!("tools: {name} is the agent's own; another name is needed"));
+    }
     let parameters = value.get("parameters").or_else(|| value.get("inputSchema")).or_else(|| value.get("schema"));
     let parameters = match parameters {
         None | Some(Value::Null) => json!({"type": "object", "properties": {}}),
@@ -227,6 +231,7 @@ mod tests {
                 {"name": "weather", "description": "again"},
                 {"name": "bad name", "description": "x"},
                 {"name": "mute"},
+                {"name": "memory", "description": "x"},
                 {"name": "odd", "description": "x", "parameters": {"type": "array"}},
             ],
             "hooks": ["pre_tool_call", {"event": "PostToolUse", "matcher": "Bash"}, {"event": "nonsense"}, {"event": "Stop", "matcher": "("}],
@@ -246,7 +251,7 @@ mod tests {
         assert_eq!(registered.commands[0].name, "forecast");
         assert_eq!(registered.commands[0].description, "days ahead");
         assert_eq!(registered.prompt, ["## Weather\nAsk weather."]);
-        assert_eq!(registered.problems.len(), 9, "{:#?}", registered.problems);
+        assert_eq!(registered.problems.len(), 10, "{:#?}", registered.problems);
     }
 
     #[test]

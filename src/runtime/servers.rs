@@ -4,9 +4,13 @@ use super::Context;
 use crate::app::Msg;
 use crate::app::model::servers::{ServerChanges, ServerFact, ServerRow, ServerState};
 use crate::mcp::{Changes, Mcp, State, Status};
+use crate::text::width::truncate_end;
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
+
+/// Cells of a line of standard error in a report.
+const STDERR_LINE: usize = 300;
 
 /// Servers as the screen shows them.
 pub fn rows(mcp: &Mcp) -> Vec<ServerRow> {
@@ -132,7 +136,7 @@ pub fn report(name: &str, context: &Context) -> String {
         out.push_str("\nits standard error ends with\n");
         let lines: Vec<&str> = status.stderr.lines().collect();
         for line in lines.iter().skip(lines.len().saturating_sub(20)) {
-            out.push_str(&format!("  {line}\n"));
+            out.push_str(&format!("  {}\n", truncate_end(line, STDERR_LINE)));
         }
     }
     out

@@ -240,3 +240,72 @@ fn a_plugin_on_the_screen() {
     term.send("\r");
     term.wait("the weather is fine");
 }
+
+/// A wheel made by hand: a package with an entry point, installed from its path without any index.
+#[test]
+fn a_python_package_is_installed_and_runs() {
+    if !has("python3") {
+        return;
+    }
+    let home = Home::empty();
+    let wheel = home.tmp().join("hermes_demo-1.2-py3-none-any.whl");
+    let make = r#"
+import sys, zipfile
+info = "hermes_demo-1.2.dist-info"
+with zipfile.ZipFile(sys.argv[1], "w") as wheel:
+    wheel.writestr("hermes_demo.py", """
+def shout(args, **context):
+    return args["text"].upper()
+
+def register(ctx):
+    ctx.register_tool(name="demo_shout", description="Says a text loudly.", handler=shout,
+                      schema={"type": "object", "properties": {"text": {"type": "string"}}})
+    ctx.register_cli_command("demo", help="Demo", handler_fn=lambda args: print("from a package"))
+""")
+    wheel.writestr(info + "/METADATA", "Metadata-Version: 2.1\nName: hermes-demo\nVersion: 1.2\nSummary: A demo\n")
+    wheel.writestr(info + "/WHEEL", "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(info + "/entry_points.txt", "[hermes_agent.plugins]\ndemo = hermes_demo\n")
+    wheel.writestr(info + "/RECORD", "")
+"#;
+    let made = std::process::Command::new("python3").args(["-c", make]).arg(&wheel).status().unwrap();
+    assert!(made.success());
+    let source = format!("pip:{}", wheel.display());
+    let installed = home.run(&["plugins", "install", &source]);
+    assert!(out(&installed).contains("demo is installed in "), "{}{}", out(&installed), err(&installed));
+    let listed: Value = serde_json::from_str(&out(&home.run(&["plugins", "list", "--json"]))).unwrap();
+    let row = &listed["plugins"][0];
+    assert_eq!((&row["name"], &row["version"], &row["state"]), (&json!("demo"), &json!("1.2"), &json!("off")));
+    assert_eq!((&row["description"], &row["source"]), (&json!("A demo"), &json!(source)));
+    home.config("plugins:\n  enabled: [demo]\ncommand_allowlist: ['plugin__demo__*']\n");
+    let checked = home.run(&["plugins", "check", "demo"]);
+    assert!(out(&checked).contains("demo ok\n  tool        demo_shout"), "{}{}", out(&checked), err(&checked));
+    assert_eq!(out(&home.run(&["tools", "run", "demo_shout", r#"{"text":"hey"}"#])).trim(), "HEY");
+    assert_eq!(out(&home.run(&["demo"])).trim(), "from a package");
+    let twice = home.run(&["plugins", "install", &source]);
+    assert!(err(&twice).contains("is there already"), "{}", err(&twice));
+    assert!(home.run(&["plugins", "uninstall", "demo"]).status.success());
+    let left: Vec<_> = std::fs::read_dir(home.hermes().join("plugin-venvs")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    // What cannot be found says so, with the words of the installer, and leaves nothing.
+    let missing = home.run(&["plugins", "install", "pip:/nowhere/at-all.whl"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(err(&missing).contains("pip install failed"), "{}", err(&missing));
+    assert!(std::fs::read_dir(home.hermes().join("plugin-venvs")).unwrap().next().is_none());
+}
+
+/// A plugin that the configuration names and that is not there is told wherever a person looks.
+#[test]
+fn a_plugin_that_is_not_installed_is_told() {
+    let home = Home::empty();
+    home.config("plugins:\n  enabled: [wether]\n");
+    weather(&home.hermes().join("plugins"));
+    let words = "plugins.enabled names wether, which is not installed; did you mean weather";
+    for command in [&["doctor"][..], &["plugins", "list"], &["plugins", "check"]] {
+        let done = home.run(command);
+        let said = out(&done) + &err(&done);
+        assert!(said.contains(words), "{command:?}: {said}");
+    }
+    assert_eq!(home.run(&["plugins", "check"]).status.code(), Some(1));
+    let term = Term::start(&home, &[]);
+    term.wait("plugins.enabled names wether, which is not installed");
+}

@@ -46,7 +46,14 @@ fn a_person_sees_servers_and_allows_a_call() {
     let mut term = Term::start(&home, &[]);
     term.wait("t: 6 tools");
     term.send("/mcp\r").wait("● t").wait("6 tools").wait("dead");
+    term.send("\x1b[B").wait("▸ ● t").wait("Enter switches it off");
+    term.send("\r").wait("○ t").wait("Enter switches it on");
+    term.send("\r").wait("● t");
     term.send("\x1b").gone("● t");
+    // Its prompts are commands; the text comes to the composer, and nothing is sent.
+    term.send("/t:greet Al\r").wait("❯ Greet them.");
+    assert_eq!(mock.count(), 0);
+    term.send("\x15");
     term.send("use it\r").wait("Approve a tool of another program").wait("mcp__t__echo").wait("\"please\"");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
     term.send("y").wait("Enter");
@@ -61,7 +68,7 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     let home = Home::with(&mock, &config(""));
     let mut term = Term::start(&home, &[]);
     term.wait("t: 6 tools");
-    term.send("use it\r").wait("mcp__t__echo");
+    term.send("use it\r").wait("Approve a tool of another program");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
     term.send("s")
         .wait("Allow for the rest of this session")

@@ -51,7 +51,7 @@ fn a_person_logs_in_on_the_screen_and_again_when_the_login_is_over() {
     let tokens = home.hermes().join("mcp-tokens");
     assert_eq!((mode(&tokens), mode(&tokens.join("wiki.json"))), (0o700, 0o600));
     term.send("\x1b").gone("● wiki");
-    term.send("look it up\r").wait("mcp__wiki__find").wait("\"whales\"");
+    term.send("look it up\r").wait("Approve a tool of another program").wait("\"whales\"");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
     term.send("s").wait("Allow for the rest of this session");
     term.send("\r").wait("It was found.");

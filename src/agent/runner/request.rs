@@ -86,6 +86,7 @@ impl Runner {
     /// Shrinks after the provider said that the request was too large.
     pub(super) async fn trim(&mut self) -> bool {
         let now = self.session.context.estimate();
+        self.compresses();
         self.session.counted = None;
         self.session.forget_reads();
         self.session.context.prune(now.saturating_mul(2) / 3)

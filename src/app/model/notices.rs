@@ -22,6 +22,8 @@ pub enum About {
     Inbox,
     /// What was said to the running turn and it has not heard yet.
     Steer,
+    /// MCP servers that became ready.
+    Servers,
 }
 
 /// One notice.

@@ -14,7 +14,7 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     close(model);
     model.modals.push(Modal::Input(InputModal {
         title: format!("Log in to {name}"),
-        hint: "If the browser is elsewhere, paste the address it ends at".into(),
+        hint: "Browser elsewhere? Paste the address it ends at".into(),
         text: String::new(),
         cursor: 0,
         masked: false,

@@ -15,6 +15,9 @@ const BYTES: u64 = 128 * 1024 * 1024;
 /// Bytes of one file that are shown.
 const OF_ONE: usize = 16 * 1024;
 
+/// Is given a file: its path inside the folder, its bytes, whether it is executable.
+type Visit<'a> = dyn FnMut(&str, &[u8], bool) -> Result<(), String> + 'a;
+
 /// Text and fingerprint of all files of a folder.
 ///
 /// # Errors
@@ -50,8 +53,8 @@ pub fn copy(dir: &Path, fingerprint: &str, to: &Path) -> Result<(), String> {
     if print == fingerprint { Ok(()) } else { Err("it changed since it was trusted".into()) }
 }
 
-/// Gives every file to `visit`: its path inside, its bytes, whether it is executable. Each is read once. The fingerprint.
-fn each(dir: &Path, visit: &mut dyn FnMut(&str, &[u8], bool) -> Result<(), String>) -> Result<String, String> {
+/// Gives every file to `visit`. Each is read once. The fingerprint.
+fn each(dir: &Path, visit: &mut Visit<'_>) -> Result<String, String> {
     let (mut hash, mut room) = (Sha256::new(), BYTES);
     for path in files(dir)? {
         let (bytes, mode) = regular(&path, room).map_err(|why| format!("{} {why}", path.display()))?;

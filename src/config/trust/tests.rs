@@ -106,3 +106,121 @@ fn servers_are_things_too() {
     std::fs::write(place.dir.join(FILE), "mcp_servers:\n  git:\n    command: evil\n").unwrap();
     assert!(super::super::load(&sources(&place.dir)).config.mcp_servers.is_empty());
 }
+
+fn plugin(place: &Place, files: &[(&str, &str)]) -> PathBuf {
+    let dir = place.dir.join(".hermes/plugins/p");
+    for (name, text) in files {
+        std::fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
+        std::fs::write(dir.join(name), text).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn a_copy_is_what_was_looked_at_or_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = place("");
+    let dir = plugin(&place, &[("plugin.yaml", "name: p\n"), ("run", "#!/bin/sh\n"), ("lib/a.txt", "a")]);
+    std::fs::set_permissions(dir.join("run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let fingerprint = || look(&place.home, &place.dir).unwrap().things[0].0.fingerprint.clone();
+    let print = fingerprint();
+    let to = place.home.home.join("copy");
+    copy(&dir, &print, &to).unwrap();
+    assert_eq!(std::fs::read_to_string(to.join("lib/a.txt")).unwrap(), "a");
+    let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(to.join("run")), mode(to.join("plugin.yaml"))), (0o700, 0o600));
+    // A change of bytes, of a name, of who may run it: each is another thing.
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 3] = [
+        ("bytes", |dir| std::fs::write(dir.join("lib/a.txt"), "b").unwrap()),
+        ("name", |dir| std::fs::rename(dir.join("lib/a.txt"), dir.join("lib/b.txt")).unwrap()),
+        ("mode", |dir| {
+            std::fs::set_permissions(dir.join("plugin.yaml"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        }),
+    ];
+    for (what, change) in changes {
+        let before = fingerprint();
+        change(&dir);
+        assert_ne!(before, fingerprint(), "{what}");
+        let why = copy(&dir, &before, &place.home.home.join(what)).unwrap_err();
+        assert_eq!(why, "it changed since it was trusted", "{what}");
+    }
+}
+
+/// What cannot be looked at is told at once, and never trusted.
+#[test]
+fn links_pipes_and_floods_are_no_plugins() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("plugin.yaml"), "name: p\n").unwrap();
+    let link = |to: &Path, from: PathBuf| {
+        std::fs::create_dir_all(from.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, from).unwrap();
+    };
+    let of = |make: &dyn Fn(&Place)| {
+        let place = place("");
+        make(&place);
+        let project = look(&place.home, &place.dir).unwrap();
+        accept(&place.home, &project, "now".into()).unwrap();
+        let after = look(&place.home, &place.dir).unwrap();
+        assert_eq!(after.trusted().count(), 0);
+        assert!(!after.needs_a_look(), "nobody is asked about what never runs");
+        project.things[0].0.problem.clone()
+    };
+    let folder = of(&|place| link(outside.path(), place.dir.join(".hermes/plugins/p")));
+    assert!(folder.contains("is a link or lies behind one"), "{folder}");
+    let above = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(above.path().join("p")).unwrap();
+    let plugins = of(&|place| link(above.path(), place.dir.join(".hermes/plugins")));
+    assert!(plugins.contains("is a link or lies behind one"), "{plugins}");
+    let inner = of(&|place| link(outside.path(), plugin(place, &[("plugin.yaml", "name: p\n")]).join("more")));
+    assert!(inner.contains("more is a link"), "{inner}");
+    let pipe = of(&|place| {
+        let path = plugin(place, &[("plugin.yaml", "name: p\n")]).join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    });
+    assert!(pipe.contains("pipe is no plain file"), "{pipe}");
+    let large = of(&|place| {
+        let path = plugin(place, &[("plugin.yaml", "name: p\n")]).join("large");
+        std::fs::File::create(path).unwrap().set_len(200 * 1024 * 1024).unwrap();
+    });
+    assert!(large.contains("large is too large to be looked at"), "{large}");
+}
+
+/// Scripts count however they are named: quoted, between signs of the shell, through a link that leads out of the folder.
+#[test]
+fn a_script_is_found_in_a_command() {
+    let outside = tempfile::tempdir().unwrap();
+    for (command, script) in [
+        ("sh check.sh", "check.sh"),
+        ("sh './my check.sh' --fast", "my check.sh"),
+        ("true;./check.sh|cat", "check.sh"),
+        ("python3 -u --config=check.sh", "check.sh"),
+        ("sh linked.sh", "outside"),
+    ] {
+        let place = place(&format!("hooks:\n  Stop:\n  - command: {}\n", serde_json::json!(command)));
+        let file = if script == "outside" {
+            std::os::unix::fs::symlink(outside.path().join("x"), place.dir.join("linked.sh")).unwrap();
+            outside.path().join("x")
+        } else {
+            place.dir.join(script)
+        };
+        std::fs::write(&file, "one\n").unwrap();
+        accept(&place.home, &look(&place.home, &place.dir).unwrap(), "now".into()).unwrap();
+        assert_eq!(standings(&place)[0].1, "trusted", "{command}");
+        std::fs::write(&file, "two\n").unwrap();
+        assert_eq!(standings(&place)[0].1, "changed", "{command}");
+    }
+}
+
+#[test]
+fn a_change_in_what_is_too_long_to_be_shown_shows_all_the_same() {
+    let place = place("");
+    let long = |last: &str| "line\n".repeat(10_000) + last;
+    plugin(&place, &[("plugin.yaml", "name: p\n"), ("run", &long("one")), ("data", "\u{0}")]);
+    accept(&place.home, &look(&place.home, &place.dir).unwrap(), "now".into()).unwrap();
+    plugin(&place, &[("run", &long("two"))]);
+    let now = look(&place.home, &place.dir).unwrap();
+    let (thing, Standing::Changed { before }) = &now.things[0] else { panic!("not changed") };
+    assert_ne!(*before, thing.text);
+    assert!(thing.text.contains("bytes in all, "), "{}", thing.text);
+}

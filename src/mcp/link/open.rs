@@ -1,6 +1,7 @@
 //! From settings to a connection: a program's pipes, or HTTP with its certificates, headers and login.
 
 use super::ears::Ears;
+use super::lines::Lines;
 use super::{About, LinkError, WORDS};
 use crate::exec::{ExecError, Piped};
 use crate::mcp::oauth;
@@ -51,7 +52,8 @@ pub(super) async fn open(
             let (child, ends) = Piped::spawn(command, args, env, cwd).map_err(not_started)?;
             let child = Arc::new(child);
             stderr.follow(&child);
-            let transport = AsyncRwTransport::new_client(ends.stdout, ends.stdin).with_max_line_length(MESSAGE);
+            let stdout = Lines::new(ends.stdout, MESSAGE);
+            let transport = AsyncRwTransport::new_client(stdout, ends.stdin).with_max_line_length(MESSAGE);
             let shake = ears.serve(transport);
             let running = tokio::select! {
                 shaken = tokio::time::timeout(patience, shake) => match shaken {

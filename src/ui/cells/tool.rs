@@ -204,3 +204,22 @@ fn shift(mut row: Row, indent: &Span) -> Row {
     row.line.spans.insert(0, indent.clone());
     row
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_of_a_server_stands_behind_its_server() {
+        for (name, target, want) in [
+            ("mcp__git__git_status", "/src", ("git", "git_status /src")),
+            ("mcp__my_git__log", "", ("my_git", "log")),
+            ("mcp__git__a__b", "x", ("git", "a__b x")),
+            ("mcp__odd", "x", ("mcp__odd", "x")),
+            ("read_file", "a.rs", ("read_file", "a.rs")),
+        ] {
+            let cell = ToolCell { name: name.into(), target: target.into(), ..ToolCell::default() };
+            assert_eq!((named(&cell).0, named(&cell).1.as_str()), want);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What of a project's folder runs: nothing before a look, nothing but what was looked at.
+
+use crate::harness::home::{err, out};
+use crate::harness::{Home, Mock, Step, Term, until};
+use std::path::{Path, PathBuf};
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// A plugin that writes down from where it runs, says what it is told to say, and leaves when it is asked to.
+fn sly(mark: &Path, word: &str) -> String {
+    format!(
+        r#"#!/bin/sh
+echo "{word} $HERMES_PLUGIN_DIR" >> {}
+while read -r line; do
+    id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    case $line in
+    *'"method":"initialize"'*) printf '{{"id":%s,"result":{{"protocol":1,"commands":[{{"name":"leave","description":"Leaves"}}]}}}}\n' "$id" ;;
+    *'"method":"command.run"'*) exit 7 ;;
+    *'"method":"shutdown"'*) exit 0 ;;
+    esac
+done
+"#,
+        mark.display()
+    )
+}
+
+fn place(steps: Vec<Step>) -> (Mock, Home, PathBuf) {
+    let mock = Mock::start(steps);
+    let home = Home::with(&mock, "");
+    let mark = home.user().join("mark");
+    write(&home.project().join("hermes.yaml"), "hooks:\n  prompt_submitted:\n  - command: sh note.sh\n");
+    write(&home.project().join("note.sh"), &format!("echo hook >> {}\n", mark.display()));
+    write(&home.project().join(".hermes/plugins/sly/plugin.yaml"), "name: sly\n");
+    write(&home.project().join(".hermes/plugins/sly/run.sh"), &sly(&mark, "first"));
+    (mock, home, mark)
+}
+
+fn marked(mark: &Path) -> String {
+    std::fs::read_to_string(mark).unwrap_or_default()
+}
+
+fn say_yes(term: &mut Term) {
+    term.wait("y, then Enter, trusts");
+    term.send("y");
+    term.wait("▸ Trust it as it is shown here");
+    term.send("\r");
+    term.wait("trusted as it was shown");
+}
+
+#[test]
+fn the_card_shows_each_thing_and_then_what_changed() {
+    let (_mock, home, mark) = place(vec![Step::Text("hello back".into())]);
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("May this run?")
+        .wait("hook prompt_submitted: sh note.sh  new")
+        .wait("plugin sly (.hermes/plugins/sly)  new");
+    assert_eq!(marked(&mark), "", "something ran before the yes");
+    say_yes(&mut term);
+    until("the plugin runs", || marked(&mark).contains("first"));
+    // What runs is a copy of what was looked at, not the folder.
+    let ran = marked(&mark);
+    assert!(!ran.contains(&*home.project().to_string_lossy()), "{ran}");
+    term.quit().ended();
+    drop(term);
+
+    std::fs::remove_file(&mark).unwrap();
+    write(&home.project().join("note.sh"), &format!("echo curl evil >> {}\n", mark.display()));
+    write(&home.project().join(".hermes/plugins/sly/run.sh"), &sly(&mark, "second"));
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("sh note.sh  changed").wait("- echo hook").wait("+ echo curl evil");
+    term.wait("- echo \"first").wait("+ echo \"second");
+    assert_eq!(marked(&mark), "", "something that changed ran before the yes");
+    term.wait("y, then Enter, trusts");
+    term.send("\x1b");
+    term.wait("trust shows it again");
+    term.send("hello\r");
+    term.wait("hello back");
+    assert_eq!(marked(&mark), "", "something ran although the card was put aside");
+}
+
+#[test]
+fn a_plugin_that_changed_while_it_ran_is_not_started_again() {
+    let (_mock, home, mark) = place(vec![]);
+    std::fs::remove_file(home.project().join("hermes.yaml")).unwrap();
+    let mut term = Term::sized(&home, &[], (140, 45));
+    say_yes(&mut term);
+    until("the plugin runs", || marked(&mark).contains("first"));
+    write(&home.project().join(".hermes/plugins/sly/run.sh"), &sly(&mark, "second"));
+    term.send("/plugins\r");
+    term.wait("● sly");
+    term.send("\x1b");
+    term.gone("● sly");
+    term.send("/leave\r");
+    term.wait("plugin sly is off: it changed since it was trusted");
+    assert!(!marked(&mark).contains("second"), "{}", marked(&mark));
+}
+
+#[test]
+fn a_folder_that_is_a_link_never_runs() {
+    let (_mock, home, mark) = place(vec![]);
+    let inside = home.project().join(".hermes/plugins/sly");
+    let outside = home.user().join("outside");
+    std::fs::rename(&inside, &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, &inside).unwrap();
+    let trusted = home.run(&["config", "trust", "."]);
+    let said = err(&home.run(&["-p", "hello"]));
+    assert!(said.contains("sly is a link or lies behind one"), "{said}{}", out(&trusted));
+    assert!(!marked(&mark).contains("first"));
+    let term = Term::sized(&home, &["hello"], (140, 45));
+    term.wait("done");
+    assert!(!marked(&mark).contains("first"));
+}
+
+/// Lines have no card: one of them says what does not run, and how it would.
+#[test]
+fn plain_lines_say_what_is_not_trusted() {
+    let (_mock, home, mark) = place(vec![Step::Text("hello back".into()), Step::Text("again".into())]);
+    let done = home.run_with(&["--plain"], "hello\n");
+    let said = out(&done);
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("does not run")).collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(lines[0].contains("the project's hook prompt_submitted: sh note.sh does not run"), "{said}");
+    assert!(lines[0].contains("run: hermes config trust ") && lines[0].contains("(1 more like this"), "{said}");
+    assert!(said.contains("hello back") && marked(&mark).is_empty(), "{said}");
+    home.run(&["config", "trust", "."]);
+    let done = home.run_with(&["--plain"], "hello\n");
+    assert!(!out(&done).contains("does not run"), "{}", out(&done));
+    assert!(marked(&mark).contains("hook"), "{}", out(&done));
+}
