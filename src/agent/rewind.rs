@@ -3,7 +3,8 @@
 use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, RewindPreview, Rewound, Todo, Who};
 use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
 use crate::store::{Blobs, Since, Store, StoreError};
-use crate::tools::file::edit::{MAX_BYTES, file_diff};
+use crate::tools::file::diff::file_diff;
+use crate::tools::file::edit::MAX_BYTES;
 use crate::tools::file::restore::{Back, Now, Verdict, undoing};
 use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
