@@ -27,3 +27,4 @@ mod stranger;
 mod suspend;
 mod terminal;
 mod trust;
+mod windows;
