@@ -217,15 +217,18 @@ impl Gate {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
         let dispatch = self.dispatch();
-        let mut running = std::pin::pin!(dispatch.run(ready.run, spec, ready.args.as_ref(), ctx));
-        loop {
-            tokio::select! {
-                biased;
-                Some(progress) = heard.recv() => {
-                    let _ = events.send(CallEvent::Progress { call_id: call_id.to_owned(), progress }).await;
-                }
-                output = &mut running => return output,
+        let forwarded = async {
+            while let Some(progress) = heard.recv().await {
+                // Nobody listens any more: what follows is dropped as well.
+                let _ = events.send(CallEvent::Progress { call_id: call_id.to_owned(), progress }).await;
             }
+            std::future::pending().await
+        };
+        // Beside the call, not before it: whoever does not read its progress holds up nothing.
+        tokio::select! {
+            biased;
+            never = forwarded => never,
+            output = dispatch.run(ready.run, spec, ready.args.as_ref(), ctx) => output,
         }
     }
 }
