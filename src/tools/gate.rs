@@ -3,6 +3,7 @@
 
 mod ask;
 mod look;
+mod place;
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
@@ -114,15 +115,21 @@ impl Gate {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
     }
 
-    /// The judgement alone, for a task that works in this folder; `None` when the turn was stopped first.
-    async fn judge(&self, intent: &Intent, cwd: &Path, cancel: &CancellationToken) -> Option<Verdict> {
+    /// The judgement alone, for a task that works in this folder of this world; `None` when the turn was stopped first.
+    async fn judge(
+        &self,
+        intent: &Intent,
+        cwd: &Path,
+        world: &Arc<dyn World>,
+        cancel: &CancellationToken,
+    ) -> Option<Verdict> {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
         // A copy: looking at the disk may take long, and nobody should wait for the lock.
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if *intent == Intent::Talk {
-            return Some(decide_in(intent, cwd, &rules, mode, &*self.world));
+            return Some(decide_in(intent, cwd, &rules, mode, &**world));
         }
-        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(&self.world));
+        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(world));
         look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
     }
 

@@ -12,12 +12,13 @@ const MAX_ENTRIES: usize = 4096;
 /// Rows of targets.
 const MAX_TARGETS: usize = 12;
 
-/// This machine.
+/// This machine. It knows no variables: what a command starts with is another environment than this program's, and the gate
+/// tells it for each call.
 #[derive(Clone, Debug)]
 pub struct LocalWorld {
     home: PathBuf,
     hermes_home: PathBuf,
-    /// Stands in for the environment when set: variables of another person are not ours.
+    /// Whether a variable that nobody told of may be set.
     environment: bool,
 }
 
@@ -27,13 +28,13 @@ impl LocalWorld {
         Self { home, hermes_home, environment: false }
     }
 
-    /// The world of this process.
-    pub fn from_environment() -> Self {
+    /// The world of the person who runs this program, whose own home is here. Any variable but `HOME` may have any value.
+    pub fn of_user(hermes_home: &Path) -> Self {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let hermes_home = std::env::var_os("HERMES_HOME")
-            .filter(|h| !h.is_empty())
-            .map_or_else(|| home.join(".hermes"), PathBuf::from);
-        Self { home, hermes_home, environment: true }
+        let mut world = Self { home, hermes_home: PathBuf::new(), environment: true };
+        // Links followed, so that its files are known by their real names as well.
+        world.hermes_home = world.resolve(hermes_home);
+        world
     }
 }
 
@@ -50,10 +51,7 @@ impl World for LocalWorld {
         if name == "HOME" {
             return Some(self.home.to_string_lossy().into_owned());
         }
-        if !self.environment {
-            return None;
-        }
-        std::env::var(name).ok()
+        self.environment.then(|| shell::UNKNOWN.to_string())
     }
 
     fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
