@@ -3,6 +3,7 @@
 mod checks;
 pub mod edit;
 pub mod history;
+mod masks;
 pub mod restore;
 pub mod syntax;
 pub mod text;
