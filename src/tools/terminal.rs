@@ -92,14 +92,7 @@ struct Command {
 }
 
 fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
-    // Whoever asked for a container must not find the command on the host.
-    let backend = ctx.config.terminal.backend.as_str();
-    if !matches!(backend, "" | "local") {
-        let text = format!(
-            "terminal.backend in config.yaml is `{backend}`, and only `local` can be run here; the user must change it"
-        );
-        return Err(ToolError::Failed(text));
-    }
+    super::paths::local_only(ctx)?;
     let line = match args.get("command") {
         Some(Value::String(line)) if !line.trim().is_empty() => line.clone(),
         Some(Value::String(_)) | None => return Err(ToolError::Args("`command` is missing or empty".into())),
@@ -107,6 +100,11 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     };
     if line.contains('\0') {
         return Err(ToolError::Args("`command` contains a NUL character, which no shell accepts".into()));
+    }
+    if ctx.config.security.redact_secrets && line.contains(crate::policy::redact::MASK) {
+        let why = "`command` holds a mask («redacted:…»): it stands for a secret that is kept from you and is no value; have \
+                   the program read it from its file or variable";
+        return Err(ToolError::Failed(why.into()));
     }
     let flag = |name: &str| args.get(name).and_then(Value::as_bool).unwrap_or(false);
     let (background, pty) = (flag("background"), flag("pty"));
