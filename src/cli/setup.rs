@@ -128,7 +128,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         publish: registry.clone(),
         accept_hooks: base.accept_hooks,
     });
-    let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
+    let world: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home));
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
         models = models.scripted(script);

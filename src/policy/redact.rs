@@ -35,6 +35,11 @@ impl RedactKind {
     }
 }
 
+/// How a mask begins that names itself.
+pub const MASK: &str = "«redacted:";
+/// What stands for a private key.
+pub const PEM_MASK: &str = "[REDACTED PRIVATE KEY]";
+
 /// Prefixes of tokens: what they start with, the least number of characters that follow, whether a digit has to be among them.
 const TOKENS: &[(&str, usize, bool)] = &[
     ("sk-", 10, false),
@@ -137,7 +142,7 @@ pub fn redact(text: &str, kind: RedactKind) -> Cow<'_, str> {
     let Some(rules) = RULES.as_ref() else { return Cow::Borrowed(text) };
     let mut out = Cow::Borrowed(text);
     if out.contains("PRIVATE KEY-----") {
-        replace(&mut out, &rules.pem, |_| Some("[REDACTED PRIVATE KEY]".into()));
+        replace(&mut out, &rules.pem, |_| Some(PEM_MASK.into()));
     }
     tokens(&mut out, &rules.tokens, kind);
     if out.contains("://") {
@@ -248,7 +253,7 @@ fn tokens(text: &mut Cow<'_, str>, regex: &Regex, kind: RedactKind) {
         out.push_str(&text[from..found.start()]);
         if kind == RedactKind::FileRead {
             let label = if prefix.starts_with("xox") { "xox" } else { prefix };
-            out.push_str(&format!("«redacted:{label}…»"));
+            out.push_str(&format!("{MASK}{label}…»"));
         } else {
             out.push_str(&mask(token));
         }

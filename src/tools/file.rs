@@ -4,6 +4,7 @@ mod checks;
 pub mod diff;
 pub mod edit;
 pub mod history;
+mod masks;
 pub mod restore;
 pub mod syntax;
 pub mod text;

@@ -4,6 +4,7 @@ mod bad_days;
 mod coming_back;
 mod commands;
 mod disks;
+mod doors;
 mod editing;
 mod extensions;
 mod first_run;

@@ -4,6 +4,7 @@
 use super::checks;
 use super::diff::{cut_lines, file_diff};
 use super::history;
+use super::masks;
 use super::write::{self, Stamp};
 use crate::llm::message::FileDiff;
 use crate::policy::{EditIntent, Intent};
@@ -93,6 +94,15 @@ pub struct EditCall {
 }
 
 impl EditCall {
+    /// Like [`EditCall::new`], for what a model wrote.
+    ///
+    /// # Errors
+    /// When it would write masks in the place of secrets.
+    pub fn checked(changes: Vec<Change>, reply: Map<String, Value>, ctx: &ToolCtx) -> Result<Self, ToolError> {
+        masks::check(&changes, ctx)?;
+        Ok(Self::new(changes, reply))
+    }
+
     /// Computes the diffs. `reply` is the result for the model when all goes well.
     pub fn new(changes: Vec<Change>, reply: Map<String, Value>) -> Self {
         let (mut intents, mut diffs) = (Vec::new(), Vec::new());

@@ -119,3 +119,36 @@ async fn the_question_comes_although_the_counting_hangs() {
     assert!(last.at_least && last.note.contains("did not answer"), "{last:?}");
     world.release();
 }
+
+#[tokio::test]
+async fn a_call_ends_although_nobody_reads_its_events() {
+    let bench = Bench::new();
+    let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX, bench.path("home")), &Arc::default());
+    let (events, _unread) = mpsc::channel(1);
+    let call = call("terminal", r#"{"command":"echo hi"}"#);
+    let body = tokio::time::timeout(SOON, gate.call(&call, ctx, events)).await.expect("it ends");
+    assert_eq!(body.outcome, Outcome::Ok, "{}", body.content);
+}
+
+#[tokio::test]
+async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
+    // a name that is set where the tests run, with a value that does nothing
+    let inherited = std::env::vars().find(|(name, value)| name == "LANG" || value.starts_with('/')).unwrap().0;
+    for name in [inherited.as_str(), "NOT_SET_ANYWHERE"] {
+        let bench = Bench::new();
+        let asker = Arc::new(Denies::default());
+        let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX, bench.path("home")), &asker);
+        let run = async |line: &str| {
+            let call = call("terminal", &serde_json::json!({ "command": line }).to_string());
+            gate.call(&call, ctx.clone(), mpsc::channel(8).0).await
+        };
+        let set = run(&format!("export {name}='rm -rf build'")).await;
+        assert_eq!(set.outcome, Outcome::Ok, "{name}: {}", set.content);
+        assert_eq!(run(&format!("${name}")).await.outcome, Outcome::Denied, "{name}");
+        assert!(asker.asked.lock().unwrap()[0].verdict.reasons().iter().any(|why| why.effect.contains("delete")));
+        run(&format!("export {name}=ls")).await;
+        assert_eq!(run(&format!("${name}")).await.outcome, Outcome::Ok, "{name}");
+        // The shell sets these itself: what they hold is not certain.
+        assert_eq!(run("$BASH_COMMAND").await.outcome, Outcome::Denied);
+    }
+}
