@@ -277,7 +277,8 @@ mod tests {
         std::fs::create_dir_all(&cwd).unwrap();
         std::fs::write(cwd.join("x"), "").unwrap();
         // below the user's home, elsewhere, and behind a link
-        for (own, named) in [("home/.hermes", "home/.hermes"), ("elsewhere/h", "elsewhere/h"), ("real", "home/linked")] {
+        for (own, named) in [("home/.hermes", "home/.hermes"), ("elsewhere/h", "elsewhere/h"), ("real", "home/linked")]
+        {
             let (own, named) = (root.join(own), root.join(named));
             std::fs::create_dir_all(own.join("plugins/p")).unwrap();
             if own != named {
