@@ -107,9 +107,9 @@ impl Hub {
             let (mut exported, refused) = keep::kept(base, exported);
             not_kept = refused;
             // Exported functions are not listed, and the shell's depth must not grow from command to command.
-            let functions = base.iter().filter(|(name, _)| {
-                name.as_encoded_bytes().starts_with(b"BASH_FUNC_") || *name == OsStr::new("SHLVL")
-            });
+            let functions = base
+                .iter()
+                .filter(|(name, _)| name.as_encoded_bytes().starts_with(b"BASH_FUNC_") || *name == OsStr::new("SHLVL"));
             exported.extend(functions.map(|(name, value)| (name.clone(), value.clone())));
             lock(&self.tasks).insert(process.task.clone(), Arc::new(exported));
         }

@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn what_executes_keeps_its_first_value() {
-        let base = env(&[("PATH", "/usr/bin:/tmp/mine"), ("EDITOR", "hx"), ("LD_LIBRARY_PATH", "/mine"), ("HOME", "/h")]);
+        let base =
+            env(&[("PATH", "/usr/bin:/tmp/mine"), ("EDITOR", "hx"), ("LD_LIBRARY_PATH", "/mine"), ("HOME", "/h")]);
         for (name, value, want) in [
             ("LD_PRELOAD", "./x", None),
             ("LD_LIBRARY_PATH", "/mine", Some("/mine")),
