@@ -259,6 +259,22 @@ mod tests {
         assert!(head.len() * 3 < tail.len() * 2 + 600);
     }
 
+    proptest::proptest! {
+        /// Head and tail of any text are parts of it, together no longer than asked for.
+        #[test]
+        fn any_text_is_cut(text in "(a|é|\n|🦀){0,60}", head in 0usize..40, tail in 0usize..40) {
+            let short = cut(&text, head, tail, "|");
+            if text.chars().count() <= head + tail {
+                proptest::prop_assert_eq!(&short, &text);
+            } else {
+                let (start, end) = short.split_once('|').unwrap();
+                proptest::prop_assert!(text.starts_with(start) && text.ends_with(end));
+                proptest::prop_assert!(start.chars().count() <= head && end.chars().count() <= tail);
+            }
+            proptest::prop_assert!(clean_error(&text).chars().count() <= ERROR_CHARS);
+        }
+    }
+
     #[test]
     fn spilled_json_can_be_paged() {
         let dir = tempfile::tempdir().unwrap();

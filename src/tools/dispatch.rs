@@ -242,7 +242,7 @@ impl Dispatch {
     }
 
     async fn bounded(&self, output: ToolOutput, cap: usize, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
-        let work_is_small = output.content.len() + output.view.output.len() <= 8_192;
+        let work_is_small = output.content.len() + output.view.output.len() <= 8_192 && output.data.is_empty();
         let (folder, id, room, masks) = (ctx.spill.clone(), ctx.call_id.clone(), ctx.room, self.masks_for(ctx));
         let work = move || {
             let limits = Limits { cap, room: &room, folder: &folder, call_id: &id };

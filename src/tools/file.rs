@@ -1,6 +1,7 @@
 //! What the file tools share: text as it is on disk, safe writing, and planned edits.
 
 mod checks;
+pub mod diff;
 pub mod edit;
 pub mod history;
 mod masks;

@@ -28,3 +28,4 @@ mod stranger;
 mod suspend;
 mod terminal;
 mod trust;
+mod windows;

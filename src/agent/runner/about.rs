@@ -15,6 +15,11 @@ impl Runner {
         self.ask_window();
         let session = self.session.info();
         self.out.send(AgentEvent::SessionOpened { session, items }).await;
+        // The screen begins without a plan.
+        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        if !plan.is_empty() {
+            self.out.send(AgentEvent::PlanChanged(plan)).await;
+        }
         let meter = self.session.meter();
         self.out.send(AgentEvent::UsageChanged(meter)).await;
     }
