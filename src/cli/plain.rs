@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// Runs until the end of input or `/quit`.
 pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
     let base = setup::base(&args)?;
-    let _log = setup::logging(&base.paths);
+    let _log = setup::logging(&base);
     setup::block_on(talk(args, base))
 }
 

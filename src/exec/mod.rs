@@ -34,6 +34,7 @@ mod tests;
 
 pub use browse::browse;
 pub use confine::confine;
+pub use env::keeps_back;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;

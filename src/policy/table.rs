@@ -105,6 +105,8 @@ pub struct Wrap {
     pub texts: bool,
     /// The command follows `--`.
     pub dashes: bool,
+    /// The command starts at the first word that names a known program, or is a text that starts with one.
+    pub any: bool,
     /// Adds nothing to what the inner command does.
     pub quiet: bool,
 }

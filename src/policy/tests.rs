@@ -119,6 +119,35 @@ fn more_cases() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a walk has to see: functions, patterns, both ways of a list, what follows a NUL. A refusal holds in every mode.
+#[test]
+fn judge_cases() {
+    let mut wrong = Vec::new();
+    for case in cases!("judge-walk.jsonl").chain(cases!("judge-wrap.jsonl")) {
+        let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
+        let got = judge(command, &[], Mode::Manual);
+        let off = judge(command, &[], Mode::Off);
+        let holds = want != "refuse" && want != "ask-always" || off.name() == want;
+        if !(got.name() == want || want == "ask" && got.name() == "ask-always") || !holds {
+            wrong.push(format!("{want} -> {got:?}: {command}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Shapes on which a reader can take the square of the length: 64 KB of each end in a question, and soon.
+#[test]
+fn long_texts_take_little_time() {
+    let start = std::time::Instant::now();
+    for piece in ["a|", "|", "a||", "a&&", "a;|", "((", "a <", "$((1++", "${a", "[[ a ("] {
+        let command = piece.repeat(64 * 1024 / piece.len());
+        let got = judge(&command, &[], Mode::Manual);
+        assert!(matches!(got, Verdict::Ask(_) | Verdict::AskAlways(_)), "{piece}: {}", got.name());
+    }
+    // Unoptimised code on a busy machine; the square of the length takes minutes.
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+}
+
 #[test]
 fn rules_and_grants() {
     for (given, command, want) in [
@@ -362,7 +391,7 @@ proptest! {
     /// Quoting, wrapping, padding or chaining a refused command never makes it milder.
     #[test]
     fn no_way_around(inner in proptest::sample::select(vec!["rm -rf /", "reboot", "mkfs.ext4 /dev/sda1", "kill -9 -1", "rm -rf ~"]),
-                     around in proptest::collection::vec(0usize..12, 1..4)) {
+                     around in proptest::collection::vec(0usize..24, 1..4)) {
         let mut command = inner.to_owned();
         for how in around {
             command = match how {
@@ -377,6 +406,18 @@ proptest! {
                 8 => format!("if true; then {command}; fi"),
                 9 => format!("f() {{ {command}\n}}; f"),
                 10 => format!("bash <<'X{0}'\n{command}\nX{0}\n", command.len()),
+                12 => format!("rm() {{ :; }}; reboot() {{ :; }}; kill() {{ :; }}; command sh -c '{}'", command.replace('\'', "'\\''")),
+                13 => format!("false && f() {{ :; }}; {command}"),
+                14 => format!("cd nowhere; {command}"),
+                15 => format!("false || {command}"),
+                16 => format!("f() {{ \"$@\"; }}; f {command}"),
+                17 => format!("gosu root {command}"),
+                18 => format!("retry -n 3 -- {command}"),
+                19 => format!("env - {command}"),
+                20 => format!("set -e; x=1 && {command}; exit"),
+                21 => format!("exit 0 || {command}"),
+                22 => format!("{{ {command}\n}} &"),
+                23 => format!("while ! {command}; do :; done"),
                 _ => format!("eval \"{}\"", command.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")),
             };
         }

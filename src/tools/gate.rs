@@ -10,6 +10,7 @@ use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::decide::decide_in;
+use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
 use futures::future::BoxFuture;
@@ -193,7 +194,9 @@ impl Gate {
         };
         // The receiver is gone only when the session is; the call still runs to its end.
         let _ = events.send(CallEvent::Started(start)).await;
-        let edited = ready.edited.clone().map(|line| masked(line, &ctx));
+        // What the person wrote, as far as the model may read it.
+        let masks = self.dispatch().masks_for(&ctx);
+        let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
         let output = self.run(ready, &spec, ctx, &call.id, &events).await;
         let target = std::mem::take(&mut body.view.target);
         body.content = match edited {
@@ -265,14 +268,6 @@ fn blocked_word(outcome: Outcome) -> &'static str {
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
     }
-}
-
-/// What the person wrote, as far as the model may read it.
-fn masked(line: String, ctx: &ToolCtx) -> String {
-    if !ctx.config.security.redact_secrets {
-        return line;
-    }
-    crate::policy::redact::redact(&line, crate::policy::redact::RedactKind::Code).into_owned()
 }
 
 /// A result that says more than the tool did.

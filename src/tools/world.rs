@@ -331,4 +331,47 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn rules_cover_the_paths_that_they_name_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let cwd = home.join("project");
+        for name in ["project/build/deep", "project/src", "project/build-2", "other", "project/sub/build", "Documents"]
+        {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join("other"), cwd.join("build-link")).unwrap();
+        let world = LocalWorld::new(home.clone(), home.join(".hermes"));
+        for (rule, line, want) in [
+            ("allow rm -rf build*", "rm -rf build", "allow"),
+            ("allow rm -rf build*", "rm -rf ./build", "ask"),
+            ("allow rm -rf build*", "rm -rf build/deep build-2", "allow"),
+            ("allow rm -rf build*", "rm -rf build/../../other", "ask"),
+            ("allow rm -rf build*", "rm -rf build/../src", "ask"),
+            ("allow rm -rf build*", "rm -rf build-link/deep", "ask"),
+            ("allow rm -rf build", "rm -rf build", "allow"),
+            ("allow rm -rf build", "cd ~ && rm -rf build", "ask"),
+            ("allow rm -rf build", "cd sub && rm -rf build", "ask"),
+            ("allow rm -rf *", "rm -rf src", "allow"),
+            ("allow rm -rf *", "cd sub && rm -rf build", "allow"),
+            ("allow rm -rf *", "rm -rf ~/Documents", "ask"),
+            ("allow rm -rf *", "rm -rf ../other", "ask"),
+            ("allow rm -rf *", "rm -rf \"$X\"", "ask"),
+            ("allow rm -rf ~/Documents/*", "rm -rf ~/Documents/x", "allow"),
+            ("allow rm -rf ~/Documents/*", "rm -rf ~/Documents/../other", "ask"),
+        ] {
+            let mut rules = Rules::default();
+            // Words are compared with `~` written out.
+            rules.add(&rule.replace('~', &home.display().to_string())).unwrap();
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{rule}: {line}");
+        }
+        for (line, want) in [("rm -rf build", "allow"), ("rm -rf build/../src", "ask"), ("rm -rf build-link/x", "ask")]
+        {
+            let rules = Rules { allowlist: vec!["rm -rf build*".into()], ..Rules::default() };
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{line}");
+        }
+    }
 }

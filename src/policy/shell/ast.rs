@@ -16,6 +16,20 @@ pub struct Step {
     pub node: Node,
     /// Started with `&`.
     pub background: bool,
+    /// When it runs, by how the step before it ended.
+    pub after: After,
+}
+
+/// Whether a step runs, by how the step before it ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum After {
+    /// It always does: the first one, or one after `;`, `&` or a line break.
+    #[default]
+    Any,
+    /// `&&`
+    Success,
+    /// `||`
+    Failure,
 }
 
 /// One thing that a shell does.

@@ -6,6 +6,9 @@ use super::resolve::Field;
 use super::walk::Walker;
 use std::rc::Rc;
 
+/// Rounds of a function that calls itself.
+const MAX_ROUNDS: usize = 3;
+
 impl Walker<'_> {
     pub(super) fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
         let outer = self.current.take();
@@ -86,18 +89,35 @@ impl Walker<'_> {
         None
     }
 
-    /// Calls a function of the line.
+    /// Calls a function of the line: all bodies that it may have.
     pub(super) fn call(&mut self, name: &str, argv: &[Field], input: Option<Stream>) -> Option<Stream> {
-        let body = self.state.functions.get(name)?.clone();
+        let bodies = self.state.functions.get(name)?.bodies.clone();
         self.called.insert(name.to_owned());
-        if self.calls.iter().any(|running| Rc::ptr_eq(running, &body)) {
-            return None;
+        let before = (bodies.len() > 1).then(|| self.state.clone());
+        let mut out = None;
+        for (i, body) in bodies.iter().enumerate() {
+            // A function that calls itself is followed a few times: each round may pass other words.
+            if self.calls.iter().filter(|running| Rc::ptr_eq(running, body)).count() >= MAX_ROUNDS {
+                continue;
+            }
+            let other =
+                (i > 0).then(|| before.clone().map(|start| std::mem::replace(&mut self.state, start))).flatten();
+            self.calls.push(body.clone());
+            let outer = self.returned.take();
+            let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
+            out = self.deeper(&argv[0].span, |w| w.node(body, input.clone())).or(out);
+            if let Some(failed) = self.failed.take() {
+                self.state.merge(failed);
+            }
+            if let Some(early) = std::mem::replace(&mut self.returned, outer) {
+                self.state.merge(early);
+            }
+            self.state.positional = saved;
+            self.calls.pop();
+            if let Some(other) = other {
+                self.state.merge(other);
+            }
         }
-        self.calls.push(body.clone());
-        let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
-        let out = self.deeper(&argv[0].span, |w| w.node(&body, input));
-        self.state.positional = saved;
-        self.calls.pop();
         out
     }
 

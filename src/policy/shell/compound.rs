@@ -71,7 +71,7 @@ impl Parser<'_> {
         }
         let mut body = Vec::new();
         if !words.is_empty() {
-            body.push(Step { node: Node::Words(words), background: false });
+            body.push(Step { node: Node::Words(words), background: false, after: After::Any });
         }
         let braces = self.keyword("{");
         if !braces {
@@ -120,7 +120,7 @@ impl Parser<'_> {
             }
         }
         self.require("esac");
-        Node::Branch { always: vec![Step { node: Node::Words(words), background: false }], arms }
+        Node::Branch { always: vec![Step { node: Node::Words(words), background: false, after: After::Any }], arms }
     }
 
     pub(super) fn test_command(&mut self) -> Node {

@@ -38,6 +38,15 @@ impl Stream {
         Self { text: None, remote: self.remote, decoded: self.decoded, here: false, file: false, span: span.clone() }
     }
 
+    /// One of two: what either holds counts.
+    pub fn either(&self, other: &Stream) -> Self {
+        let text = match (&self.text, &other.text) {
+            (Some(a), Some(b)) => Some(format!("{a}\n{b}")),
+            (a, b) => a.clone().or_else(|| b.clone()),
+        };
+        Self { text, remote: self.remote || other.remote, decoded: self.decoded || other.decoded, ..self.clone() }
+    }
+
     /// The result of a decoder.
     pub fn through(&self, text: Option<String>, span: &Span) -> Self {
         let text = text.filter(|t| t.len() <= MAX_PAYLOAD);

@@ -177,6 +177,8 @@ impl Parser<'_> {
     fn ansi_c(&mut self) -> String {
         let open = self.pos - 2;
         let mut text = String::new();
+        // A NUL ends the string in bash: what follows up to the quote is read and dropped.
+        let mut end = None;
         while !self.done() && self.peek(0) != b'\'' {
             if self.peek(0) != b'\\' {
                 let from = self.pos;
@@ -203,6 +205,16 @@ impl Parser<'_> {
                 text.push(simple);
                 continue;
             }
+            if b == b'c' && self.pos + 1 < self.bytes.len() {
+                // A control character; `\c@` is NUL.
+                self.pos += 1;
+                match self.peek(0) & 0x1f {
+                    0 => end = end.or(Some(text.len())),
+                    code => text.push(char::from(code)),
+                }
+                self.advance_char();
+                continue;
+            }
             let (radix, skip, max) = match b {
                 b'x' => (16, 1, 2),
                 b'u' => (16, 1, 4),
@@ -221,9 +233,12 @@ impl Parser<'_> {
                 .count();
             let code = u32::from_str_radix(&self.text[self.pos..self.pos + digits], radix).unwrap_or(0);
             self.pos += digits;
-            // A NUL ends the string in bash; everything after it is dropped.
-            text.extend(char::from_u32(code).filter(|c| *c != '\0'));
+            match char::from_u32(code) {
+                Some('\0') => end = end.or(Some(text.len())),
+                code => text.extend(code),
+            }
         }
+        text.truncate(end.unwrap_or(text.len()));
         if self.done() {
             self.trouble(open, "this quote is not closed");
         } else {

@@ -10,6 +10,23 @@ use super::walk::Walker;
 use crate::policy::glob;
 use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
 
+/// Effects of commands that hand one of their words to a shell.
+const RUNNERS: &[&str] = &[
+    "arbitrary program execution via a flag",
+    "program setting that runs commands",
+    "script execution via -e/-c flag",
+    "schedules a command",
+    "git rewrites history",
+];
+
+/// Matches of a pattern in the place of a command that are looked at.
+const MAX_MATCHES: usize = 16;
+
+/// Whether the shell looks for files by this word; `[` alone is a command.
+pub(super) fn may_expand(text: &str) -> bool {
+    text.contains(['*', '?']) || text.find('[').is_some_and(|open| text[open..].contains(']'))
+}
+
 /// The name that the table knows a program by.
 pub(super) fn program(word: &str) -> String {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
@@ -85,22 +102,42 @@ impl<'w> Walker<'w> {
             }
             return Some(Stream::unknown(all));
         }
+        if first.glob && may_expand(&first.text) {
+            return self.pattern(&argv, input, me);
+        }
         if self.state.aliases.contains(&first.text) {
             self.find("alias", span.clone());
         }
-        if self.state.functions.contains_key(&first.text) {
-            let out = self.call(&first.text, &argv, input);
+        // A wrapper runs the program: functions are for the plain word alone.
+        if within.is_none()
+            && let Some(function) = self.state.functions.get(&first.text)
+        {
+            let certain = function.certain && !first.text.contains('/');
+            let before = (!certain).then(|| self.state.clone());
+            let out = self.call(&first.text, &argv, input.clone());
             self.current = Some(me);
-            return out;
+            let Some(before) = before else { return out };
+            // The program runs where the function is not defined.
+            let after = std::mem::replace(&mut self.state, before);
+            self.program(&argv, input, me);
+            self.state.merge(after);
+            return Some(Stream::unknown(all));
         }
+        self.program(&argv, input, me)
+    }
+
+    /// Judges a command whose word names a program.
+    fn program(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
+        let first = argv.first()?;
+        let all = first.span.start..argv.last().map_or(first.span.end, |f| f.span.end.max(first.span.end));
         self.run_file(first);
         let name = program(&first.text);
         let table = self.table;
         let Some(spec) = table.command(&name) else {
-            self.unknown_command(&argv, me);
+            self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
-        let known = Known { spec, args: args::parse(&argv, 1, &spec.takes, spec.posix), argv: &argv, name };
+        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name };
         self.rules(&known, &spec.rules, 1);
         let out = match self.subcommand(&known, me, input.clone()) {
             Some(out) => out,
@@ -108,6 +145,37 @@ impl<'w> Walker<'w> {
                 self.paths(&known);
                 self.special(&known, input, me)
             }
+        };
+        self.current = Some(me);
+        out
+    }
+
+    /// A pattern in the place of a command: what it matches runs, with the further matches as arguments.
+    fn pattern(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
+        let first = argv.first()?;
+        let span = first.span.clone();
+        let mut matches = Vec::new();
+        for path in self.absolute(&first.text) {
+            if self.spend(16, &span) {
+                matches.extend(self.world.glob(&path, std::path::Path::new("/"), MAX_MATCHES));
+            }
+        }
+        matches.sort();
+        // What the line itself makes is not there yet.
+        if matches.is_empty() || matches.len() >= MAX_MATCHES || !self.state.files.is_empty() {
+            self.find("unresolved command", span.clone());
+        }
+        let folder = first.text.contains('/');
+        let mut words: Vec<Field> = matches
+            .iter()
+            .filter_map(|path| if folder { path.to_str() } else { path.file_name()?.to_str() })
+            .map(|text| Field::known(text, span.clone()))
+            .collect();
+        words.extend(argv[1..].iter().cloned());
+        let out = match matches.is_empty() {
+            // Where it matches after all, the last part of the name is likely what it says: `/???/rm`.
+            true => self.program(argv, input, me),
+            false => self.deeper(&span, |w| w.invoke(words, input, Some((me, 0)))),
         };
         self.current = Some(me);
         out
@@ -129,30 +197,6 @@ impl<'w> Walker<'w> {
                 if let Some(text) = stream.text {
                     self.subshell(|w| w.text(&text, &field.span, None));
                 }
-            }
-        }
-    }
-
-    /// A command that the table does not know: its paths may be secrets, and it may run its arguments.
-    fn unknown_command(&mut self, argv: &[Field], me: usize) {
-        for field in argv.iter().skip(1).take(256) {
-            if field.text.contains(['/', '.']) && !field.text.starts_with('-') {
-                self.touch(Role::Read, field);
-            }
-        }
-        for i in 1..argv.len().min(8) {
-            let known = !argv[i].text.starts_with('-') && self.table.command(&program(&argv[i].text)).is_some();
-            if !known || !self.spend(4, &argv[i].span) {
-                continue;
-            }
-            let tail = argv[i..].to_vec();
-            let span = tail[0].span.start..tail[tail.len() - 1].span.end.max(tail[0].span.end);
-            let level = self.try_out(|w| {
-                w.deeper(&span, |w| w.invoke(tail, None, None));
-            });
-            self.current = Some(me);
-            if level == Level::Refuse {
-                self.find("may run a dangerous command", span);
             }
         }
     }
@@ -271,6 +315,14 @@ impl<'w> Walker<'w> {
             if ok {
                 let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
                 self.find(&rule.effect, if span.start >= whole.start { whole } else { span });
+                // Code of a language is looked through where it is read.
+                if RUNNERS.contains(&rule.effect.as_str()) && known.spec.kind != Kind::Interpreter {
+                    for field in
+                        known.argv[1..].iter().filter(|f| f.text.contains(' ')).take(8).cloned().collect::<Vec<_>>()
+                    {
+                        self.runs_text(&field.text, &field.span);
+                    }
+                }
             }
         }
     }
@@ -345,6 +397,7 @@ impl<'w> Walker<'w> {
                 format!("{name} makes other programs run something"),
                 span.clone(),
             );
+            self.runs_text(value, span);
         }
     }
 

@@ -23,6 +23,7 @@ mod special;
 mod sql;
 mod state;
 mod touch;
+mod unknown;
 mod walk;
 mod wrappers;
 
@@ -37,8 +38,12 @@ use std::path::Path;
 /// Bytes of a command that are judged; a longer one is always asked about.
 pub const MAX_COMMAND: usize = 128 * 1024;
 
-/// Bytes that the second reader reads too; it is a hundred times slower than ours.
-const MAX_SECOND: usize = 64 * 1024;
+/// Bytes that the second reader reads too; it is a hundred times slower than ours, and where it does not understand a text its
+/// time grows with the square of the length. Of a longer text our own reading counts alone.
+const MAX_SECOND: usize = 8 * 1024;
+/// Characters with a meaning, and commands, in a text for the second reader. A line of more commands is a question.
+const MAX_SIGNS: usize = 768;
+const MAX_COMMANDS: usize = 512;
 
 /// What a line would do.
 #[derive(Debug, Default)]
@@ -105,10 +110,17 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
 fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut walk::Walker<'_>) {
     let simple =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '=' | ',' | ':' | '@' | '+');
-    if reading.text.chars().all(simple) || reading.text.len() > MAX_SECOND {
+    if reading.text.chars().all(simple) {
         return;
     }
     walker.current = None;
+    let signs = |b: u8| b.is_ascii_punctuation() && !matches!(b, b'-' | b'_' | b'.' | b'/' | b'=' | b',' | b':' | b'@');
+    if reading.text.len() > MAX_SECOND || reading.text.bytes().filter(|b| signs(*b)).count() > MAX_SIGNS {
+        if parsed.commands > MAX_COMMANDS {
+            walker.limit(&(0..walker.original.len()));
+        }
+        return;
+    }
     match crosscheck::read(&reading.text) {
         crosscheck::Second::Error(at) => {
             let say = "is read differently by two readers of shell; it may run otherwise than it looks";

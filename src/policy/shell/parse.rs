@@ -16,6 +16,8 @@ pub struct Parsed {
     pub troubles: Vec<(Span, &'static str)>,
     /// Literal command names in every position.
     pub names: BTreeSet<String>,
+    /// Simple commands outside of substitutions in backticks and here-documents.
+    pub commands: usize,
 }
 
 /// Reads a shell text whose bytes come from `origin`.
@@ -34,6 +36,7 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         troubles: Vec::new(),
         not_arithmetic: HashSet::new(),
         names: BTreeSet::new(),
+        commands: 0,
     };
     let mut script = Vec::new();
     loop {
@@ -46,7 +49,7 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         parser.skip_stray();
     }
     parser.read_heredocs();
-    Parsed { script, troubles: parser.troubles, names: parser.names }
+    Parsed { script, troubles: parser.troubles, names: parser.names, commands: parser.commands }
 }
 
 pub(super) struct Parser<'a> {
@@ -60,6 +63,7 @@ pub(super) struct Parser<'a> {
     /// Places where `((` is known not to open arithmetic; without it, nested ones would be read twice a level.
     pub(super) not_arithmetic: HashSet<usize>,
     pub(super) names: BTreeSet<String>,
+    pub(super) commands: usize,
 }
 
 impl Parser<'_> {
@@ -71,9 +75,13 @@ impl Parser<'_> {
     /// Steps until a closer, `)`, `;;` or the end.
     pub(super) fn list(&mut self, stop: &[&str]) -> Script {
         let mut steps = Vec::new();
+        let mut after = After::Any;
         loop {
             self.skip_lines();
             if self.done() || self.peek(0) == b')' || self.at(";;") || self.at(";&") {
+                if after != After::Any {
+                    self.trouble(self.pos.min(self.bytes.len()), "this list has no command here");
+                }
                 return steps;
             }
             if stop.iter().any(|k| self.at_keyword(k)) || self.peek_keyword().is_some_and(|k| k != "in") {
@@ -83,7 +91,12 @@ impl Parser<'_> {
             let node = self.pipeline();
             self.skip_blanks();
             let mut background = false;
+            let mut next = After::Any;
             if self.at("&&") || self.at("||") {
+                if node.is_none() {
+                    self.trouble(self.pos, "this list has no command here");
+                }
+                next = if self.at("&&") { After::Success } else { After::Failure };
                 self.pos += 2;
                 self.skip_lines();
             } else if self.at(";;") || self.at(";&") {
@@ -96,8 +109,9 @@ impl Parser<'_> {
                 self.newline();
             }
             if let Some(node) = node {
-                steps.push(Step { node, background });
+                steps.push(Step { node, background, after });
             }
+            after = next;
             if self.pos == before {
                 return steps;
             }
@@ -106,6 +120,7 @@ impl Parser<'_> {
 
     fn pipeline(&mut self) -> Option<Node> {
         let mut stages = Vec::new();
+        let mut piped = false;
         loop {
             self.skip_blanks();
             // `!`, `time` and `coproc` stand before any command, compound ones too.
@@ -125,11 +140,17 @@ impl Parser<'_> {
                 }
                 self.skip_blanks();
             }
-            if let Some(node) = self.deeper(Self::command) {
-                stages.push(node);
+            match self.deeper(Self::command) {
+                Some(node) => stages.push(node),
+                None if piped => self.trouble(self.pos.min(self.bytes.len()), "this pipe has no command"),
+                None => {}
             }
             self.skip_blanks();
             if self.peek(0) == b'|' && self.peek(1) != b'|' {
+                if stages.is_empty() {
+                    self.trouble(self.pos, "this pipe has no command");
+                }
+                piped = true;
                 self.pos += if self.peek(1) == b'&' { 2 } else { 1 };
                 self.skip_lines();
             } else {
@@ -248,6 +269,7 @@ impl Parser<'_> {
             return None;
         }
         command.span = self.origin.span(start..end.min(self.bytes.len()));
+        self.commands += 1;
         self.names.extend(command.words.first().and_then(Word::literal));
         Some(Node::Command(Box::new(command)))
     }

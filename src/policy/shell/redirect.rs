@@ -50,6 +50,7 @@ impl Parser<'_> {
                     troubles: Vec::new(),
                     not_arithmetic: HashSet::new(),
                     names: BTreeSet::new(),
+                    commands: 0,
                 };
                 let parts = inner.heredoc_parts();
                 self.troubles.append(&mut inner.troubles);

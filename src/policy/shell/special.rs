@@ -4,7 +4,9 @@ use super::decode::{self, Stream};
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use crate::policy::files::normal;
 use crate::policy::table::{Kind, Level, Role};
+use std::path::Path;
 use std::rc::Rc;
 
 impl<'w> Walker<'w> {
@@ -19,6 +21,19 @@ impl<'w> Walker<'w> {
         }
         match known.spec.kind {
             Kind::Plain | Kind::Git | Kind::Make => {
+                match known.name.as_str() {
+                    "exit" => self.state.ended = true,
+                    // The way back from a function goes on behind the call.
+                    "return" if !self.calls.is_empty() => {
+                        let here = self.state.clone();
+                        match &mut self.returned {
+                            Some(returned) => returned.merge(here),
+                            None => self.returned = Some(here),
+                        }
+                        self.state.ended = true;
+                    }
+                    _ => {}
+                }
                 if known.name == "pwd" {
                     return Some(Stream::text(format!("{}\n", self.state.cwds.first()?), span));
                 }
@@ -32,15 +47,18 @@ impl<'w> Walker<'w> {
                 None
             }
             Kind::Cd => {
-                let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-");
-                self.state.cwds = match target.map(|f| f.text.as_str()) {
-                    None => self.value_of("HOME"),
-                    Some("-") => vec![format!("/{UNKNOWN}")],
-                    Some(path) => self.absolute(path),
-                };
+                self.change_folder(known);
                 None
             }
             Kind::Declare => {
+                if known.has(&["-f"]) && known.name == "export" {
+                    let functions = Rc::make_mut(&mut self.state.functions);
+                    for name in known.operands() {
+                        if let Some(function) = functions.get_mut(&name.text) {
+                            function.exported = true;
+                        }
+                    }
+                }
                 for field in &known.argv[1..] {
                     if let Some((name, value)) = field.text.split_once('=') {
                         self.check_variable(name, value, &field.span);
@@ -82,11 +100,29 @@ impl<'w> Walker<'w> {
                 if let Some(at) = texts.iter().position(|t| *t == "--") {
                     self.state.positional = Some(texts[at + 1..].iter().map(|t| (*t).to_owned()).collect());
                 }
+                let short = |t: &&&str, sign: char| t.starts_with(sign) && !t.starts_with("--") && t[1..].contains('e');
+                if texts.iter().any(|t| short(&t, '-')) || texts.contains(&"errexit") && texts.contains(&"-o") {
+                    self.state.errexit = true;
+                }
+                if texts.iter().any(|t| short(&t, '+') || *t == "+o") {
+                    self.state.errexit = false;
+                }
                 None
             }
             Kind::Unset => {
                 for name in texts.iter().filter(|t| !t.starts_with('-')) {
-                    self.state.set(name, vec![String::new()]);
+                    // Without an option the function goes when there is no variable of that name.
+                    if !known.has(&["-v", "-n"]) && self.state.functions.contains_key(*name) {
+                        let functions = Rc::make_mut(&mut self.state.functions);
+                        if known.has(&["-f"]) {
+                            functions.remove(*name);
+                        } else if let Some(function) = functions.get_mut(*name) {
+                            function.certain = false;
+                        }
+                    }
+                    if !known.has(&["-f"]) {
+                        self.state.set(name, vec![String::new()]);
+                    }
                 }
                 None
             }
@@ -257,6 +293,42 @@ impl<'w> Walker<'w> {
                 self.dd(known);
                 onward(input)
             }
+        }
+    }
+
+    /// `cd`: the folder after it, and the one where the line stays when it fails.
+    fn change_folder(&mut self, known: &Known<'_>) {
+        let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-").cloned();
+        let before = self.state.clone();
+        self.state.cwds = match target.as_ref().map(|f| f.text.as_str()) {
+            None => self.value_of("HOME"),
+            Some("-") => vec![format!("/{UNKNOWN}")],
+            Some(path) => {
+                let mut all = self.absolute(path);
+                // A name without a leading dot is also looked for in the folders of CDPATH.
+                if !path.starts_with(['/', '.']) {
+                    for folders in before.vars.get("CDPATH").into_iter().flatten() {
+                        let folders = folders.split(':').filter(|f| !f.is_empty());
+                        all.extend(folders.map(|folder| normal(Path::new(folder), path)));
+                    }
+                }
+                all.truncate(8);
+                all
+            }
+        };
+        // A folder that is there can be entered, as long as nothing before in the line may have moved it.
+        let quiet = |i: &super::findings::Invocation| {
+            let name = i.plain.first().map_or("", String::as_str);
+            matches!(name, "cd" | "pushd" | "mkdir" | "echo" | "ls" | "pwd" | "set" | "export" | "true" | "git")
+        };
+        let certain = self.invocations.iter().all(quiet)
+            && self.state.cwds.clone().iter().all(|cwd| {
+                !cwd.contains(UNKNOWN)
+                    && self.spend(4, &known.argv[0].span)
+                    && !self.world.glob(&format!("{cwd}/."), Path::new("/"), 1).is_empty()
+            });
+        if !certain {
+            self.failed = Some(before);
         }
     }
 

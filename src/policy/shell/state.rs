@@ -9,12 +9,22 @@ use std::rc::Rc;
 /// Values that a variable is followed with.
 const MAX_VALUES: usize = 8;
 
+/// A function of the line: all bodies that it may have.
+#[derive(Clone, Debug)]
+pub(super) struct Function {
+    pub bodies: Vec<Rc<Node>>,
+    /// Certainly defined: the program of that name is then not what runs.
+    pub certain: bool,
+    /// Shells that the line starts know it too.
+    pub exported: bool,
+}
+
 /// What earlier steps of the line changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub vars: Rc<HashMap<String, Vec<String>>>,
     pub arrays: Rc<HashMap<String, Vec<String>>>,
-    pub functions: Rc<HashMap<String, Rc<Node>>>,
+    pub functions: Rc<HashMap<String, Function>>,
     pub aliases: Rc<HashSet<String>>,
     /// Where the line may be by now.
     pub cwds: Vec<String>,
@@ -23,6 +33,10 @@ pub(super) struct State {
     pub files: Rc<HashMap<String, Stream>>,
     /// Files that it made executable.
     pub executable: Rc<HashSet<String>>,
+    /// A step that fails ends the line: `set -e`.
+    pub errexit: bool,
+    /// Nothing after this runs: `exit` or `return` was reached.
+    pub ended: bool,
 }
 
 impl State {
@@ -34,15 +48,34 @@ impl State {
         Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
     }
 
-    /// The state after one of several ways.
+    /// The state after one of several ways: whatever either of them left is possible.
     pub fn merge(&mut self, other: State) {
-        for (name, values) in other.vars.iter() {
-            match self.vars.get(name) {
-                Some(mine) if mine == values => {}
-                mine => {
-                    let mut all = mine.cloned().unwrap_or_default();
-                    all.extend(values.iter().filter(|v| !all.contains(v)).cloned().collect::<Vec<_>>());
-                    self.set(name, all);
+        if other.ended {
+            return;
+        }
+        if self.ended {
+            *self = other;
+            return;
+        }
+        self.errexit &= other.errexit;
+        if !Rc::ptr_eq(&self.vars, &other.vars) {
+            let names: Vec<String> = self.vars.keys().filter(|name| !other.vars.contains_key(*name)).cloned().collect();
+            // Not set on the other way: then it is whatever the environment says.
+            for name in names {
+                let mut all = self.vars.get(&name).cloned().unwrap_or_default();
+                if !all.iter().any(|v| v.contains(UNKNOWN)) {
+                    all.push(UNKNOWN.to_string());
+                    self.set(&name, all);
+                }
+            }
+            for (name, values) in other.vars.iter() {
+                match self.vars.get(name) {
+                    Some(mine) if mine == values => {}
+                    mine => {
+                        let mut all = mine.cloned().unwrap_or_else(|| vec![UNKNOWN.to_string()]);
+                        all.extend(values.iter().filter(|v| !all.contains(v)).cloned().collect::<Vec<_>>());
+                        self.set(name, all);
+                    }
                 }
             }
         }
@@ -51,18 +84,49 @@ impl State {
                 self.cwds.push(cwd);
             }
         }
-        for (path, stream) in other.files.iter() {
-            if !self.files.contains_key(path) {
-                Rc::make_mut(&mut self.files).insert(path.clone(), stream.clone());
+        if !Rc::ptr_eq(&self.files, &other.files) {
+            for (path, stream) in other.files.iter() {
+                match self.files.get(path) {
+                    None => {
+                        Rc::make_mut(&mut self.files).insert(path.clone(), stream.clone());
+                    }
+                    Some(mine) if mine.text != stream.text || mine.remote != stream.remote => {
+                        let both = mine.either(stream);
+                        Rc::make_mut(&mut self.files).insert(path.clone(), both);
+                    }
+                    Some(_) => {}
+                }
             }
         }
-        for (name, body) in other.functions.iter() {
-            if !self.functions.contains_key(name) {
-                Rc::make_mut(&mut self.functions).insert(name.clone(), body.clone());
-            }
-        }
+        self.merge_functions(&other.functions);
         if !other.aliases.is_subset(&self.aliases) {
             Rc::make_mut(&mut self.aliases).extend(other.aliases.iter().cloned());
+        }
+        if !other.executable.is_subset(&self.executable) {
+            Rc::make_mut(&mut self.executable).extend(other.executable.iter().cloned());
+        }
+    }
+
+    fn merge_functions(&mut self, other: &Rc<HashMap<String, Function>>) {
+        if Rc::ptr_eq(&self.functions, other) {
+            return;
+        }
+        let mine = Rc::make_mut(&mut self.functions);
+        for (name, function) in mine.iter_mut() {
+            function.certain &= other.get(name).is_some_and(|f| f.certain);
+        }
+        for (name, theirs) in other.iter() {
+            let Some(function) = mine.get_mut(name) else {
+                mine.insert(name.clone(), Function { certain: false, ..theirs.clone() });
+                continue;
+            };
+            function.exported |= theirs.exported;
+            for body in &theirs.bodies {
+                let known = function.bodies.iter().any(|b| Rc::ptr_eq(b, body));
+                if !known && function.bodies.len() < MAX_VALUES {
+                    function.bodies.push(body.clone());
+                }
+            }
         }
     }
 }

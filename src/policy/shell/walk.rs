@@ -7,7 +7,7 @@ use super::findings::{Finding, Invocation};
 use super::parse::{Parsed, parse_at};
 use super::resolve::{Field, UNKNOWN};
 use super::source::Origin;
-use super::state::State;
+use super::state::{Function, State};
 use crate::policy::World;
 use crate::policy::files::normal;
 use crate::policy::table::{Level, Table};
@@ -37,6 +37,10 @@ pub struct Walker<'w> {
     pub(super) depth: usize,
     pub(super) calls: Vec<Rc<Node>>,
     pub(super) called: HashSet<String>,
+    /// How things stand when the step that just ran had failed, where that is another state.
+    pub(super) failed: Option<State>,
+    /// States in which the running function returned early.
+    pub(super) returned: Option<State>,
 }
 
 impl<'w> Walker<'w> {
@@ -57,6 +61,8 @@ impl<'w> Walker<'w> {
             depth: 0,
             calls: Vec::new(),
             called: HashSet::new(),
+            failed: None,
+            returned: None,
         }
     }
 
@@ -70,11 +76,13 @@ impl<'w> Walker<'w> {
         let functions = self.state.functions.clone();
         let mut idle: Vec<_> = functions.iter().filter(|(name, _)| !self.called.contains(*name)).collect();
         idle.sort_by_key(|(name, _)| *name);
-        for (_, body) in idle {
-            self.subshell(|w| {
-                w.state.positional = None;
-                w.node(body, None)
-            });
+        for (_, function) in idle {
+            for body in &function.bodies {
+                self.subshell(|w| {
+                    w.state.positional = None;
+                    w.node(body, None)
+                });
+            }
         }
     }
 
@@ -116,6 +124,7 @@ impl<'w> Walker<'w> {
         let saved = self.state.clone();
         let out = work(self);
         self.state = saved;
+        self.failed = None;
         out
     }
 
@@ -130,18 +139,56 @@ impl<'w> Walker<'w> {
         value
     }
 
-    /// Runs the steps; gives what the last one writes.
+    /// Runs the steps; gives what they write. Where a step may fail or may not run, both states go on.
     pub(super) fn script(&mut self, script: &Script, input: Option<Stream>) -> Option<Stream> {
         let mut texts: Vec<Option<Stream>> = Vec::new();
-        for step in script {
+        // The state after a failure so far in this `&&` and `||` list; `None`: the same as after success.
+        let mut bad: Option<State> = None;
+        for (i, step) in script.iter().enumerate() {
             if self.exhausted {
                 break;
             }
-            let out = self.node(&step.node, input.clone());
+            let listed = script.get(i + 1).is_some_and(|next| next.after != After::Any);
+            let out = match step.after {
+                After::Any => {
+                    self.settle(bad.take());
+                    let out = self.step(step, &input);
+                    bad = self.failed.take();
+                    out
+                }
+                // Either way the state without this step stays possible.
+                After::Success => {
+                    let before = bad.take().unwrap_or_else(|| self.state.clone());
+                    let out = self.step(step, &input);
+                    let mut failed = self.failed.take().unwrap_or_else(|| self.state.clone());
+                    failed.merge(before);
+                    bad = Some(failed);
+                    out
+                }
+                After::Failure => {
+                    let ok = self.state.clone();
+                    if let Some(failed) = bad.take() {
+                        self.state = failed;
+                    }
+                    let out = self.step(step, &input);
+                    bad = Some(self.failed.take().unwrap_or_else(|| self.state.clone()));
+                    self.state.merge(ok);
+                    out
+                }
+            };
+            // `set -e` ends the line at a command that fails by itself.
+            if self.state.errexit && step.after == After::Any && !listed {
+                bad = None;
+            }
             if matches!(step.node, Node::Function { .. } | Node::Words(_)) {
                 continue;
             }
             texts.push(out);
+        }
+        self.failed = bad;
+        if script.len() > 1 {
+            let failed = self.failed.clone();
+            self.settle(failed);
         }
         // Several steps write one after the other.
         let streams: Vec<Stream> = texts.into_iter().flatten().collect();
@@ -155,6 +202,28 @@ impl<'w> Walker<'w> {
                 Some(Stream { text, remote, decoded, span, ..Stream::default() })
             }
         }
+    }
+
+    /// Goes on with the state after success and the one after a failure.
+    fn settle(&mut self, failed: Option<State>) {
+        if let Some(failed) = failed {
+            self.state.merge(failed);
+        }
+    }
+
+    fn step(&mut self, step: &Step, input: &Option<Stream>) -> Option<Stream> {
+        self.failed = None;
+        if !step.background {
+            return self.node(&step.node, input.clone());
+        }
+        // What runs in the background changes files, and nothing of this shell.
+        let before = self.state.clone();
+        let out = self.node(&step.node, input.clone());
+        self.failed = None;
+        let after = std::mem::replace(&mut self.state, before);
+        self.state.files = after.files;
+        self.state.executable = after.executable;
+        out
     }
 
     /// The script of `$(…)`: names of its commands and what it writes.
@@ -210,8 +279,9 @@ impl<'w> Walker<'w> {
             Node::Group(script) => self.script(script, input),
             Node::Branch { always, arms } => {
                 self.script(always, input.clone());
+                let failed = self.failed.take();
                 let before = self.state.clone();
-                let mut after = before.clone();
+                let mut after = failed.unwrap_or_else(|| before.clone());
                 let mut last = None;
                 for arm in arms {
                     self.state = before.clone();
@@ -244,7 +314,8 @@ impl<'w> Walker<'w> {
                 if is_bomb(name, body) {
                     self.find("fork bomb", span.clone());
                 }
-                Rc::make_mut(&mut self.state.functions).insert(name.clone(), body.clone());
+                let function = Function { bodies: vec![body.clone()], certain: true, exported: false };
+                Rc::make_mut(&mut self.state.functions).insert(name.clone(), function);
                 None
             }
             Node::Words(words) => {

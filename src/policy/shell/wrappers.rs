@@ -4,6 +4,7 @@ use super::args;
 use super::decode::Stream;
 use super::invoke::{Known, program};
 use super::resolve::{Field, UNKNOWN};
+use super::state::Function;
 use super::walk::Walker;
 use crate::policy::table::Role;
 use std::rc::Rc;
@@ -38,7 +39,14 @@ impl<'w> Walker<'w> {
                 _ => out,
             };
         }
+        if wrap.any {
+            return self.runs_any(known, input, me).or(out);
+        }
         let mut rest: &[usize] = known.args.operands.get(wrap.skip..).unwrap_or_default();
+        // `ssh host -- command`, `env - command`
+        while rest.first().is_some_and(|at| matches!(known.argv[*at].text.as_str(), "--" | "-")) {
+            rest = &rest[1..];
+        }
         if wrap.joined {
             let Some((first, last)) = rest.first().zip(rest.last()) else { return out };
             let text = rest.iter().map(|at| known.argv[*at].text.as_str()).collect::<Vec<_>>().join(" ");
@@ -83,7 +91,10 @@ impl<'w> Walker<'w> {
             return self.subshell(|w| {
                 w.state.positional = Some(positional);
                 w.state.set("0", vec![zero.unwrap_or_else(|| UNKNOWN.to_string())]);
-                w.state.functions = Rc::new(w.state.functions.as_ref().clone());
+                // Another shell knows the functions that were exported; `sudo` and the like take them away, so not for certain.
+                let exported = w.state.functions.iter().filter(|(_, f)| f.exported);
+                let exported = exported.map(|(name, f)| (name.clone(), Function { certain: false, ..f.clone() }));
+                w.state.functions = Rc::new(exported.collect());
                 w.text(&text.text, &text.span, input)
             });
         }

@@ -123,7 +123,7 @@ async fn the_question_comes_although_the_counting_hangs() {
 #[tokio::test]
 async fn a_call_ends_although_nobody_reads_its_events() {
     let bench = Bench::new();
-    let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX, bench.path("home")), &Arc::default());
+    let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &Arc::default());
     let (events, _unread) = mpsc::channel(1);
     let call = call("terminal", r#"{"command":"echo hi"}"#);
     let body = tokio::time::timeout(SOON, gate.call(&call, ctx, events)).await.expect("it ends");
@@ -137,7 +137,7 @@ async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
     for name in [inherited.as_str(), "NOT_SET_ANYWHERE"] {
         let bench = Bench::new();
         let asker = Arc::new(Denies::default());
-        let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX, bench.path("home")), &asker);
+        let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &asker);
         let run = async |line: &str| {
             let call = call("terminal", &serde_json::json!({ "command": line }).to_string());
             gate.call(&call, ctx.clone(), mpsc::channel(8).0).await

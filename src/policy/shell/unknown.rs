@@ -1,0 +1,152 @@
+//! Commands that the table does not know: they may run their last words, or a text among them, as a command.
+
+use super::ast::Span;
+use super::decode::Stream;
+use super::invoke::{Known, program};
+use super::resolve::{Field, UNKNOWN};
+use super::walk::Walker;
+use crate::policy::table::{Level, Role};
+
+/// Words in which the start of a command is looked for.
+const MAX_STARTS: usize = 12;
+/// Options whose value is text for people.
+const PROSE: &[&str] = &[
+    "-m",
+    "--message",
+    "--msg",
+    "--title",
+    "--body",
+    "--description",
+    "--desc",
+    "--comment",
+    "--notes",
+    "--subject",
+    "--text",
+    "--prompt",
+];
+
+impl Walker<'_> {
+    /// A command that the table does not know: its paths may be secrets, and it may run its arguments.
+    pub(super) fn unknown_command(&mut self, argv: &[Field], me: usize) {
+        self.read_words(argv);
+        self.may_run(argv, false, me);
+    }
+
+    /// Its words may name files.
+    fn read_words(&mut self, argv: &[Field]) {
+        for field in argv.iter().skip(1).take(256) {
+            if field.text.contains(['/', '.']) && !field.text.starts_with('-') {
+                self.touch(Role::Read, field);
+            }
+        }
+    }
+
+    /// A program that is known to run another one: what starts at the first word that names a program runs.
+    pub(super) fn runs_any(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
+        let argv = known.argv;
+        let dashes = argv.iter().position(|f| f.text == "--").map(|i| i + 1);
+        let names = |text: &str| {
+            let first = text.split_whitespace().next().unwrap_or("");
+            !text.starts_with('-') && self.table.command(&program(first)).is_some()
+        };
+        let at = dashes.filter(|at| *at < argv.len()).or_else(|| (1..argv.len()).find(|i| names(&argv[*i].text)))?;
+        let span = argv[at].span.clone();
+        let out = if at + 1 == argv.len() && argv[at].text.contains(' ') {
+            let text = argv[at].text.clone();
+            self.deeper(&span, |w| w.subshell(|w| w.text(&text, &span, input)))
+        } else {
+            self.deeper(&span, |w| w.subshell(|w| w.invoke(argv[at..].to_vec(), input, Some((me, at)))))
+        };
+        self.current = Some(me);
+        // There may be several texts, and words before the command that are programs too.
+        self.read_words(argv);
+        self.may_run(argv, true, me);
+        out
+    }
+
+    /// A text that an option, a variable or a setting hands to a shell: what no mode runs is refused here too.
+    pub(super) fn runs_text(&mut self, text: &str, span: &Span) {
+        let tail = |mark: char| text.split_once(mark).map_or("", |(_, rest)| rest);
+        let mut tried: Vec<&str> = Vec::new();
+        for line in [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e')] {
+            let line = line
+                .trim_start_matches(['!', ':', '+', '@', ' '])
+                .trim_start_matches("exec=")
+                .trim_matches(['\'', '"']);
+            if line.len() < 4 || line.len() > 4096 || tried.contains(&line) || !self.spend(4, span) {
+                continue;
+            }
+            tried.push(line);
+            let level = self.try_out(|w| {
+                w.text(line, span, None);
+            });
+            if level == Level::Refuse {
+                let current = self.current;
+                self.subshell(|w| w.text(line, span, None));
+                self.current = current;
+                return;
+            }
+        }
+    }
+
+    /// Judges what a program with these words may run: each tail that starts with a known program, each text that does. What an
+    /// `executor` would run so is refused where the command itself is.
+    fn may_run(&mut self, argv: &[Field], executor: bool, me: usize) {
+        let mut worst = (Level::Allow, None);
+        for i in 1..argv.len().min(1 + MAX_STARTS) {
+            let text = argv[i].text.as_str();
+            if PROSE.contains(&argv[i - 1].text.as_str()) {
+                continue;
+            }
+            // `--exec='rm -rf x'`
+            let text = match text.split_once('=') {
+                Some((name, value)) if name.starts_with("--") && !PROSE.contains(&name) => value,
+                _ => text,
+            };
+            let spaced = text.trim().contains([' ', '\t', '\n']);
+            let first = text.split_whitespace().next().unwrap_or("").trim_start_matches(['!', ':', '@']);
+            let name = program(first);
+            if text.starts_with('-') || text.contains(UNKNOWN) && !spaced || self.table.command(&name).is_none() {
+                continue;
+            }
+            if !self.spend(4 + (argv.len() - i) / 16, &argv[i].span) {
+                return;
+            }
+            let last = argv.len() - 1;
+            let span = if spaced {
+                argv[i].span.clone()
+            } else {
+                argv[i].span.start..argv[last].span.end.max(argv[i].span.end)
+            };
+            let (line, tail) = (text.trim_start_matches(['!', ':', '@']).to_owned(), argv[i..].to_vec());
+            let single = !spaced && tail.len() == 1;
+            let run = |w: &mut Self| {
+                if spaced {
+                    w.text(&line, &span, None);
+                } else {
+                    w.deeper(&span, |w| w.invoke(tail.clone(), None, Some((me, i))));
+                }
+            };
+            let level = self.try_out(run);
+            if executor && level == Level::Refuse {
+                self.subshell(|w| {
+                    run(w);
+                    None
+                });
+                self.current = Some(me);
+                return;
+            }
+            self.current = Some(me);
+            // One word alone is more often the name of something than a command.
+            if level > worst.0 && !(single && level < Level::Refuse) {
+                worst = (level, Some(span));
+            }
+        }
+        let Some(span) = worst.1 else { return };
+        match worst.0 {
+            Level::Allow => {}
+            Level::Ask | Level::AskAlways => self.find("may run a dangerous command", span),
+            Level::Refuse => self.find("may run a refused command", span),
+        }
+    }
+}
