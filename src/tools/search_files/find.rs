@@ -135,7 +135,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-/// Comparing paths part by part would take longer than the walk.
+/// By bytes: one comparison of memory instead of one for each part.
 fn by_bytes(a: &Path, b: &Path) -> std::cmp::Ordering {
     a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes())
 }
