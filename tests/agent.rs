@@ -319,9 +319,10 @@ steps:
 
     let mut talk = world.start(Some(id.clone()));
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
-    assert!(seen.iter().any(|e| matches!(e, AgentEvent::PlanChanged(plan) if plan[0].content == "sow")), "{seen:?}");
     let Some(AgentEvent::SessionOpened { session, items }) = seen.last() else { unreachable!() };
-    assert_eq!((&session.id, items.len()), (&id, 4));
+    // After the session, which the screen begins without a plan.
+    talk.until(|e| matches!(e, AgentEvent::PlanChanged(plan) if plan[0].content == "sow")).await;
+    assert_eq!((&session.id, items.len()), (&id, 5), "a line under the turn, too");
     talk.say("and now?").await;
     talk.finished().await;
     let requests = world.model.requests();

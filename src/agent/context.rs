@@ -267,7 +267,8 @@ mod tests {
         let asked = AssistantBody { calls: ids.map(call).to_vec(), ..AssistantBody::default() };
         let mut items = vec![Item { id: ItemId(1), at: 0, turn: 1, body: Body::Assistant(asked) }];
         for (n, (id, size)) in ids.into_iter().zip(sizes).enumerate() {
-            let large = (size > 5_000).then(|| Large { whole: format!("the whole is in {id}.txt"), room: 16_000 });
+            let large =
+                (size > 5_000).then(|| Box::new(Large { whole: format!("the whole is in {id}.txt"), room: 16_000 }));
             let body = ToolBody { call_id: id.into(), content: "x".repeat(size), large, ..ToolBody::default() };
             items.push(Item { id: ItemId(2 + n as i64), at: 0, turn: 1, body: Body::Tool(body) });
         }

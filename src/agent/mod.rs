@@ -9,6 +9,7 @@ mod port;
 mod retry;
 pub mod rewind;
 pub mod runner;
+pub mod secrets;
 mod situation;
 pub mod turn;
 

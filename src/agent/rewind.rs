@@ -3,7 +3,8 @@
 use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, RewindPreview, Rewound, Todo, Who};
 use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
 use crate::store::{Blobs, Since, Store, StoreError};
-use crate::tools::file::edit::{MAX_BYTES, file_diff};
+use crate::tools::file::diff::file_diff;
+use crate::tools::file::edit::MAX_BYTES;
 use crate::tools::file::restore::{Back, Now, Verdict, undoing};
 use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
@@ -85,7 +86,8 @@ fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
 }
 
 /// Files of a session as its tools found them and as they are now: path, lines added and removed. One that is as it was is
-/// not named, whoever put it back. Newest last; at most [`FILES`] are looked at.
+/// not named, whoever put it back; one that can't be compared is named without lines. Newest last; at most [`FILES`] are
+/// looked at.
 pub async fn changed(
     store: &Store,
     blobs: &Blobs,
@@ -107,7 +109,11 @@ pub async fn changed(
             let back = backs.iter().find(|back| back.path == **path)?;
             let file = file(back, &blobs, &cwd);
             // Putting it back adds what was removed.
-            matches!(file.fate, Fate::Ready | Fate::Foreign(_)).then_some((file.path, file.removed, file.added))
+            match file.fate {
+                Fate::Ready | Fate::Foreign(_) => Some((file.path, file.removed, file.added)),
+                Fate::Lost(_) => Some((file.path, 0, 0)),
+                Fate::Already => None,
+            }
         };
         order.iter().rev().filter_map(differs).collect()
     };
@@ -139,7 +145,9 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
             Body::Assistant(body) => (Who::Model, &body.text),
             Body::Tool(tool) => {
                 let executes = may_have_changed(&tools, &tool.name);
-                let ran = executes && !matches!(tool.outcome, Outcome::Denied | Outcome::Refused);
+                // One that was stopped while a person was asked says so in place of an approval.
+                let began = !tool.view.approval.starts_with("not run");
+                let ran = executes && began && !matches!(tool.outcome, Outcome::Denied | Outcome::Refused);
                 if ran && let Some(last) = preview.commands.last_mut() {
                     let whole = asked.get(tool.call_id.as_str()).and_then(|call| command(call));
                     let target = if tool.view.target.is_empty() { &tool.name } else { &tool.view.target };
@@ -249,6 +257,13 @@ mod tests {
         Body::Tool(ToolBody { name: name.into(), content: content.into(), outcome, view, ..ToolBody::default() })
     }
 
+    /// A call that was stopped while a person was asked.
+    fn asked(name: &str, target: &str) -> Body {
+        let approval = "not run: the user stopped the turn before answering".into();
+        let view = ToolView { target: target.into(), approval, ..ToolView::default() };
+        Body::Tool(ToolBody { name: name.into(), outcome: Outcome::Interrupted, view, ..ToolBody::default() })
+    }
+
     #[test]
     fn commands_are_named_by_prompt_and_reads_are_not_commands() {
         let items = vec![
@@ -261,6 +276,8 @@ mod tests {
             item(7, tool("read_file", "b.rs", "", Outcome::Ok)),
             item(8, user("mystery")),
             item(9, tool("mcp_thing", "", "", Outcome::Failed)),
+            item(10, asked("terminal", "rm -rf build")),
+            item(11, Body::Note { kind: crate::llm::message::NoteKind::TurnEnd, text: "1 step".into() }),
         ];
         let preview = said(&Since { items, changes: vec![] }, &Registry::builtin());
         let commands: Vec<(&str, Vec<&str>)> = preview
@@ -269,7 +286,7 @@ mod tests {
             .map(|ran| (ran.prompt.as_str(), ran.commands.iter().map(String::as_str).collect()))
             .collect();
         assert_eq!(commands, [("format it", vec!["cargo fmt"]), ("mystery", vec!["mcp_thing"])]);
-        assert_eq!((preview.prompts, preview.items, preview.text.as_str()), (3, 9, "format it"));
+        assert_eq!((preview.prompts, preview.items, preview.text.as_str()), (3, 10, "format it"));
     }
 
     #[test]

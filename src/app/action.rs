@@ -200,7 +200,7 @@ actions! {
     Find "find" Reading "Find in the conversation" => "find" [], "[words]";
     FindNext "find-next" Reading "Next hit";
     FindPrevious "find-previous" Reading "Previous hit";
-    CopyMode "copy-mode" Reading "Select with the keyboard in the focused pane: h j k l, v, y";
+    CopyMode "copy-mode" Reading "Select with the keyboard in the focused pane: h j k l, w b e, v, y";
     CopySelection "copy-cell" Reading "Copy the selection, or the selected entry";
     Copy "copy-answer" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
     ReleaseMouse "release-mouse" Reading "Give the mouse to the terminal, or take it back" => "mouse" ["scroll"], "";

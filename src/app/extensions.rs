@@ -10,9 +10,12 @@ use super::{run, turn};
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::{Code, Context, Key};
 use crate::config::trust::Standing;
+use crate::text::width::truncate_middle;
 use crate::text::{Line, Role, Span};
 use similar::{ChangeTag, TextDiff};
 
+/// Cells of a plugin's name.
+const NAME: usize = 40;
 /// Titles of the two lists.
 const PLUGINS: &str = "Plugins";
 const HOOKS: &str = "Hooks";
@@ -167,7 +170,8 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
         PluginState::Untrusted => ("○", Role::Careful, "not trusted"),
         PluginState::Off => ("○", Role::Dim, "off"),
     };
-    let name = if row.version.is_empty() { row.name.clone() } else { format!("{} {}", row.name, row.version) };
+    let name = truncate_middle(&row.name, NAME);
+    let name = if row.version.is_empty() { name } else { format!("{name} {}", row.version) };
     let spans = vec![
         Span::new(format!("{dot} "), role),
         Span::new(name, Role::Strong),
@@ -176,7 +180,8 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
     lines.push(Line { spans, ..Line::default() });
     let mut more = |what: &str, list: &[String], role| {
         if !list.is_empty() {
-            lines.push(words(format!("    {what}{}", list.join(", ")), role));
+            let spans = vec![Span::new(format!("    {what}"), Role::Dim), Span::new(list.join(", "), role)];
+            lines.push(Line { spans, ..Line::default() });
         }
     };
     more("tools     ", &row.tools, Role::Text);
@@ -185,7 +190,7 @@ fn plugin(row: &PluginRow, lines: &mut Vec<Line>) {
     if !row.detail.is_empty() {
         lines.push(words(format!("    {}", row.detail), role));
     }
-    lines.extend(row.problems.iter().map(|problem| words(format!("    ⚠ {problem}"), Role::Careful)));
+    lines.extend(row.problems.iter().map(|problem| marked("    ⚠ ", problem)));
     if row.state == PluginState::Failed {
         lines.extend(row.tail.iter().rev().take(5).rev().map(|line| words(format!("      {line}"), Role::Dim)));
     }
@@ -198,7 +203,7 @@ pub fn hooks(model: &mut Model) {
 
 fn hook_lines(extensions: &Extensions) -> Vec<Line> {
     let mut lines: Vec<Line> = extensions.hooks.iter().flat_map(hook).collect();
-    lines.extend(extensions.problems.iter().map(|problem| words(format!("⚠ {problem}"), Role::Careful)));
+    lines.extend(extensions.problems.iter().map(|problem| marked("⚠ ", problem)));
     if lines.is_empty() {
         lines.push(words("No hooks. `hooks:` in config.yaml runs commands at events: docs/PLUGINS.md", Role::Dim));
     }
@@ -227,6 +232,11 @@ fn hook(row: &HookRow) -> Vec<Line> {
         lines.push(words(format!("    its script changed since you said yes ({})", row.drift), Role::Careful));
     }
     lines
+}
+
+/// A sentence that hangs beside its mark.
+fn marked(mark: &str, text: &str) -> Line {
+    Line { spans: vec![Span::new(mark, Role::Careful), Span::new(text, Role::Careful)], ..Line::default() }
 }
 
 fn words(text: impl Into<String>, role: Role) -> Line {

@@ -3,6 +3,7 @@
 //! Those that come back with a session are held: nothing of them is sent before the person says so.
 
 use super::effect::Effect;
+use super::model::notices::About;
 use super::model::{Model, Pane, Sent, TurnStatus};
 use super::{composer, drafts, focus, history, paste, sessions, turn};
 use crate::agent::event::{AgentCommand, Level};
@@ -116,8 +117,12 @@ fn start(model: &mut Model, out: &mut Vec<Effect>, at: usize) {
 pub fn steer_first(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(prompt) = model.queue.take(0) {
         give(model, out, prompt);
-        model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
+        say_it_is_given(model);
     }
+}
+
+fn say_it_is_given(model: &mut Model) {
+    model.notices.about(model.now, Level::Info, About::Steer, "given to the running turn at its next step");
 }
 
 /// Gives a prompt to the running turn. It is kept until the turn has heard it.
@@ -130,10 +135,14 @@ pub fn give(model: &mut Model, out: &mut Vec<Effect>, prompt: QueuedPrompt) {
 /// The person's words are durable. Several that came too late for a turn begin the next one together.
 pub fn heard(model: &mut Model, text: &str) {
     model.queue.given.retain(|given| !text.contains(&given.text));
+    if model.queue.given.is_empty() {
+        model.notices.settled(&About::Steer);
+    }
 }
 
 /// The turn was stopped before it heard these: they go before all others, and are held.
 pub fn undelivered(model: &mut Model, prompts: Vec<(String, Vec<Image>)>) {
+    model.notices.settled(&About::Steer);
     let queue = &mut model.queue;
     let back: Vec<Arc<QueuedPrompt>> = prompts
         .into_iter()
@@ -224,7 +233,7 @@ pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String, busy: turn::
         _ if text.trim().is_empty() => model.composer.images = images,
         turn::Busy::Steer => {
             give(model, out, QueuedPrompt { text, images });
-            model.notices.add(model.now, Level::Info, "given to the running turn at its next step");
+            say_it_is_given(model);
         }
         turn::Busy::Interrupt => {
             add(model, out, Sent { text, images });

@@ -11,11 +11,13 @@ use crate::agent::event::{AgentCommand, Level, RewindOrder, RewindPoint, RewindP
 use crate::config::keymap::{Code, Context, Key};
 use crate::llm::message::ItemId;
 use crate::text::format::plural;
+use crate::text::width::truncate_middle;
 
 /// Rows that a page moves the preview.
 const PAGE: i32 = 8;
-/// Files that a question names.
+/// Files that a question names, and cells of a name: a row each on every screen.
 const NAMED: usize = 8;
+const NAME: usize = 46;
 
 /// Opens the list of prompts.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
@@ -225,12 +227,15 @@ pub fn order(model: &mut Model, out: &mut Vec<Effect>, order: RewindOrder) {
 /// The order would touch files that somebody else changed: the person says what becomes of them, by name.
 pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
     let head = plural(files.len() as u64, "file was", "files were");
-    let shown = files.iter().take(NAMED).map(|file| format!("\n  {}", paste::harmless(file).replace('\n', "␤")));
-    let mut text = format!("{head} changed by somebody else since:{}", shown.collect::<String>());
+    let clean = |file: &String| truncate_middle(&paste::harmless(file).replace('\n', "␤"), NAME);
+    let shown = files.iter().take(NAMED).map(|file| format!("\n  {}", clean(file)));
+    let mut text = format!(
+        "{head} changed by somebody else; nothing has happened yet. What is overwritten comes back with /redo.{}",
+        shown.collect::<String>()
+    );
     if files.len() > NAMED {
         text.push_str(&format!("\n  … {} more", files.len() - NAMED));
     }
-    text.push_str("\nNothing has happened yet. What is overwritten comes back with /redo.");
     let overwrite = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Overwrite, ..asked });
     let leave = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Leave, ..asked });
     model.modals.push(Modal::Confirm(Confirm {

@@ -168,7 +168,7 @@ pub fn copy_mode(model: &mut Model) {
         focus::set(model, Pane::Conversation);
     }
     model.copy_mode = Some(CopyMode::default());
-    model.notices.add(model.now, Level::Info, "copy mode: h j k l move, v marks, y copies, Esc leaves");
+    model.notices.add(model.now, Level::Info, "copy mode: h j k l w b e move, v marks, y copies, Esc leaves");
 }
 
 /// A key in copy mode. `false`: not one of its own.

@@ -10,7 +10,7 @@ use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessState;
-use crate::llm::message::{Body, Item, SessionId};
+use crate::llm::message::{Body, Item, NoteKind, SessionId};
 use crate::store::{SessionRow, StoreJob};
 use crate::text::{Ground, Line, Role, Span};
 
@@ -240,6 +240,7 @@ fn preview_lines(item: &Item) -> Vec<Line> {
         Body::User { text, .. } => ("❯ ", text, Role::Strong, Ground::Raised),
         Body::Assistant(answer) => ("", &answer.text, Role::Text, Ground::Base),
         Body::Tool(result) => ("· ", &result.view.target, Role::Dim, Ground::Base),
+        Body::Note { kind: NoteKind::TurnEnd, .. } => return Vec::new(),
         Body::Note { text, .. } => ("", text, Role::Dim, Ground::Base),
     };
     if text.is_empty() {

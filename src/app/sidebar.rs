@@ -40,11 +40,17 @@ pub fn look_again(model: &Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// What the files of the open session differ in now.
-pub fn files(model: &mut Model, session: &SessionId, files: Vec<(String, u32, u32)>) {
-    if model.session.as_ref().is_some_and(|open| open.id == *session) {
-        model.sidebar.files = files;
+/// What the files of the open session differ in now. One that could not be compared keeps what was known of it.
+pub fn files(model: &mut Model, session: &SessionId, mut files: Vec<(String, u32, u32)>) {
+    if model.session.as_ref().is_none_or(|open| open.id != *session) {
+        return;
     }
+    for file in files.iter_mut().filter(|file| (file.1, file.2) == (0, 0)) {
+        if let Some(known) = model.sidebar.files.iter().find(|known| known.0 == file.0) {
+            file.clone_from(known);
+        }
+    }
+    model.sidebar.files = files;
 }
 
 /// `/plan`.
@@ -99,5 +105,29 @@ mod tests {
         let diff = |path: &str, added, removed| FileDiff { path: path.into(), added, removed, ..FileDiff::default() };
         changed_files(&mut model, &[diff("a", 1, 2), diff("b", 1, 0), diff("a", 3, 0)]);
         assert_eq!(model.sidebar.files, [("a".into(), 4, 2), ("b".into(), 1, 0)]);
+    }
+
+    #[test]
+    fn files_are_looked_up_again_after_commands_and_turns() {
+        use crate::app::msg::{LoadReply, Msg};
+        use crate::app::update;
+        let mut model = ready();
+        crate::app::tests::opened(&mut model, "s", &[]);
+        let looked = |model: &Model| {
+            let mut out = Vec::new();
+            look_again(model, &mut out);
+            out
+        };
+        assert_eq!(looked(&model), [Effect::Load(LoadRequest::Git)], "there is nothing to look up");
+        model.sidebar.files = vec![("a".into(), 4, 2), ("b".into(), 1, 0), ("big".into(), 9, 9)];
+        assert_eq!(looked(&model), [Effect::Load(LoadRequest::Git), Effect::Load(LoadRequest::Files)]);
+        let reply = |session: &str| {
+            let files = vec![("a".into(), 1, 1), ("big".into(), 0, 0)];
+            Msg::Loaded(LoadReply::Files { session: session.into(), files })
+        };
+        update(&mut model, 0, reply("another"));
+        assert_eq!(model.sidebar.files.len(), 3, "an answer about another session is late");
+        update(&mut model, 0, reply("s"));
+        assert_eq!(model.sidebar.files, [("a".into(), 1, 1), ("big".into(), 9, 9)]);
     }
 }

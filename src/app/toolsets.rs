@@ -51,7 +51,7 @@ fn item(row: &ToolsetRow) -> PickItem {
     // The sign differs too: colour is never the only one.
     let (dot, state) = match (row.on, broken) {
         (0, _) => ("○", "off"),
-        (_, true) => ("✗", "on, unavailable"),
+        (_, true) => ("✗", "unavailable"),
         (on, false) if on < row.tools => ("◐", "on in part"),
         _ => ("●", "on"),
     };
@@ -80,7 +80,8 @@ pub fn note(model: &mut Model) {
         let row = pickers::chosen(picker).and_then(|item| rows.iter().find(|row| row.name == item.value));
         picker.footnote = match row {
             Some(row) if !row.why.is_empty() => format!("{SWITCHES}. Unavailable: {}", row.why),
-            Some(_) | None => SWITCHES.to_owned(),
+            Some(_) => SWITCHES.to_owned(),
+            None => String::new(),
         };
     }
     model.toolsets = rows;
@@ -141,7 +142,7 @@ mod tests {
                 ("● file", "on", "4 tools · ≈ 1.23K tokens"),
                 ("○ terminal", "off", "2 tools · ≈ 1.23K tokens"),
                 ("◐ todo", "on in part", "3 tools · ≈ 1.23K tokens"),
-                ("✗ web", "on, unavailable", "2 tools · no key"),
+                ("✗ web", "unavailable", "2 tools · no key"),
             ]
         );
         assert!(picker.footnote.contains("the prompt cache restarts"), "{}", picker.footnote);

@@ -204,7 +204,8 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
 
 fn error_note(model: &mut Model, error: &str) {
     let is_end = |cell: &&Cell| matches!(cell.kind, CellKind::TurnEnd { .. });
-    let said = model.transcript.cells.iter().rev().skip_while(is_end).next().is_some_and(|cell| cell.source() == error);
+    let last = model.transcript.cells.iter().rev().find(|cell| !is_end(cell));
+    let said = last.is_some_and(|cell| cell.source() == error);
     if !said {
         model.transcript.push(CellKind::Note { kind: NoteKind::Error, text: error.to_owned() }, None, true);
     }

@@ -97,7 +97,7 @@ fn run_check(args: &CheckArgs, stdin: impl BufRead, mut stdout: impl Write) -> a
     let cwd = PathBuf::from(normal(&here, &args.cwd.clone().unwrap_or_else(|| here.clone()).to_string_lossy()));
     let world = match &args.home {
         Some(home) => LocalWorld::new(home.clone(), home.join(".hermes")),
-        None => LocalWorld::from_environment(),
+        None => LocalWorld::of_user(&super::setup::paths()?.home),
     };
     for (at, line) in stdin.lines().enumerate() {
         let line = line.with_context(|| format!("cannot read line {} of standard input", at + 1))?;

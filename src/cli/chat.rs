@@ -51,7 +51,7 @@ fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
     let signals = runtime.block_on(async { Signals::new() })?;
     let screen = Screen::open(model).context("the terminal could not be taken")?;
     // From here on the person can type; everything else follows.
-    let _log = setup::logging(&base.paths);
+    let _log = setup::logging(&base);
     let ended = runtime.block_on(live(screen, signals, &args, &base, canvas))?;
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     drop(scratch);

@@ -4,7 +4,7 @@ use super::setup::{self, Base};
 use super::{ChatArgs, print};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
 use crate::agent::runner::{self, Start};
-use crate::llm::message::{Body, Item, Outcome};
+use crate::llm::message::{Body, Item, NoteKind, Outcome};
 use crate::policy::{Approval, Decision, Intent, Verdict};
 use std::io::{self, BufRead as _, Write as _};
 use tokio::sync::mpsc;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// Runs until the end of input or `/quit`.
 pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
     let base = setup::base(&args)?;
-    let _log = setup::logging(&base.paths);
+    let _log = setup::logging(&base);
     setup::block_on(talk(args, base))
 }
 
@@ -170,6 +170,8 @@ impl Talk {
                 };
                 self.row(&format!("[{} {word}: {}]", tool.name, tool.view.summary))
             }
+            // The prompt that follows says that the turn is over.
+            AgentEvent::ItemFinished(Item { body: Body::Note { kind: NoteKind::TurnEnd, .. }, .. }) => Ok(()),
             AgentEvent::ItemFinished(Item { body: Body::Note { text, .. }, .. }) => self.row(&format!("[{text}]")),
             AgentEvent::ApprovalRequested(approval) => {
                 self.row(&question(&approval))?;

@@ -30,7 +30,7 @@ pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
     };
     anyhow::ensure!(!prompt.trim().is_empty(), "the prompt is empty; give one after -p or on standard input");
     let base = setup::base(&args)?;
-    let _log = setup::logging(&base.paths);
+    let _log = setup::logging(&base);
     for warning in &base.loaded.warnings {
         writeln!(io::stderr(), "hermes: {warning}").ok();
     }

@@ -13,7 +13,7 @@ use crate::mcp::{self, Mcp};
 use crate::plugins::Extensions;
 use crate::plugins::host::Options;
 use crate::policy::World;
-use crate::policy::redact::redact;
+use crate::policy::redact::{RedactKind, Secrets, redact};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::registry::Registry;
@@ -31,6 +31,8 @@ pub struct Base {
     pub cwd: PathBuf,
     /// `--accept-hooks`.
     pub accept_hooks: bool,
+    /// Values that are masked wherever they stand.
+    pub secrets: Secrets,
 }
 
 /// The workers.
@@ -65,7 +67,9 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
         folder => std::fs::canonicalize(expand_home(folder))
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
-    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks })
+    let secrets = Secrets::default();
+    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()));
+    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks, secrets })
 }
 
 /// The model that the flags ask for.
@@ -128,7 +132,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         publish: registry.clone(),
         accept_hooks: base.accept_hooks,
     });
-    let world: Arc<dyn World> = Arc::new(LocalWorld::from_environment());
+    let world: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home));
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
         models = models.scripted(script);
@@ -147,7 +151,11 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         store,
         exec,
         models,
-        dispatch: Arc::new(Dispatch::new(Arc::clone(&registry), redact).with_hooks(Arc::new(extensions.clone()))),
+        dispatch: Arc::new(
+            Dispatch::new(Arc::clone(&registry), redact)
+                .with_secrets(base.secrets.clone())
+                .with_hooks(Arc::new(extensions.clone())),
+        ),
         world,
         extensions,
     };
@@ -182,8 +190,8 @@ fn key_names(config: &Config) -> Vec<String> {
 }
 
 /// Logs to `<home>/logs/hermes.log`; the screen and standard output stay clean. The guard flushes at the end.
-pub fn logging(paths: &Paths) -> Option<tracing_appender::non_blocking::WorkerGuard> {
-    let folder = paths.logs();
+pub fn logging(base: &Base) -> Option<tracing_appender::non_blocking::WorkerGuard> {
+    let folder = base.paths.logs();
     crate::config::paths::ensure_dir(&folder).ok()?;
     let filter =
         tracing_subscriber::EnvFilter::try_from_env("HERMES_LOG").unwrap_or_else(|_| "hermes=info,warn".into());
@@ -195,6 +203,30 @@ pub fn logging(paths: &Paths) -> Option<tracing_appender::non_blocking::WorkerGu
         .build(&folder)
         .ok()?;
     let (writer, guard) = tracing_appender::non_blocking(file);
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).try_init().ok()?;
+    let secrets = base.loaded.config.security.redact_secrets.then(|| base.secrets.clone());
+    let masked = move || Masked { writer: writer.clone(), secrets: secrets.clone() };
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(masked).with_ansi(false).try_init().ok()?;
     Some(guard)
+}
+
+/// A log without secrets. Each event comes as one write.
+struct Masked {
+    writer: tracing_appender::non_blocking::NonBlocking,
+    /// `None`: the configuration wants none masked.
+    secrets: Option<Secrets>,
+}
+
+impl std::io::Write for Masked {
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let (Some(secrets), Ok(text)) = (&self.secrets, std::str::from_utf8(event)) else {
+            return self.writer.write(event);
+        };
+        let text = secrets.mask(text, RedactKind::Default);
+        self.writer.write_all(redact(&text, RedactKind::Default).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.writer.flush()
+    }
 }

@@ -120,8 +120,10 @@ async fn run(
         Command::Run { name, args, yolo } => {
             let (gate, ctx) = door(yolo);
             let call = ToolCall { id: "cli".into(), name, args, repaired: false, via: String::new() };
-            // Nobody watches: starts and progress are dropped with their receiver.
-            let body = gate.call(&call, ctx, mpsc::channel(1).0).await;
+            // Nobody watches: starts and progress are lost with their receiver, which must be gone before the call.
+            let (events, unheard) = mpsc::channel(1);
+            drop(unheard);
+            let body = gate.call(&call, ctx, events).await;
             writeln!(out, "{}", body.content)?;
             Ok(match body.outcome {
                 Outcome::Ok => 0,

@@ -74,6 +74,12 @@ pub(crate) fn is_secret(name: &OsStr, passthrough: &[String], secrets: &[String]
     }) || matches!(upper.as_str(), "TOKEN" | "SECRET" | "API_KEY")
 }
 
+/// Whether a variable of this name is kept from children when nothing lets it through: it holds a key, a token or a password.
+/// `secrets` are names that do whatever they look like.
+pub fn keeps_back(name: &str, secrets: &[String]) -> bool {
+    is_secret(OsStr::new(name), &[], secrets)
+}
+
 /// What children start with. `own` is this program's environment; `login` what the login shell added to it.
 ///
 /// Started from a shell, `own` is what the person sees in that shell (an activated venv, say) and wins; started from a

@@ -32,12 +32,15 @@ impl Reader {
         }
         super::spill::catch_up(&self.process);
         let exit = self.reap();
-        let state = if self.keep { self.hub.shell_state(&self.process) } else { None };
+        // Of a command that was moved to the background the state belongs to nobody: the task went on without it.
+        let keep = self.keep && !lock(&self.process.life).background;
+        let state = if keep { self.hub.shell_state(&self.process) } else { None };
+        let (cwd_after, not_kept) = state.map_or((None, Vec::new()), |(cwd, not_kept)| (Some(cwd), not_kept));
         let survivors = self.pipe.is_some() || self.tty.is_some();
         let notify = {
             let mut life = lock(&self.process.life);
             life.exit = Some(exit.clone());
-            life.cwd_after = state;
+            (life.cwd_after, life.not_kept) = (cwd_after, not_kept);
             life.finished_at = Some(Instant::now());
             life.survivors = survivors;
             life.closed = !survivors;

@@ -13,7 +13,8 @@ use super::spill::Spill;
 use super::{
     Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
 };
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -63,6 +64,8 @@ pub struct Finished {
     pub output: Captured,
     /// The folder that the shell was in; `None` when it could not say (killed, replaced by `exec`, its own exit trap).
     pub cwd_after: Option<PathBuf>,
+    /// Names of variables that it exported and that later commands do not get: they make programs run something else.
+    pub not_kept: Vec<String>,
     /// What it started still holds its output or its terminal; it is in the table under the same id.
     pub survivors: bool,
 }
@@ -75,11 +78,11 @@ impl Running {
         let exit = lock(&self.process.life).exit.clone();
         match (seen, exit) {
             (Ok(_), Some(exit)) => {
-                let (cwd_after, survivors) = {
+                let (cwd_after, not_kept, survivors) = {
                     let life = lock(&self.process.life);
-                    (life.cwd_after.clone(), life.survivors && !life.closed)
+                    (life.cwd_after.clone(), life.not_kept.clone(), life.survivors && !life.closed)
                 };
-                Waited::Finished(Finished { exit, output: self.process.captured(), cwd_after, survivors })
+                Waited::Finished(Finished { exit, output: self.process.captured(), cwd_after, not_kept, survivors })
             }
             _ => Waited::Moved(self.process.captured()),
         }
@@ -110,6 +113,11 @@ impl Exec {
         let base = self.hub.base().await;
         let text = |value: &std::ffi::OsString| value.to_str().map(str::to_owned);
         base.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+    }
+
+    /// What the next command of this task will start with; asks the login shell the first time.
+    pub async fn environment_of(&self, task: &str) -> Arc<std::collections::BTreeMap<OsString, OsString>> {
+        self.hub.env_of(task).await
     }
 
     /// Asks the login shell for its environment now, so that the first command need not wait. Call it when a turn
@@ -158,7 +166,7 @@ impl Exec {
             (false, false) => Outlet::PipeBesideTerminal,
             (false, true) => Outlet::Pipe,
         };
-        let cwd = existing(&spawn.cwd);
+        let cwd = spawn.cwd;
         let keep = !spawn.background;
         let id = new_id();
         let (mut command, prelude) = shell.command(&spawn.command, keep, outlet);
@@ -167,7 +175,11 @@ impl Exec {
             command.env("BASH_ENV", prelude);
         }
         let started = Instant::now();
-        let failed = |source| ExecError::Spawn { command: spawn.command.clone(), source };
+        let failed = |source| match cwd.is_dir() {
+            true => ExecError::Spawn { command: spawn.command.clone(), source },
+            // Never in another folder: the command was judged in this one.
+            false => ExecError::Folder(cwd.clone()),
+        };
         let mut spawned = {
             let _one_at_a_time = lock(&self.hub.spawning);
             spawn::spawn(command, wiring).map_err(failed)?
@@ -331,9 +343,4 @@ fn now_ms() -> i64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// The folder, or the nearest ancestor that still exists, or the temporary folder.
-fn existing(cwd: &Path) -> PathBuf {
-    cwd.ancestors().find(|path| path.is_dir()).map_or_else(std::env::temp_dir, Path::to_path_buf)
 }

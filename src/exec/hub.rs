@@ -6,7 +6,7 @@ use super::outbox::Outbox;
 use super::process::{Process, lock};
 use super::screens::Screens;
 use super::shell::Shell;
-use super::{ExecError, ExecOptions, ProcessId, login};
+use super::{ExecError, ExecOptions, ProcessId, keep, login};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -98,20 +98,22 @@ impl Hub {
         }
     }
 
-    /// Takes the state that the leader left: exported variables for the task, the folder for the result.
-    pub(crate) fn shell_state(&self, process: &Process) -> Option<PathBuf> {
+    /// Takes the state that the leader left: exported variables for the task; the folder for the result, and the names of
+    /// variables that are not kept.
+    pub(crate) fn shell_state(&self, process: &Process) -> Option<(PathBuf, Vec<String>)> {
         let state = self.shell.get()?.take_state(process.pid)?;
-        if let Some(mut exported) = state.exported {
-            if let Some(base) = self.base.get() {
-                // Exported functions are not listed, and the shell's depth must not grow from command to command.
-                let functions = base.iter().filter(|(name, _)| {
-                    name.as_encoded_bytes().starts_with(b"BASH_FUNC_") || *name == OsStr::new("SHLVL")
-                });
-                exported.extend(functions.map(|(name, value)| (name.clone(), value.clone())));
-            }
+        let mut not_kept = Vec::new();
+        if let (Some(exported), Some(base)) = (state.exported, self.base.get()) {
+            let (mut exported, refused) = keep::kept(base, exported);
+            not_kept = refused;
+            // Exported functions are not listed, and the shell's depth must not grow from command to command.
+            let functions = base
+                .iter()
+                .filter(|(name, _)| name.as_encoded_bytes().starts_with(b"BASH_FUNC_") || *name == OsStr::new("SHLVL"));
+            exported.extend(functions.map(|(name, value)| (name.clone(), value.clone())));
             lock(&self.tasks).insert(process.task.clone(), Arc::new(exported));
         }
-        Some(state.cwd)
+        Some((state.cwd, not_kept))
     }
 
     /// Size of the terminal of a process, or of new ones when it has none.

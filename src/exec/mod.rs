@@ -11,6 +11,7 @@ mod env;
 mod finish;
 mod handle;
 mod hub;
+mod keep;
 mod leave;
 mod log;
 mod login;
@@ -33,6 +34,7 @@ mod tests;
 
 pub use browse::browse;
 pub use confine::confine;
+pub use env::keeps_back;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
@@ -215,6 +217,8 @@ pub enum ExecError {
     TooMany(usize),
     #[error("cannot prepare the shell in the temporary folder: {0}; is it writable and not full?")]
     Shell(std::io::Error),
+    #[error("the working folder {} is gone: nothing was run; make it again, or name another one", .0.display())]
+    Folder(PathBuf),
     #[error("cannot start `{command}`: {source}")]
     Spawn { command: String, source: std::io::Error },
 }

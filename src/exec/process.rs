@@ -72,6 +72,8 @@ pub(crate) struct Life {
     pub(crate) survivors: bool,
     pub(crate) finished_at: Option<Instant>,
     pub(crate) cwd_after: Option<PathBuf>,
+    /// Variables that it exported and that later commands do not get.
+    pub(crate) not_kept: Vec<String>,
     /// The model has seen how it ended: no notice is needed.
     pub(crate) consumed: bool,
     pub(crate) notify: bool,

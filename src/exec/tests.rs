@@ -166,12 +166,34 @@ async fn state_survives_strict_shells_and_is_not_seen() {
 }
 
 #[tokio::test]
-async fn a_vanished_folder_becomes_its_nearest_ancestor() {
+async fn nothing_runs_when_the_folder_is_gone() {
     let room = room();
-    let mut spawn = room.spawn("pwd -P");
+    let mut spawn = room.spawn("touch ran");
     let root = spawn.cwd.clone();
     spawn.cwd = root.join("gone/deep");
-    assert_eq!(text(&finished(&room.exec.start(spawn).await.unwrap()).await).trim(), root.to_string_lossy());
+    let Err(error) = room.exec.start(spawn).await.map(|_| ()) else { panic!("it ran") };
+    assert!(matches!(&error, ExecError::Folder(folder) if *folder == root.join("gone/deep")), "{error}");
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
+    assert!(room.exec.list().is_empty());
+}
+
+#[tokio::test]
+async fn variables_that_run_programs_do_not_outlive_a_command() {
+    let room = room();
+    // However they are set.
+    for line in [
+        "read LD_PRELOAD <<< ./x.so; export LD_PRELOAD KEPT=1",
+        "printf -v GIT_SSH_COMMAND ./x; export GIT_SSH_COMMAND KEPT=2",
+        ": ${BASH_ENV:=./x} ${PROMPT_COMMAND:=./x}; export BASH_ENV PROMPT_COMMAND KEPT=3",
+        "export KEPT=5 PATH=./evil:/tmp:$PATH",
+    ] {
+        let end = room.run(line).await;
+        assert!(!end.not_kept.is_empty(), "{line}");
+        let seen = room.run("echo ${LD_PRELOAD-} ${GIT_SSH_COMMAND-} ${BASH_ENV-} ${PROMPT_COMMAND-} ${CDPATH-}; echo $KEPT; case $PATH in *evil*) echo bad;; esac").await;
+        let (first, rest) = text(&seen).split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        assert_eq!(first, "", "{line}");
+        assert!(!rest.trim().is_empty() && !rest.contains("bad"), "{line}: {rest}");
+    }
 }
 
 #[tokio::test]

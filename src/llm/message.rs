@@ -127,7 +127,7 @@ pub struct ToolBody {
     pub duration_ms: u64,
     /// Set when the result may have to share the room of its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub large: Option<Large>,
+    pub large: Option<Box<Large>>,
 }
 
 /// A result that is larger than its even share of what the results of its step may take together.

@@ -181,6 +181,31 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// Whatever bytes come, in whatever pieces: the same events.
+        #[test]
+        fn any_bytes_in_any_pieces(
+            lines in proptest::collection::vec("(data|event|id|:)?:? ?[a-z\u{fc}\u{1f980}:]{0,6}(\r|\n|\r\n){0,3}", 0..12),
+            noise in proptest::collection::vec(proptest::num::u8::ANY, 0..24),
+            at in 0usize..200,
+            mut cuts in proptest::collection::vec(0usize..200, 0..8),
+        ) {
+            let mut input = lines.concat().into_bytes();
+            let at = at.min(input.len());
+            input.splice(at..at, noise);
+            cuts.sort_unstable();
+            let mut parts = Vec::new();
+            let mut from = 0;
+            for cut in cuts {
+                let cut = cut.clamp(from, input.len());
+                parts.push(&input[from..cut]);
+                from = cut;
+            }
+            parts.push(&input[from..]);
+            proptest::prop_assert_eq!(decode(&parts), decode(&[&input]));
+        }
+    }
+
     #[test]
     fn an_endless_event_is_refused() {
         let mut decoder = Decoder::default();

@@ -300,6 +300,54 @@ mod tests {
         assert_eq!(find(typed, &tools()).unwrap().calls[0].1, json!({"path": "1", "limit": 5, "deep": true}));
     }
 
+    proptest::proptest! {
+        /// Whatever a model writes: an answer, about tools that exist, at a place in the text.
+        #[test]
+        fn any_text_is_answered(
+            pieces in proptest::collection::vec(0usize..PIECES.len(), 0..12),
+            noise in ".{0,8}",
+        ) {
+            let text: String = pieces.iter().map(|at| PIECES[*at]).chain([noise.as_str()]).collect();
+            for text in [&text, &text.replace('a', "é")] {
+                if let Some(found) = find(text, &tools()) {
+                    proptest::prop_assert!(text.is_char_boundary(found.head));
+                    let known = |name: &str| ["read_file", "terminal"].contains(&name);
+                    let fits = found.calls.iter().all(|(name, args)| args.is_object() && known(name));
+                    proptest::prop_assert!(fits);
+                }
+            }
+        }
+    }
+
+    const PIECES: [&str; 26] = [
+        "<tool_call>",
+        "</tool_call>",
+        "<function=read_file>",
+        "</function>",
+        "<parameter=path>",
+        "</parameter>",
+        "<invoke name=\"terminal\">",
+        "</invoke>",
+        "<arg_key>",
+        "</arg_key>",
+        "<arg_value>",
+        "</arg_value>",
+        "{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "\\",
+        "\n",
+        "```json\n",
+        "```",
+        "[TOOL_CALLS]",
+        "read_file(",
+        "path='a', b=[1, {'c': None}]",
+        ")",
+    ];
+
     #[test]
     fn prose_about_calls_is_prose() {
         let a = r#"{"name": "read_file", "arguments": {"path": "a"}}"#;

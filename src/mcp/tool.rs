@@ -8,10 +8,11 @@ use super::{names, words};
 use crate::llm::message::Outcome;
 use crate::policy::Intent;
 use crate::text::format;
-use crate::tools::spec::{Access, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::tools::spec::{
+    Access, Call, Data, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs,
+};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -213,7 +214,7 @@ impl Call for McpCall {
             }
             telling.abort();
             match answer {
-                Ok(result) => Ok(output(&tool, &ask, &result, &ctx).await),
+                Ok(result) => Ok(output(&tool, &ask, &result)),
                 Err(LinkError::Interrupted) => Err(ToolError::Interrupted),
                 Err(error) => Err(ToolError::Failed(format!("{}: {error}", server.settings.name))),
             }
@@ -234,7 +235,7 @@ async fn tell(mut steps: mpsc::Receiver<Step>, line: mpsc::Sender<Progress>) {
     }
 }
 
-async fn output(tool: &str, ask: &Ask, result: &Value, ctx: &ToolCtx) -> ToolOutput {
+fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     let answer = match ask {
         Ask::Call { .. } => content::call(result),
         Ask::Read { .. } => content::resource(result),
@@ -242,22 +243,13 @@ async fn output(tool: &str, ask: &Ask, result: &Value, ctx: &ToolCtx) -> ToolOut
         _ => content::call(&json!({"structuredContent": result, "content": []})),
     };
     let Answer { mut text, images, files, failed } = answer;
-    for (number, (kind, bytes)) in files.into_iter().enumerate() {
-        let size = format::bytes(bytes.len() as u64);
-        let (folder, name) = (ctx.spill.clone(), file_name(&ctx.call_id, number, &kind));
-        let kept = tokio::task::spawn_blocking(move || keep(&folder, &name, &bytes)).await;
-        let line = match kept {
-            Ok(Ok(path)) => format!("[{kind}, {size}, kept in {}]", path.display()),
-            Ok(Err(error)) => format!("[{kind}, {size}, not kept: {error}]"),
-            Err(error) => format!("[{kind}, {size}, not kept: {error}]"),
-        };
-        text = if text.is_empty() { line } else { format!("{text}\n\n{line}") };
-    }
-    if text.is_empty() {
+    let data: Vec<Data> = files.into_iter().map(|(media_type, bytes)| Data { media_type, bytes }).collect();
+    if text.is_empty() && data.is_empty() {
         text = "(the tool answered without content)".into();
     }
     let count = text.lines().count() as u64;
-    let mut output = ToolOutput { content: words::wrapped(tool, &text), images, ..ToolOutput::default() };
+    let content = if text.is_empty() { String::new() } else { words::wrapped(tool, &text) };
+    let mut output = ToolOutput { content, images, data, ..ToolOutput::default() };
     output.view.summary = match failed {
         true => words::line(&text, TARGET),
         false if count > 1 => format::plural(count, "line", "lines"),
@@ -270,25 +262,6 @@ async fn output(tool: &str, ask: &Ask, result: &Value, ctx: &ToolCtx) -> ToolOut
     output
 }
 
-fn file_name(call: &str, number: usize, kind: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
-    let call: String = call.chars().map(safe).take(80).collect();
-    let ending: String =
-        kind.rsplit('/').next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).take(8).collect();
-    format!("{call}-{number}.{}", if ending.is_empty() { "bin" } else { &ending })
-}
-
-/// Writes data into a new file that only its owner reads.
-fn keep(folder: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
-    use std::io::Write as _;
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let path = folder.join(name);
-    let mut file = std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-    file.write_all(bytes)?;
-    Ok(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,11 +272,5 @@ mod tests {
         assert_eq!(of(json!({})), "");
         assert_eq!(of(json!({"query": "rust\nasync", "limit": 3})), "rust async");
         assert_eq!(of(json!({"a": "x", "b": "y", "n": 1})), "a=x b=y n=1");
-    }
-
-    #[test]
-    fn kept_files_have_plain_names() {
-        assert_eq!(file_name("../call 1", 0, "audio/x-wav"), "___call_1-0.xwav");
-        assert_eq!(file_name("c", 2, ""), "c-2.bin");
     }
 }

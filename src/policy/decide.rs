@@ -1,7 +1,7 @@
 //! From what a call would do and the rules that hold to a verdict.
 
 use super::files::{judge_edit, judge_read, verdict};
-use super::rule::{Listed, Rule, Rules, denied_by_glob, listed};
+use super::rule::{Listed, Rule, Rules, denied_by_glob, listed, stays_below};
 use super::shell::{self, Finding, Invocation, Judgement};
 use super::table::{Level, table};
 use super::{Intent, Mode, Verdict, Why, World};
@@ -68,7 +68,7 @@ fn judge_line(line: &str, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdi
     if let Some(why) = denied(line, rules, &invocations) {
         return Verdict::DeniedByRule(why);
     }
-    allow(line, rules, &invocations, &mut findings);
+    allow(line, cwd, rules, &invocations, &mut findings, world);
     for rule in &rules.ask {
         for invocation in invocations.iter().filter(|i| rule.catches(i)) {
             findings.push(by_rule("asked by rule", format!("your rule `{rule}` asks"), invocation));
@@ -104,8 +104,18 @@ fn denied(line: &str, rules: &Rules, invocations: &[Invocation]) -> Option<Why> 
     })
 }
 
+/// Words in the names of effects that change or remove what paths name: a rule answers them for its own paths only.
+const OF_PATHS: &[&str] = &["delete", "rm", "overwrite", "truncate", "permission", "chown", "move", "edit", "clean"];
+
 /// Takes away the questions that rules and grants answer.
-fn allow(line: &str, rules: &Rules, invocations: &[Invocation], findings: &mut Vec<Finding>) {
+fn allow(
+    line: &str,
+    cwd: &Path,
+    rules: &Rules,
+    invocations: &[Invocation],
+    findings: &mut Vec<Finding>,
+    world: &dyn World,
+) {
     let covered: Vec<bool> = (0..invocations.len()).map(|i| is_covered(i, &rules.allow, invocations)).collect();
     let in_list = listed(&rules.allowlist, line);
     let table = table().ok();
@@ -117,10 +127,23 @@ fn allow(line: &str, rules: &Rules, invocations: &[Invocation], findings: &mut V
         if rules.grants(&f.effect, &known.aka) || in_list == Some(Listed::Exactly) {
             return false;
         }
-        let by_rule = f.by.is_some_and(|by| covered.get(by).copied().unwrap_or(false));
+        let of_paths = OF_PATHS.iter().any(|word| f.effect.contains(word));
+        let by_rule = f.by.is_some_and(|by| {
+            covered.get(by).copied().unwrap_or(false) && {
+                let invocation = &invocations[by];
+                let mut direct = rules.allow.iter().filter(|rule| rule.covers(invocation)).peekable();
+                !of_paths
+                    || match direct.peek() {
+                        Some(_) => direct.any(|rule| rule.holds(invocation, cwd, world)),
+                        None => stays_below(cwd, invocation, world),
+                    }
+            }
+        });
+        let by_glob = in_list == Some(Listed::ByGlob)
+            && (!of_paths || invocations.iter().all(|invocation| stays_below(cwd, invocation, world)));
         let named = !known.flagged
             || rules.allow.iter().any(|r| r.words.iter().take(r.literal_words()).any(|w| w.starts_with('-')));
-        f.fixed || !named || !(by_rule || in_list == Some(Listed::ByGlob))
+        f.fixed || !named || !(by_rule || by_glob)
     });
     // A line passes a rule only when every part of it does.
     if covered.contains(&true) {

@@ -79,24 +79,28 @@ pub fn may_match_protected(pattern: &str, world: &dyn World) -> bool {
 
 /// The class of an absolute path, if it has one. `home` and `own` are the folders that `~` and `@` stand for.
 pub fn class_in<'t>(table: &'t Table, path: &str, home: &str, own: &str) -> Option<&'t PathClass> {
-    let covered = |patterns: &[Pattern]| {
-        patterns.iter().any(|pattern| {
-            let base = match pattern.base {
-                Base::Root => "",
-                Base::Home => home,
-                Base::Own => own,
-            };
-            let Some(rest) = path.strip_prefix(base) else { return false };
-            let glob = pattern.glob.as_bytes();
-            rest.as_bytes().starts_with(&glob[..pattern.prefix])
-                && rest.as_bytes().ends_with(&glob[glob.len() - pattern.suffix..])
-                && rest.contains(&pattern.glob[pattern.piece.clone()])
-                && (pattern.deep || pattern.glob.matches('/').count() == rest.matches('/').count())
-                && glob::matches(&pattern.glob, rest)
-        })
-    };
+    let covered = |patterns: &[Pattern]| patterns.iter().any(|pattern| covers(pattern, path, home, own));
     let at = table.patterns.iter().position(|class| covered(&class.paths) && !covered(&class.except))?;
     table.paths.classes.get(at)
+}
+
+/// What stands before a pattern.
+fn base_of<'a>(pattern: &Pattern, home: &'a str, own: &'a str) -> &'a str {
+    match pattern.base {
+        Base::Root => "",
+        Base::Home => home,
+        Base::Own => own,
+    }
+}
+
+fn covers(pattern: &Pattern, path: &str, home: &str, own: &str) -> bool {
+    let Some(rest) = path.strip_prefix(base_of(pattern, home, own)) else { return false };
+    let glob = pattern.glob.as_bytes();
+    rest.as_bytes().starts_with(&glob[..pattern.prefix])
+        && rest.as_bytes().ends_with(&glob[glob.len() - pattern.suffix..])
+        && rest.contains(&pattern.glob[pattern.piece.clone()])
+        && (pattern.deep || pattern.glob.matches('/').count() == rest.matches('/').count())
+        && glob::matches(&pattern.glob, rest)
 }
 
 /// The class of an absolute path for this world.
@@ -154,13 +158,55 @@ pub fn read_blocked(path: &str, world: &dyn World) -> bool {
     table().ok().and_then(|t| class_of(t, path, world)).is_some_and(|c| c.read_blocked)
 }
 
-/// Whether `read_file` would be asked about this absolute path, for many paths at once: `home` and `own` as in [`class_in`].
-/// Links are the caller's.
-pub fn holds_secrets(path: &str, home: &str, own: &str) -> bool {
-    // Without the table nothing is known to be harmless.
-    let Ok(table) = table() else { return true };
-    class_in(table, path, home, own)
-        .is_some_and(|class| class.read_blocked || class.file_read.is_some_and(|level| level > Level::Allow))
+/// Which files at or below one folder `read_file` would be asked about, for many paths: only the patterns that can match
+/// there are looked at. Links are the caller's.
+pub struct SecretsBelow {
+    home: String,
+    own: String,
+    /// The patterns of each class, those of its exceptions, and whether its files are secrets. `None`: without the table
+    /// nothing is known to be harmless.
+    classes: Option<Vec<Narrowed>>,
+}
+
+struct Narrowed {
+    paths: Vec<&'static Pattern>,
+    except: Vec<&'static Pattern>,
+    secret: bool,
+}
+
+impl SecretsBelow {
+    /// `root` is absolute; `home` and `own` as in [`class_in`].
+    pub fn new(root: &str, home: String, own: String) -> Self {
+        let narrow = |patterns: &'static [Pattern]| -> Vec<&'static Pattern> {
+            let may_match = |pattern: &&Pattern| {
+                let start = format!("{}{}", base_of(pattern, &home, &own), &pattern.glob[..pattern.prefix]);
+                start.starts_with(root) || root.starts_with(&start)
+            };
+            patterns.iter().filter(may_match).collect()
+        };
+        let classes = table().ok().map(|table| {
+            let secret =
+                |class: &PathClass| class.read_blocked || class.file_read.is_some_and(|level| level > Level::Allow);
+            let all = table.patterns.iter().zip(&table.paths.classes).map(|(patterns, class)| Narrowed {
+                paths: narrow(&patterns.paths),
+                except: narrow(&patterns.except),
+                secret: secret(class),
+            });
+            let mut all: Vec<Narrowed> = all.filter(|class| !class.paths.is_empty()).collect();
+            // What comes after the last secret class decides nothing.
+            all.truncate(all.iter().rposition(|class| class.secret).map_or(0, |last| last + 1));
+            all
+        });
+        Self { home, own, classes }
+    }
+
+    /// Whether this absolute path, at or below the folder, is a secret.
+    pub fn has(&self, path: &str) -> bool {
+        let Some(classes) = &self.classes else { return true };
+        let covered =
+            |patterns: &[&Pattern]| patterns.iter().any(|pattern| covers(pattern, path, &self.home, &self.own));
+        classes.iter().find(|class| covered(&class.paths) && !covered(&class.except)).is_some_and(|class| class.secret)
+    }
 }
 
 /// The verdict on edits. `cwd` is the working folder of the task.
@@ -244,5 +290,55 @@ pub(super) fn verdict(mut found: Vec<(Level, Why)>) -> Verdict {
         Level::Ask => Verdict::Ask(reasons),
         Level::AskAlways => Verdict::AskAlways(reasons),
         Level::Refuse => Verdict::Refuse(reasons),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looking at fewer patterns finds the same.
+    #[test]
+    fn what_is_narrowed_to_a_folder_says_the_same() {
+        let (home, own) = ("/home/alice", "/home/alice/.hermes");
+        let table = table().unwrap();
+        let paths = [
+            "/home/alice/.ssh/id_rsa",
+            "/home/alice/code/.env",
+            "/home/alice/code/.env.example",
+            "/home/alice/code/.env.x",
+            "/home/alice/code/src/main.rs",
+            "/home/alice/.hermes/auth.json",
+            "/home/alice/.hermes/notes",
+            "/home/alice/code/deep/id_ed25519",
+            "/home/alice/code/.git/config",
+            "/home/alice/.netrc",
+            "/etc/shadow",
+            "/etc/passwd",
+            "/home/alice/code/config.yaml",
+            "/home/alice/.config/gh/hosts.yml",
+            "/home/alice/.cargo/credentials.toml",
+        ];
+        let mut secrets = 0;
+        for root in [
+            "/",
+            "/home",
+            "/home/alice",
+            "/home/alice/code",
+            "/home/alice/.hermes",
+            "/home/alice/.ssh",
+            "/etc",
+            "/etc/shadow",
+        ] {
+            let below = SecretsBelow::new(root, home.into(), own.into());
+            for path in paths.iter().filter(|path| Path::new(path).starts_with(root)) {
+                let want = class_in(table, path, home, own).is_some_and(|class| {
+                    class.read_blocked || class.file_read.is_some_and(|level| level > Level::Allow)
+                });
+                assert_eq!(below.has(path), want, "{path} below {root}");
+                secrets += usize::from(want);
+            }
+        }
+        assert!(secrets > 10, "{secrets}");
     }
 }

@@ -98,7 +98,8 @@ pub trait World: Send + Sync {
     fn home(&self) -> PathBuf;
     /// The home of the program itself (`~/.hermes`).
     fn hermes_home(&self) -> PathBuf;
-    /// The value of an environment variable that a command would see.
+    /// The value of an environment variable that the command will start with; `None` when it is not set, a text with
+    /// [`shell::UNKNOWN`] when that is not certain.
     fn variable(&self, name: &str) -> Option<String>;
     /// Paths that a glob matches, absolute, at most `limit`; empty when none or unknown.
     fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;

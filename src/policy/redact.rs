@@ -2,6 +2,10 @@
 //!
 //! Masks are no values: what a mask stands for can't be written back, and files read for editing get one that names itself.
 
+mod values;
+
+pub use values::Secrets;
+
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -34,6 +38,11 @@ impl RedactKind {
         matches!(self, RedactKind::Code | RedactKind::FileRead)
     }
 }
+
+/// How a mask begins that names itself.
+pub const MASK: &str = "«redacted:";
+/// What stands for a private key.
+pub const PEM_MASK: &str = "[REDACTED PRIVATE KEY]";
 
 /// Prefixes of tokens: what they start with, the least number of characters that follow, whether a digit has to be among them.
 const TOKENS: &[(&str, usize, bool)] = &[
@@ -137,7 +146,7 @@ pub fn redact(text: &str, kind: RedactKind) -> Cow<'_, str> {
     let Some(rules) = RULES.as_ref() else { return Cow::Borrowed(text) };
     let mut out = Cow::Borrowed(text);
     if out.contains("PRIVATE KEY-----") {
-        replace(&mut out, &rules.pem, |_| Some("[REDACTED PRIVATE KEY]".into()));
+        replace(&mut out, &rules.pem, |_| Some(PEM_MASK.into()));
     }
     tokens(&mut out, &rules.tokens, kind);
     if out.contains("://") {
@@ -169,17 +178,6 @@ pub fn redact(text: &str, kind: RedactKind) -> Cow<'_, str> {
         replace(&mut out, &rules.phone, |c| {
             Some(format!("{}****{}", &c[0][..5.min(c[0].len())], &c[0][c[0].len() - 4..]))
         });
-    }
-    out
-}
-
-/// `text` with these exact values masked, wherever they stand. Values under eight characters are left: they are words too.
-pub fn redact_values<'t>(text: &'t str, values: &[String]) -> Cow<'t, str> {
-    let mut out = Cow::Borrowed(text);
-    for value in values.iter().filter(|v| v.len() >= 8) {
-        if out.contains(value.as_str()) {
-            out = Cow::Owned(out.replace(value.as_str(), &mask(value)));
-        }
     }
     out
 }
@@ -248,7 +246,7 @@ fn tokens(text: &mut Cow<'_, str>, regex: &Regex, kind: RedactKind) {
         out.push_str(&text[from..found.start()]);
         if kind == RedactKind::FileRead {
             let label = if prefix.starts_with("xox") { "xox" } else { prefix };
-            out.push_str(&format!("«redacted:{label}…»"));
+            out.push_str(&format!("{MASK}{label}…»"));
         } else {
             out.push_str(&mask(token));
         }
@@ -300,7 +298,6 @@ mod tests {
         ] {
             assert_eq!(redact(text, RedactKind::Default), want);
         }
-        assert_eq!(redact_values("a supersecret b", &["supersecret".into()]), "a *** b");
         assert!(matches!(redact("plain text", RedactKind::Default), Cow::Borrowed(_)));
     }
 

@@ -1,7 +1,9 @@
 //! Rules that a person gave: `allow|ask|deny WORDS` with `*`, effects and commands of `command_allowlist`, session grants.
 
-use super::glob;
+use super::files::normal;
 use super::shell::{Invocation, UNKNOWN};
+use super::{World, glob};
+use std::path::{Path, PathBuf};
 
 /// What a rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +129,36 @@ impl Rule {
         matches(&self.words, &words)
     }
 
+    /// Whether the paths of a command that this rule covers are those that the rule names: resolved, links followed, below the
+    /// folder that the task works in (`start`) unless the rule itself names a place.
+    pub fn holds(&self, invocation: &Invocation, start: &Path, world: &dyn World) -> bool {
+        let base = world.resolve(start);
+        invocation.words.iter().enumerate().skip(1).filter(|(_, word)| !word.starts_with('-')).all(|(at, word)| {
+            let Some(real) = real(word, invocation, world) else { return false };
+            let literal = normal(Path::new(&invocation.cwd), word);
+            match self.words.get(at).map_or("*", String::as_str) {
+                "*" => real.starts_with(&base),
+                named if named.starts_with(['/', '~']) => {
+                    let named = match named.strip_prefix('~') {
+                        Some(rest) => format!("{}{rest}", world.home().display()),
+                        None => named.to_owned(),
+                    };
+                    // Where the place itself stands behind a link, what is below it does too.
+                    let fixed = named.split('*').next().unwrap_or_default();
+                    let folder = fixed.rsplit_once('/').map_or("/", |(folder, _)| folder);
+                    glob::matches(&named, &literal)
+                        && (glob::matches(&named, &real.to_string_lossy())
+                            || real.starts_with(world.resolve(Path::new(&normal(Path::new("/"), folder)))))
+                }
+                relative if glob::is_pattern(relative) => {
+                    real.starts_with(&base)
+                        && glob::matches(&format!("{}/{relative}", base.display()), &real.to_string_lossy())
+                }
+                relative => real == world.resolve(Path::new(&normal(start, relative))),
+            }
+        })
+    }
+
     /// Whether a deny or ask rule means this command: by base name, options in any place, longer commands too.
     pub fn catches(&self, invocation: &Invocation) -> bool {
         let lower = |word: &String| word.rsplit('/').next().unwrap_or(word).to_lowercase();
@@ -150,6 +182,24 @@ impl Rule {
     pub fn literal_words(&self) -> usize {
         self.words.iter().take_while(|w| !w.contains('*')).count()
     }
+}
+
+/// Whether every path of a command lies below this folder.
+pub fn stays_below(start: &Path, invocation: &Invocation, world: &dyn World) -> bool {
+    let base = world.resolve(start);
+    let mut operands = invocation.words.iter().skip(1).filter(|word| !word.starts_with('-'));
+    operands.all(|word| {
+        let plain = !word.split('/').any(|part| part == "..");
+        plain && real(word, invocation, world).is_some_and(|real| real.starts_with(&base))
+    })
+}
+
+/// The place that a word names where the command runs; `None` when that is not certain.
+fn real(word: &str, invocation: &Invocation, world: &dyn World) -> Option<PathBuf> {
+    let certain = !word.contains(UNKNOWN) && !invocation.cwd.contains(UNKNOWN);
+    // Not without the links before a `..`: they lead elsewhere than the text says.
+    let resolved = || world.resolve(&Path::new(&invocation.cwd).join(word));
+    certain.then(|| PathBuf::from(normal(Path::new("/"), &resolved().to_string_lossy())))
 }
 
 /// Word by word; a last `*` takes all that follows, and nothing too.

@@ -125,10 +125,12 @@ fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
     Ok(found)
 }
 
-/// Items and names of the tools that ran in the conversation, oldest first: without calls that were not let through.
+/// Items and names of the tools that ran in the conversation, oldest first: without calls that were not let through, or
+/// stopped before they began.
 fn ran(conn: &Connection, key: i64) -> rusqlite::Result<Vec<(ItemId, String)>> {
     let sql = "SELECT id, body ->> '$.name' FROM items WHERE session = ?1 AND role = 'tool' AND rewound = 0
-               AND json_valid(body) AND body ->> '$.outcome' NOT IN ('denied', 'refused') ORDER BY id";
+               AND json_valid(body) AND body ->> '$.outcome' NOT IN ('denied', 'refused')
+               AND coalesce(body ->> '$.view.approval', '') NOT LIKE 'not run%' ORDER BY id";
     let read = |row: &Row<'_>| Ok((ItemId(row.get(0)?), row.get::<_, Option<String>>(1)?.unwrap_or_default()));
     conn.prepare_cached(sql)?.query_map([key], read)?.collect()
 }

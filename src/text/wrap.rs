@@ -121,6 +121,11 @@ fn breaks(text: &str, first: usize, rest: usize, verbatim: bool, mut emit: impl 
         let space = !verbatim && (grapheme == " " || grapheme == "\t");
         let wide = if grapheme == "\t" { TAB - column % TAB } else { grapheme_width(grapheme) };
         if space {
+            // An indent wider than the row is broken like a word.
+            if space_from == Some(start) && column + wide > room {
+                emit(start..at, 0);
+                (start, column, room, space_from) = (at, 0, rest, Some(at));
+            }
             let from = *space_from.get_or_insert(at);
             column += wide;
             if from > start {
@@ -295,6 +300,12 @@ mod tests {
         wrap_into(&mut rows, &[Span::new("a  bc  d", Role::Text)], Ground::Base, &how);
         assert_eq!(rows.iter().map(|row| row.line.text()).collect::<Vec<_>>(), ["a  b", "c  d"]);
         assert_eq!(rows[1].joint, Joint::Soft(0));
+    }
+
+    #[test]
+    fn an_indent_wider_than_the_row_is_broken() {
+        assert_eq!(texts("   ", 2), ["  ", " "]);
+        assert_eq!(texts("   ab", 2), ["  ", " a", "b"]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The one place where results are bounded and cleaned before the model sees them.
 
-use crate::policy::redact::RedactKind;
+use crate::policy::redact::{RedactKind, Secrets};
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -14,28 +14,50 @@ use std::sync::LazyLock;
 /// Masks secrets in text of this kind.
 pub type Redact = fn(&str, RedactKind) -> Cow<'_, str>;
 
+/// What masks the results of a call: known values first, then what looks like a secret.
+#[derive(Clone)]
+pub struct Masks {
+    pub redact: Redact,
+    pub secrets: Secrets,
+}
+
+impl Masks {
+    /// Masks nothing.
+    pub fn none() -> Self {
+        Self { redact: |text, _| Cow::Borrowed(text), secrets: Secrets::default() }
+    }
+
+    /// `text` with its secrets masked.
+    pub fn apply<'t>(&self, text: &'t str, kind: RedactKind) -> Cow<'t, str> {
+        match self.secrets.mask(text, kind) {
+            Cow::Borrowed(text) => (self.redact)(text, kind),
+            Cow::Owned(text) => Cow::Owned((self.redact)(&text, kind).into_owned()),
+        }
+    }
+}
+
 /// `content` with its secrets masked. The dump of an environment is masked text by text when it is JSON: the value of a
 /// variable ends at the line, and the line at an escape.
-pub fn mask(content: &str, kind: RedactKind, redact: Redact) -> Cow<'_, str> {
+pub fn mask<'t>(content: &'t str, kind: RedactKind, masks: &Masks) -> Cow<'t, str> {
     if kind == RedactKind::Environment
         && let Ok(mut value @ Value::Object(_)) = serde_json::from_str(content)
     {
-        return if mask_value(&mut value, redact) { Cow::Owned(value.to_string()) } else { Cow::Borrowed(content) };
+        return if mask_value(&mut value, masks) { Cow::Owned(value.to_string()) } else { Cow::Borrowed(content) };
     }
-    redact(content, kind)
+    masks.apply(content, kind)
 }
 
-fn mask_value(value: &mut Value, redact: Redact) -> bool {
+fn mask_value(value: &mut Value, masks: &Masks) -> bool {
     let mut changed = false;
     match value {
         Value::String(text) => {
-            if let Cow::Owned(masked) = redact(text, RedactKind::Environment) {
+            if let Cow::Owned(masked) = masks.apply(text, RedactKind::Environment) {
                 changed = masked != *text;
                 *text = masked;
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| changed |= mask_value(value, redact)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| changed |= mask_value(value, redact)),
+        Value::Array(values) => values.iter_mut().for_each(|value| changed |= mask_value(value, masks)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| changed |= mask_value(value, masks)),
         _ => {}
     }
     changed
@@ -235,6 +257,22 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let (head, tail) = short.split_once("[…").unwrap();
         assert!(head.len() * 3 < tail.len() * 2 + 600);
+    }
+
+    proptest::proptest! {
+        /// Head and tail of any text are parts of it, together no longer than asked for.
+        #[test]
+        fn any_text_is_cut(text in "(a|é|\n|🦀){0,60}", head in 0usize..40, tail in 0usize..40) {
+            let short = cut(&text, head, tail, "|");
+            if text.chars().count() <= head + tail {
+                proptest::prop_assert_eq!(&short, &text);
+            } else {
+                let (start, end) = short.split_once('|').unwrap();
+                proptest::prop_assert!(text.starts_with(start) && text.ends_with(end));
+                proptest::prop_assert!(start.chars().count() <= head && end.chars().count() <= tail);
+            }
+            proptest::prop_assert!(clean_error(&text).chars().count() <= ERROR_CHARS);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 mod finish;
 
-use super::bound::{self, Redact};
+use super::bound::{self, Masks, Redact};
 use super::coerce::coerce;
 use super::hook::{Before, Called, Hooks};
 use super::offer::{Among, Offer};
@@ -14,11 +14,10 @@ use super::registry::Registry;
 use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use super::{file::edit, line, tool_call};
 use crate::llm::message::Outcome;
-use crate::policy::redact::RedactKind;
+use crate::policy::redact::{RedactKind, Secrets};
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
-use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +34,7 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Dispatch {
     registry: Arc<Registry>,
-    redact: Redact,
+    masks: Masks,
     /// What the session may use; `None`: all.
     offer: Option<Arc<Offer>>,
     hooks: Option<Arc<dyn Hooks>>,
@@ -63,7 +62,19 @@ pub struct Planned {
 impl Dispatch {
     /// `redact` masks secrets in results.
     pub fn new(registry: Arc<Registry>, redact: Redact) -> Self {
-        Self { registry, redact, offer: None, hooks: None, stop_grace: STOP_GRACE }
+        let masks = Masks { redact, secrets: Secrets::default() };
+        Self { registry, masks, offer: None, hooks: None, stop_grace: STOP_GRACE }
+    }
+
+    /// Masks these values in results, too.
+    pub fn with_secrets(mut self, secrets: Secrets) -> Self {
+        self.masks.secrets = secrets;
+        self
+    }
+
+    /// The values that it masks.
+    pub fn secrets(&self) -> &Secrets {
+        &self.masks.secrets
     }
 
     /// Knows only what this offer has from now on: any other name is unknown to it.
@@ -224,17 +235,18 @@ impl Dispatch {
         kind: RedactKind,
         ctx: &ToolCtx,
     ) -> ToolOutput {
-        mask_all(&mut output, |text| bound::mask(text, kind, self.redact_for(ctx)));
+        let masks = self.masks_for(ctx);
+        mask_all(&mut output, |text| bound::mask(text, kind, &masks));
         let before = output.clone();
         AssertUnwindSafe(hooks.after_call(called, output, ctx)).catch_unwind().await.unwrap_or(before)
     }
 
     async fn bounded(&self, output: ToolOutput, cap: usize, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
-        let work_is_small = output.content.len() + output.view.output.len() <= 8_192;
-        let (folder, id, room, redact) = (ctx.spill.clone(), ctx.call_id.clone(), ctx.room, self.redact_for(ctx));
+        let work_is_small = output.content.len() + output.view.output.len() <= 8_192 && output.data.is_empty();
+        let (folder, id, room, masks) = (ctx.spill.clone(), ctx.call_id.clone(), ctx.room, self.masks_for(ctx));
         let work = move || {
             let limits = Limits { cap, room: &room, folder: &folder, call_id: &id };
-            finish(output, &limits, |text| bound::mask(text, kind, redact))
+            finish(output, &limits, |text| bound::mask(text, kind, &masks))
         };
         if work_is_small {
             return work();
@@ -273,12 +285,13 @@ impl Dispatch {
     }
 
     fn error(&self, text: String, kind: RedactKind, ctx: &ToolCtx) -> String {
-        let redacted = (self.redact_for(ctx))(&text, kind).into_owned();
+        let redacted = self.masks_for(ctx).apply(&text, kind).into_owned();
         json!({"error": bound::clean_error(&redacted)}).to_string()
     }
 
-    fn redact_for(&self, ctx: &ToolCtx) -> Redact {
-        if ctx.config.security.redact_secrets { self.redact } else { |text, _| Cow::Borrowed(text) }
+    /// What masks for this call.
+    pub fn masks_for(&self, ctx: &ToolCtx) -> Masks {
+        if ctx.config.security.redact_secrets { self.masks.clone() } else { Masks::none() }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the file tools share: text as it is on disk, safe writing, and planned edits.
 
 mod checks;
+pub mod diff;
 pub mod edit;
 pub mod history;
+mod masks;
 pub mod restore;
 pub mod syntax;
 pub mod text;

@@ -3,12 +3,14 @@
 
 mod ask;
 mod look;
+mod place;
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::decide::decide_in;
+use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
 use futures::future::BoxFuture;
@@ -114,15 +116,21 @@ impl Gate {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
     }
 
-    /// The judgement alone, for a task that works in this folder; `None` when the turn was stopped first.
-    async fn judge(&self, intent: &Intent, cwd: &Path, cancel: &CancellationToken) -> Option<Verdict> {
+    /// The judgement alone, for a task that works in this folder of this world; `None` when the turn was stopped first.
+    async fn judge(
+        &self,
+        intent: &Intent,
+        cwd: &Path,
+        world: &Arc<dyn World>,
+        cancel: &CancellationToken,
+    ) -> Option<Verdict> {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
         // A copy: looking at the disk may take long, and nobody should wait for the lock.
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if *intent == Intent::Talk {
-            return Some(decide_in(intent, cwd, &rules, mode, &*self.world));
+            return Some(decide_in(intent, cwd, &rules, mode, &**world));
         }
-        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(&self.world));
+        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(world));
         look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
     }
 
@@ -186,7 +194,9 @@ impl Gate {
         };
         // The receiver is gone only when the session is; the call still runs to its end.
         let _ = events.send(CallEvent::Started(start)).await;
-        let edited = ready.edited.clone().map(|line| masked(line, &ctx));
+        // What the person wrote, as far as the model may read it.
+        let masks = self.dispatch().masks_for(&ctx);
+        let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
         let output = self.run(ready, &spec, ctx, &call.id, &events).await;
         let target = std::mem::take(&mut body.view.target);
         body.content = match edited {
@@ -217,15 +227,18 @@ impl Gate {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
         let dispatch = self.dispatch();
-        let mut running = std::pin::pin!(dispatch.run(ready.run, spec, ready.args.as_ref(), ctx));
-        loop {
-            tokio::select! {
-                biased;
-                Some(progress) = heard.recv() => {
-                    let _ = events.send(CallEvent::Progress { call_id: call_id.to_owned(), progress }).await;
-                }
-                output = &mut running => return output,
+        let forwarded = async {
+            while let Some(progress) = heard.recv().await {
+                // Nobody listens any more: what follows is dropped as well.
+                let _ = events.send(CallEvent::Progress { call_id: call_id.to_owned(), progress }).await;
             }
+            std::future::pending().await
+        };
+        // Beside the call, not before it: whoever does not read its progress holds up nothing.
+        tokio::select! {
+            biased;
+            never = forwarded => never,
+            output = dispatch.run(ready.run, spec, ready.args.as_ref(), ctx) => output,
         }
     }
 }
@@ -255,14 +268,6 @@ fn blocked_word(outcome: Outcome) -> &'static str {
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
     }
-}
-
-/// What the person wrote, as far as the model may read it.
-fn masked(line: String, ctx: &ToolCtx) -> String {
-    if !ctx.config.security.redact_secrets {
-        return line;
-    }
-    crate::policy::redact::redact(&line, crate::policy::redact::RedactKind::Code).into_owned()
 }
 
 /// A result that says more than the tool did.

@@ -175,6 +175,33 @@ mod tests {
         assert_eq!(repeats(&calls), [None, None, Some(0), None, None, Some(4), Some(0)]);
     }
 
+    proptest::proptest! {
+        /// Every call once, in order between segments; what runs together touches different paths.
+        #[test]
+        fn any_step_is_cut_well(
+            calls in proptest::collection::vec((0usize..5, "(\\{\"path\": ?\"(a|b|a/b|\\./a|a/\\.\\./b|~|/)\"\\}|\\{\\}|x|)"), 0..12),
+        ) {
+            let names = ["read_file", "write_file", "web_search", "terminal", "nope"];
+            let calls: Vec<(&str, String)> = calls.into_iter().map(|(at, args)| (names[at], args)).collect();
+            let cut = segments(&calls, lookup);
+            let all: Vec<usize> = cut.iter().flat_map(|segment| segment.indices.clone()).collect();
+            proptest::prop_assert_eq!(all, (0..calls.len()).collect::<Vec<_>>());
+            for segment in cut.iter().filter(|segment| segment.parallel) {
+                let path = |index: &usize| {
+                    let args: Value = serde_json::from_str(&calls[*index].1).unwrap_or_default();
+                    let scoped = lookup(calls[*index].0) == Some(Parallel::ByPath);
+                    Some(resolved(Path::new(""), args.get("path")?.as_str()?)).filter(|_| scoped)
+                };
+                let paths: Vec<PathBuf> = segment.indices.iter().filter_map(path).collect();
+                for (at, one) in paths.iter().enumerate() {
+                    proptest::prop_assert!(paths[..at].iter().all(|other| !one.starts_with(other) && !other.starts_with(one)));
+                }
+            }
+            let repeats = repeats(&calls);
+            proptest::prop_assert!(repeats.iter().enumerate().all(|(at, earlier)| earlier.is_none_or(|earlier| earlier < at)));
+        }
+    }
+
     #[test]
     fn every_call_is_in_exactly_one_segment_in_order() {
         let calls =

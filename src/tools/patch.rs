@@ -105,7 +105,7 @@ fn v4a_patch(patch: &str, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
     list("files_created", |c| c.before.is_none());
     list("files_deleted", |c| c.after == After::Delete);
     warn(&mut reply, &played.warnings);
-    Ok(with_diff(EditCall::new(played.changes, reply)))
+    Ok(with_diff(EditCall::checked(played.changes, reply, ctx)?))
 }
 
 fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
@@ -137,7 +137,7 @@ fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result
     warn(&mut reply, edit::stale(&ctx.files, &place.path, &place.shown).as_slice());
     let after = After::Write(file.encode(&replaced.text));
     let change = Change { path: place.path, shown: place.shown, before: Some(before), after };
-    Ok(with_diff(EditCall::new(vec![change], reply)))
+    Ok(with_diff(EditCall::checked(vec![change], reply, ctx)?))
 }
 
 fn with_diff(mut call: EditCall) -> EditCall {

@@ -14,8 +14,24 @@ pub struct Place {
     pub shown: String,
 }
 
-/// Resolves an argument against the working folder and the home. An empty one is an error.
+/// Whoever asked for a container or another machine must not find a command or a file of the call on this one.
+///
+/// # Errors
+/// When `terminal.backend` names another place than this machine.
+pub fn local_only(ctx: &ToolCtx) -> Result<(), ToolError> {
+    let backend = ctx.config.terminal.backend.as_str();
+    if matches!(backend, "" | "local") {
+        return Ok(());
+    }
+    Err(ToolError::Failed(format!(
+        "terminal.backend in config.yaml is `{backend}`, and only `local` can be used here; the user must change it"
+    )))
+}
+
+/// Resolves an argument against the working folder and the home. An empty one is an error, and so is any when files are
+/// not those of this machine.
 pub fn place(argument: &str, ctx: &ToolCtx) -> Result<Place, ToolError> {
+    local_only(ctx)?;
     let argument = argument.trim_end_matches(['\n', '\r']);
     if argument.trim().is_empty() {
         return Err(ToolError::Args("path is empty; name a file or folder".into()));
@@ -153,5 +169,30 @@ mod tests {
         let found = similar_files(&dir.path().join("main.rs"));
         assert!(found[0].ends_with("Main.rs") && found[1].ends_with("main.go"), "{found:?}");
         assert!(!found.iter().any(|name| name.ends_with("other.txt")));
+    }
+
+    #[tokio::test]
+    async fn another_backend_means_no_tool_touches_this_machine() {
+        use crate::llm::message::Outcome;
+        use serde_json::json;
+        let mut bench = crate::tools::testing::Bench::new();
+        bench.write("f.txt", "one\n");
+        let mut config = crate::config::Config::default();
+        config.terminal.backend = "docker".into();
+        bench.config = std::sync::Arc::new(config);
+        let patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch";
+        for (tool, args) in [
+            ("terminal", json!({"command": "touch n.txt"})),
+            ("read_file", json!({"path": "f.txt"})),
+            ("write_file", json!({"path": "n.txt", "content": "x"})),
+            ("patch", json!({"path": "f.txt", "old_string": "one", "new_string": "two"})),
+            ("patch", json!({"mode": "patch", "patch": patch})),
+            ("search_files", json!({"pattern": "one"})),
+        ] {
+            let output = bench.call(tool, args.clone()).await;
+            assert_eq!(output.outcome, Outcome::Failed, "{tool} {args}: {}", output.content);
+            assert!(output.content.contains("`docker`, and only `local`"), "{tool} {args}: {}", output.content);
+        }
+        assert_eq!((bench.files().len(), bench.read("f.txt").as_str()), (1, "one\n"));
     }
 }

@@ -78,6 +78,31 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// A name as models garble it is found again; noise never becomes a name that does not exist.
+        #[test]
+        fn any_name_is_answered(
+            noise in ".{0,24}",
+            at in 0..NAMES.len(),
+            before in "(functions\\.|default_api:|tools/| )?",
+            after in "(_tool|Tool|-tool| |<\\|channel\\|>|\\(|\"){0,1}",
+            shape in 0usize..4,
+        ) {
+            let known = |name: Option<&str>| name.is_none_or(|name| NAMES.contains(&name));
+            proptest::prop_assert!(known(repair(&noise, NAMES.into_iter())));
+            proptest::prop_assert!(unknown(&noise, NAMES.into_iter()).contains(&noise));
+            let name = NAMES[at];
+            let garbled = match shape {
+                0 => name.to_owned(),
+                1 => name.to_uppercase(),
+                2 => name.replace('_', "-"),
+                _ => name.split('_').map(|part| part[..1].to_uppercase() + &part[1..]).collect(),
+            };
+            let garbled = format!("{before}{garbled}{after}");
+            proptest::prop_assert_eq!(repair(&garbled, NAMES.into_iter()), Some(name), "{}", garbled);
+        }
+    }
+
     #[test]
     fn more_than_the_cases() {
         for (written, want) in [

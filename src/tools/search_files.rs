@@ -5,7 +5,8 @@ mod grep;
 
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use crate::policy::{Intent, files};
+use crate::policy::Intent;
+use crate::policy::files::SecretsBelow;
 use find::{Names, Walked};
 use futures::future::BoxFuture;
 use grep::{Mode, Query};
@@ -141,30 +142,31 @@ struct Secrets {
     root: PathBuf,
     /// The root as it was named, with symlinks.
     literal: PathBuf,
-    home: String,
-    own: String,
+    below_root: SecretsBelow,
+    below_literal: SecretsBelow,
 }
 
 impl Secrets {
     fn new(root: &Path, literal: PathBuf, ctx: &ToolCtx) -> Self {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let (home, own) = (text(ctx.world.home()), text(ctx.world.hermes_home()));
-        let mut made = Self { asked: false, root: root.to_owned(), literal: paths::lexical(&literal), home, own };
-        made.asked = made.secret(&made.root) || made.secret(&made.literal);
-        made
+        let literal = paths::lexical(&literal);
+        let below = |root: &Path| SecretsBelow::new(&root.to_string_lossy(), home.clone(), own.clone());
+        let (below_root, below_literal) = (below(root), below(&literal));
+        let asked = below_root.has(&root.to_string_lossy()) || below_literal.has(&literal.to_string_lossy());
+        Self { asked, root: root.to_owned(), literal, below_root, below_literal }
     }
 
     /// `path` is below the root; links are not followed there, so it has two names at most.
     fn has(&self, path: &Path) -> bool {
-        match path.strip_prefix(&self.root) {
-            _ if self.asked => false,
-            Ok(inside) if self.literal != self.root => self.secret(path) || self.secret(&self.literal.join(inside)),
-            _ => self.secret(path),
+        if self.asked {
+            return false;
         }
-    }
-
-    fn secret(&self, path: &Path) -> bool {
-        files::holds_secrets(&path.to_string_lossy(), &self.home, &self.own)
+        if self.below_root.has(&path.to_string_lossy()) {
+            return true;
+        }
+        let inside = path.strip_prefix(&self.root).ok().filter(|_| self.literal != self.root);
+        inside.is_some_and(|inside| self.below_literal.has(&self.literal.join(inside).to_string_lossy()))
     }
 }
 

@@ -108,8 +108,11 @@ pub enum Parallel {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read.
-    fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>>;
+    /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read. Every tool has it, but
+    /// those that work on the list of tools: without that they can only say so.
+    fn plan<'a>(&'a self, _args: Value, _ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+        super::offer::without_list()
+    }
 
     /// As [`Tool::plan`], for the tools that work on the list of tools itself.
     fn plan_among<'a>(
@@ -149,8 +152,18 @@ pub struct ToolOutput {
     pub view: ToolView,
     /// Pictures for a model that sees them, beside the content. Bounded later, in one place.
     pub images: Vec<Image>,
+    /// Data of other kinds. Kept in files later, in one place.
+    pub data: Vec<Data>,
     /// Filled in where results are bounded.
-    pub large: Option<Large>,
+    pub large: Option<Box<Large>>,
+}
+
+/// Bytes that are neither text nor a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// `audio/wav`
+    pub media_type: String,
+    pub bytes: Vec<u8>,
 }
 
 impl ToolOutput {

@@ -25,6 +25,9 @@ use std::time::Duration;
 /// How long a stopped command may take to be gone; one that the system cannot end (a dead disk) is left behind.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
+/// Variables that a result names at most.
+const NAMED: usize = 12;
+
 /// The tool.
 pub struct Terminal {
     spec: ToolSpec,
@@ -79,8 +82,8 @@ struct Command {
     intent: Intent,
     line: String,
     cwd: PathBuf,
-    /// The folder is for this command only.
-    elsewhere: bool,
+    /// The task's folder, which the one that the command leaves behind replaces; `None`: the folder is for this command only.
+    here: Option<PathBuf>,
     background: bool,
     timeout: u64,
     pty: bool,
@@ -89,14 +92,7 @@ struct Command {
 }
 
 fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
-    // Whoever asked for a container must not find the command on the host.
-    let backend = ctx.config.terminal.backend.as_str();
-    if !matches!(backend, "" | "local") {
-        let text = format!(
-            "terminal.backend in config.yaml is `{backend}`, and only `local` can be run here; the user must change it"
-        );
-        return Err(ToolError::Failed(text));
-    }
+    super::paths::local_only(ctx)?;
     let line = match args.get("command") {
         Some(Value::String(line)) if !line.trim().is_empty() => line.clone(),
         Some(Value::String(_)) | None => return Err(ToolError::Args("`command` is missing or empty".into())),
@@ -104,6 +100,11 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     };
     if line.contains('\0') {
         return Err(ToolError::Args("`command` contains a NUL character, which no shell accepts".into()));
+    }
+    if ctx.config.security.redact_secrets && line.contains(crate::policy::redact::MASK) {
+        let why = "`command` holds a mask («redacted:…»): it stands for a secret that is kept from you and is no value; have \
+                   the program read it from its file or variable";
+        return Err(ToolError::Failed(why.into()));
     }
     let flag = |name: &str| args.get(name).and_then(Value::as_bool).unwrap_or(false);
     let (background, pty) = (flag("background"), flag("pty"));
@@ -128,10 +129,14 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     }
     let here = ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     let workdir = args.get("workdir").and_then(Value::as_str).filter(|w| !w.is_empty());
+    let lost = !here.is_dir();
     let cwd = match workdir {
-        None => here,
+        // Nowhere else: the line was written for that folder.
+        None if lost => return Err(ToolError::Failed(gone(&here))),
+        None => here.clone(),
         Some(workdir) => folder(workdir, &here, ctx)?,
     };
+    let here = (workdir.is_none() || lost).then_some(here);
     let mut patterns: Vec<String> = args
         .get("watch_patterns")
         .and_then(Value::as_array)
@@ -146,7 +151,16 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     // In the middle of a line the braces would need a separator after them: only a chain at the end is rewritten.
     let line = if line.trim_end().ends_with('&') { rewrite_compound(&line) } else { line };
     let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background };
-    Ok(Command { intent, line, cwd, elsewhere: workdir.is_some(), background, timeout, pty, notify, patterns })
+    Ok(Command { intent, line, cwd, here, background, timeout, pty, notify, patterns })
+}
+
+/// Why nothing runs in a folder that is no more, and how to go on.
+fn gone(folder: &Path) -> String {
+    format!(
+        "the working folder {} is gone: nothing was run. Make it again, or give a workdir that exists: it becomes the working \
+         folder",
+        folder.display()
+    )
 }
 
 /// The folder that `workdir` names.
@@ -270,7 +284,7 @@ fn started(command: &Command, running: &Running, ctx: &ToolCtx) -> ToolOutput {
 }
 
 fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finished, file: &Path) -> ToolOutput {
-    let Finished { exit, output: captured, cwd_after, survivors } = finished;
+    let Finished { exit, output: captured, cwd_after, not_kept, survivors } = finished;
     let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
     match exit.reason {
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
@@ -282,9 +296,13 @@ fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finishe
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
     }
-    if let Some(cwd) = cwd_after.filter(|cwd| !command.elsewhere && *cwd != command.cwd) {
+    if let Some(cwd) = cwd_after.filter(|cwd| command.here.as_ref().is_some_and(|here| here != cwd)) {
         value["cwd"] = cwd.to_string_lossy().into();
         *ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = cwd;
+    }
+    if !not_kept.is_empty() {
+        value["not_kept"] = not_kept.into_iter().take(NAMED).collect::<Vec<_>>().into();
+        value["not_kept_why"] = "they make programs run something: set them in the command that needs them".into();
     }
     if survivors {
         value["session_id"] = running.id.0.clone().into();

@@ -93,7 +93,7 @@ impl Bench {
             task: "main".into(),
             cwd: Arc::new(Mutex::new(self.path(""))),
             exec: exec(),
-            world: Arc::new(Here { home: self.dir.path().to_owned() }),
+            world: Arc::new(Here::new(self.dir.path().to_owned(), || {})),
             files: Arc::clone(&self.files),
             agent: Arc::clone(&self.agent) as Arc<dyn AgentPort>,
             progress: mpsc::channel(1).0,
@@ -123,8 +123,16 @@ impl Bench {
 }
 
 /// The machine as it is, with another home.
-struct Here {
+pub struct Here {
     home: PathBuf,
+    /// Called at each look at the disk.
+    look: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Here {
+    pub fn new(home: PathBuf, look: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { home, look: Box::new(look) }
+    }
 }
 
 impl World for Here {
@@ -138,9 +146,11 @@ impl World for Here {
         None
     }
     fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
+        (self.look)();
         Vec::new()
     }
     fn resolve(&self, path: &Path) -> PathBuf {
+        (self.look)();
         let path = super::paths::lexical(path);
         match (path.canonicalize(), path.parent(), path.file_name()) {
             (Ok(real), _, _) => real,

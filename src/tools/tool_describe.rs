@@ -33,10 +33,6 @@ impl Tool for ToolDescribe {
         &SPEC
     }
 
-    fn plan<'a>(&'a self, _: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
-        super::offer::without_list()
-    }
-
     fn plan_among<'a>(
         &'a self,
         args: Value,

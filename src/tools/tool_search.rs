@@ -42,10 +42,6 @@ impl Tool for ToolSearch {
         &SPEC
     }
 
-    fn plan<'a>(&'a self, _: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
-        super::offer::without_list()
-    }
-
     fn plan_among<'a>(
         &'a self,
         args: Value,

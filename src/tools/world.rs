@@ -12,12 +12,13 @@ const MAX_ENTRIES: usize = 4096;
 /// Rows of targets.
 const MAX_TARGETS: usize = 12;
 
-/// This machine.
+/// This machine. It knows no variables: what a command starts with is another environment than this program's, and the gate
+/// tells it for each call.
 #[derive(Clone, Debug)]
 pub struct LocalWorld {
     home: PathBuf,
     hermes_home: PathBuf,
-    /// Stands in for the environment when set: variables of another person are not ours.
+    /// Whether a variable that nobody told of may be set.
     environment: bool,
 }
 
@@ -27,13 +28,13 @@ impl LocalWorld {
         Self { home, hermes_home, environment: false }
     }
 
-    /// The world of this process.
-    pub fn from_environment() -> Self {
+    /// The world of the person who runs this program, whose own home is here. Any variable but `HOME` may have any value.
+    pub fn of_user(hermes_home: &Path) -> Self {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let hermes_home = std::env::var_os("HERMES_HOME")
-            .filter(|h| !h.is_empty())
-            .map_or_else(|| home.join(".hermes"), PathBuf::from);
-        Self { home, hermes_home, environment: true }
+        let mut world = Self { home, hermes_home: PathBuf::new(), environment: true };
+        // Links followed, so that its files are known by their real names as well.
+        world.hermes_home = world.resolve(hermes_home);
+        world
     }
 }
 
@@ -50,10 +51,7 @@ impl World for LocalWorld {
         if name == "HOME" {
             return Some(self.home.to_string_lossy().into_owned());
         }
-        if !self.environment {
-            return None;
-        }
-        std::env::var(name).ok()
+        self.environment.then(|| shell::UNKNOWN.to_string())
     }
 
     fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
@@ -269,5 +267,111 @@ mod tests {
         assert_eq!(judge("rm -rf link/*"), "refuse");
         assert_eq!(judge("rm -rf link"), "ask");
         assert_eq!(judge("echo x > link/hosts"), "ask");
+    }
+
+    #[test]
+    fn the_own_home_is_closed_wherever_it_is_and_however_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (home, cwd) = (root.join("home"), root.join("home/project"));
+        std::fs::create_dir_all(&cwd).unwrap();
+        std::fs::write(cwd.join("x"), "").unwrap();
+        // below the user's home, elsewhere, and behind a link
+        for (own, named) in [("home/.hermes", "home/.hermes"), ("elsewhere/h", "elsewhere/h"), ("real", "home/linked")]
+        {
+            let (own, named) = (root.join(own), root.join(named));
+            std::fs::create_dir_all(own.join("plugins/p")).unwrap();
+            if own != named {
+                std::os::unix::fs::symlink(&own, &named).unwrap();
+            }
+            let inside = cwd.join("inside");
+            std::fs::remove_file(&inside).ok();
+            std::os::unix::fs::symlink(&own, &inside).unwrap();
+            let world = LocalWorld { home: home.clone(), ..LocalWorld::of_user(&named) };
+            let edit = |path: PathBuf, mode| {
+                let edit = crate::policy::EditIntent { path, diff: String::new(), removes: false };
+                crate::policy::decide_in(&Intent::Edit(vec![edit]), &cwd, &Rules::default(), mode, &world).name()
+            };
+            let files = "trusted.yaml trusted-things.json permissions.yaml config.yaml .env keymap.yaml SOUL.md auth.json \
+                memories/MEMORY.md plugins/p/main.py plugin-data/p/x plugin-venvs/p/x hooks/h.sh history/1/x skins/a.yaml \
+                cache/skills/a/SKILL.md not-known-yet.yaml";
+            for file in files.split_whitespace() {
+                let up = Path::new("../..").join(own.strip_prefix(&root).unwrap());
+                for folder in [&own, &named, &inside, Path::new("inside"), &up] {
+                    assert_eq!(edit(folder.join(file), Mode::Off), "ask-always", "{}", folder.join(file).display());
+                }
+            }
+            assert_eq!(edit(own.join("skills/a/SKILL.md"), Mode::Manual), "ask");
+            assert_eq!(edit(cwd.join("src/trusted.yaml"), Mode::Manual), "allow");
+            let judge = |line: String| {
+                let intent = Intent::Command { line, cwd: cwd.clone(), background: false };
+                (decide(&intent, &Rules::default(), Mode::Off, &world).name(), intent)
+            };
+            for at in [own.display().to_string(), named.display().to_string(), "inside".into()] {
+                for line in [
+                    "echo x > @/trusted.yaml",
+                    "cp x @/",
+                    "cp x @",
+                    "mv x @/keymap.yaml",
+                    "install x @/SOUL.md",
+                    "echo x | tee -a @/memories/MEMORY.md",
+                    "sed -i s/a/b/ @/config.yaml",
+                    "ln -sf $PWD/x @/plugins/p/main.py",
+                    "cd @ && echo x > trusted-things.json",
+                    "rm @/trusted.yaml",
+                    "rm -r @/history",
+                    "dd if=x of=@/keymap.yaml",
+                ] {
+                    let (got, intent) = judge(line.replace('@', &at));
+                    assert_eq!(got, "ask-always", "{intent:?}");
+                }
+                for line in ["cat @/SOUL.md", "ls -la @", "grep -r x @/logs"] {
+                    assert_eq!(judge(line.replace('@', &at)).0, "allow", "{line} {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rules_cover_the_paths_that_they_name_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let cwd = home.join("project");
+        for name in ["project/build/deep", "project/src", "project/build-2", "other", "project/sub/build", "Documents"]
+        {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join("other"), cwd.join("build-link")).unwrap();
+        let world = LocalWorld::new(home.clone(), home.join(".hermes"));
+        for (rule, line, want) in [
+            ("allow rm -rf build*", "rm -rf build", "allow"),
+            ("allow rm -rf build*", "rm -rf ./build", "ask"),
+            ("allow rm -rf build*", "rm -rf build/deep build-2", "allow"),
+            ("allow rm -rf build*", "rm -rf build/../../other", "ask"),
+            ("allow rm -rf build*", "rm -rf build/../src", "ask"),
+            ("allow rm -rf build*", "rm -rf build-link/deep", "ask"),
+            ("allow rm -rf build", "rm -rf build", "allow"),
+            ("allow rm -rf build", "cd ~ && rm -rf build", "ask"),
+            ("allow rm -rf build", "cd sub && rm -rf build", "ask"),
+            ("allow rm -rf *", "rm -rf src", "allow"),
+            ("allow rm -rf *", "cd sub && rm -rf build", "allow"),
+            ("allow rm -rf *", "rm -rf ~/Documents", "ask"),
+            ("allow rm -rf *", "rm -rf ../other", "ask"),
+            ("allow rm -rf *", "rm -rf \"$X\"", "ask"),
+            ("allow rm -rf ~/Documents/*", "rm -rf ~/Documents/x", "allow"),
+            ("allow rm -rf ~/Documents/*", "rm -rf ~/Documents/../other", "ask"),
+        ] {
+            let mut rules = Rules::default();
+            // Words are compared with `~` written out.
+            rules.add(&rule.replace('~', &home.display().to_string())).unwrap();
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{rule}: {line}");
+        }
+        for (line, want) in [("rm -rf build", "allow"), ("rm -rf build/../src", "ask"), ("rm -rf build-link/x", "ask")]
+        {
+            let rules = Rules { allowlist: vec!["rm -rf build*".into()], ..Rules::default() };
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{line}");
+        }
     }
 }

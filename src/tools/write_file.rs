@@ -82,7 +82,7 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
         reply.insert("_warning".to_owned(), Value::String(warning));
     }
     let change = Change { path: place.path, shown: place.shown, before, after: After::Write(bytes) };
-    Ok(EditCall::new(vec![change], reply))
+    EditCall::checked(vec![change], reply, ctx)
 }
 
 #[cfg(test)]

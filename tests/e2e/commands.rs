@@ -180,3 +180,27 @@ fn the_screen_tells_of_its_tools() {
     assert!(names(0).contains("terminal") && !names(0).contains("todo"), "{}", names(0));
     assert!(names(1).contains("read_file") && !names(1).contains("terminal\""), "{}", names(1));
 }
+
+#[test]
+fn toolsets_of_the_command_line_stay_with_the_session() {
+    let mock = Mock::start(["one", "two", "three", "four"].map(|text| Step::Text(text.into())).into());
+    let home = Home::with(&mock, "");
+    let run = |args: &[&str]| {
+        let done = home.run(&[args, &["-p", "go", "--output", "json"]].concat());
+        assert!(done.status.success(), "{}", err(&done));
+        serde_json::from_slice::<Value>(&done.stdout).unwrap()["session_id"].as_str().unwrap().to_owned()
+    };
+    let id = run(&["--toolsets", "file,todo"]);
+    assert_eq!(run(&["-r", &id]), id);
+    run(&["-r", &id, "--toolsets", "terminal"]);
+    run(&["-r", &id]);
+    let requests = mock.requests();
+    let names = |at: usize| -> Vec<String> {
+        let tools = requests[at]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(0), ["patch", "read_file", "search_files", "todo", "write_file"]);
+    assert_eq!(requests[0]["tools"].to_string(), requests[1]["tools"].to_string(), "byte for byte");
+    assert_eq!(requests[0]["messages"][0], requests[1]["messages"][0]);
+    assert_eq!((names(2), names(3)), (vec!["process".to_owned(), "terminal".to_owned()], names(2)));
+}

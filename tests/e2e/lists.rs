@@ -61,7 +61,7 @@ fn the_list_is_asked_for_after_the_first_frame_once_a_start_until_it_is_there() 
     again.wait("❯");
     again.send("x").wait("❯ x");
     until("the next start asks again, since nothing came back", || proxy.seen().len() == 2);
-    again.send("y").wait("❯ xy");
+    again.send("y").shows("the letter", |text| text.lines().any(|line| line.contains("❯ x") && line.ends_with('y')));
     assert_eq!(proxy.seen().len(), 2, "and then not before a while: {:?}", proxy.seen());
 }
 

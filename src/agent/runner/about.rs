@@ -15,6 +15,11 @@ impl Runner {
         self.ask_window();
         let session = self.session.info();
         self.out.send(AgentEvent::SessionOpened { session, items }).await;
+        // The screen begins without a plan.
+        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        if !plan.is_empty() {
+            self.out.send(AgentEvent::PlanChanged(plan)).await;
+        }
         let meter = self.session.meter();
         self.out.send(AgentEvent::UsageChanged(meter)).await;
     }
@@ -126,7 +131,13 @@ impl Runner {
     /// Reads the configuration again (a key was pasted, a setting changed).
     pub(super) async fn reload(&mut self) {
         let sources = Arc::clone(&self.deps.sources);
-        let Ok(loaded) = tokio::task::spawn_blocking(move || crate::config::load::load(&sources)).await else { return };
+        let (secrets, logins) = (self.deps.dispatch.secrets().clone(), self.deps.paths.mcp_tokens());
+        let read = move || {
+            let loaded = crate::config::load::load(&sources);
+            secrets.learn(crate::agent::secrets::values(&loaded, &logins));
+            loaded
+        };
+        let Ok(loaded) = tokio::task::spawn_blocking(read).await else { return };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
         self.gate.set_rules(super::rules(&loaded.config));

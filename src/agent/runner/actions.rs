@@ -21,11 +21,12 @@ const GUARD_QUESTION: QuestionId = QuestionId(0);
 
 impl Runner {
     /// Starts a turn.
-    pub(super) async fn submit(&mut self, said: Said) {
+    pub(super) async fn submit(&mut self, mut said: Said) {
         if self.turn.is_running() {
             let why = "a turn is running; the message was not sent".to_owned();
             return self.out.send(AgentEvent::NotTaken(why)).await;
         }
+        said.text = self.masked(&said.text);
         self.session.turn += 1;
         self.turn_started = Instant::now();
         let at = crate::agent::now();
@@ -98,6 +99,9 @@ impl Runner {
 
     /// Makes an item durable, then shows it.
     pub(super) async fn append(&mut self, mut body: Body) {
+        if self.deps.loaded.config.security.redact_secrets {
+            crate::agent::secrets::mask(&mut body, self.deps.dispatch.secrets());
+        }
         if let Body::Assistant(body) = &mut body {
             body.thought_ms = self.thought_ms.take().filter(|_| !body.reasoning.is_empty());
             self.final_answer(body).await;
@@ -370,9 +374,19 @@ impl Runner {
 
     /// Saves what was streamed so far.
     pub(super) fn save_stream(&mut self) {
+        let Some(call) = &self.call else { return };
+        let (text, reasoning) = (self.masked(&call.text), self.masked(&call.reasoning));
+        self.deps.store.streamed(&self.session.id, self.session.turn, &text, &reasoning);
         if let Some(call) = &mut self.call {
             call.save_at = None;
-            self.deps.store.streamed(&self.session.id, self.session.turn, &call.text, &call.reasoning);
+        }
+    }
+
+    /// `text` without the values that are known to be secrets.
+    pub(super) fn masked(&self, text: &str) -> String {
+        match self.deps.loaded.config.security.redact_secrets {
+            true => crate::agent::secrets::masked(text, self.deps.dispatch.secrets()),
+            false => text.to_owned(),
         }
     }
 

@@ -57,7 +57,7 @@ impl Runner {
             })
             .await;
             match built {
-                Ok(prompt) => self.session.prompt = prompt.into(),
+                Ok(prompt) => self.session.prompt = self.masked(&prompt).into(),
                 Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
             }
             self.create_once().await;

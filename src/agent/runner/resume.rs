@@ -124,8 +124,7 @@ impl Runner {
         }
         self.session.restore_tools(&mut values, named);
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
-        self.port.restore_plan(plan.clone());
-        self.out.send(AgentEvent::PlanChanged(plan)).await;
+        self.port.restore_plan(plan);
     }
 
     /// Ends what runs in this session, so that nothing of it reaches the next one.
@@ -184,7 +183,6 @@ impl Runner {
         self.session = Session::new(&self.deps, &start, self.session.mode);
         self.gate.restore_grants(Vec::new());
         self.port.restore_plan(Vec::new());
-        self.out.send(AgentEvent::PlanChanged(Vec::new())).await;
         self.opened(Vec::new()).await;
         self.greet("clear");
     }

@@ -81,6 +81,7 @@ pub enum Input {
 
 /// Orders of the machine.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a few a step, carried out at once")]
 pub enum Action {
     /// Makes it durable and shows it.
     Append(Body),

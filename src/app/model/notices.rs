@@ -20,6 +20,8 @@ pub enum About {
     Input(crate::exec::ProcessId),
     /// Questions that were put aside.
     Inbox,
+    /// What was said to the running turn and it has not heard yet.
+    Steer,
     /// MCP servers that became ready.
     Servers,
 }

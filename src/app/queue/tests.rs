@@ -164,6 +164,8 @@ fn what_the_turn_did_not_hear_comes_back_held_with_its_images() {
     assert_eq!(model.queue.texts().collect::<Vec<_>>(), ["mine", "more", "behind"]);
     assert_eq!((model.queue.held, &model.queue.prompts[0].images[..]), (2, &[picture()][..]));
     assert!(model.queue.given.is_empty());
+    let promised = model.notices.shown.iter().any(|notice| notice.text.contains("at its next step"));
+    assert!(!promised, "it is no longer said that the turn will hear it");
 }
 
 #[test]

@@ -187,7 +187,8 @@ fn files_of_somebody_else_are_asked_about_by_name_and_not_at_once() {
         [("y", Some(Theirs::Overwrite)), ("n", Some(Theirs::Leave)), ("<ret>", Some(Theirs::Leave)), ("<esc>", None)]
     {
         let mut model = ready();
-        update(&mut model, 1000, event());
+        let effects = update(&mut model, 1000, event());
+        assert!(effects.contains(&Effect::WakeAt(1400)), "it is drawn again once it answers: {effects:?}");
         let Some(Modal::Confirm(confirm)) = model.modals.last() else { panic!("{:?}", model.modals) };
         assert!(confirm.text.contains("src/a.rs") && !confirm.text.contains('\u{1b}'), "{}", confirm.text);
         script_at(&mut model, 1100, "y");

@@ -286,3 +286,17 @@ async fn tools_that_are_searched_for_run_as_themselves() {
         assert!(output.content.contains(words), "{}", output.content);
     }
 }
+
+proptest::proptest! {
+    /// Arguments as models write them: an object or a reason, never a panic; an object stays what it is, also as text.
+    #[test]
+    fn any_arguments_are_read(text in "(\\{|\\}|\\[|\\]|\"|\\\\|:|,|a|é|1|null| |\n){0,24}", key in "[a-z]{0,4}", value in ".{0,8}") {
+        if let Ok(args) = arguments(&text) {
+            proptest::prop_assert!(args.is_object());
+        }
+        let object = json!({ key: value });
+        for text in [object.to_string(), Value::String(object.to_string()).to_string(), format!("\n {object} ")] {
+            proptest::prop_assert_eq!(arguments(&text), Ok(object.clone()));
+        }
+    }
+}

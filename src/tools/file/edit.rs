@@ -2,27 +2,22 @@
 //! nothing when a file is no longer what the plan read.
 
 use super::checks;
+use super::diff::{cut_lines, file_diff};
 use super::history;
+use super::masks;
 use super::write::{self, Stamp};
 use crate::llm::message::FileDiff;
 use crate::policy::{EditIntent, Intent};
 use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use similar::{Algorithm, TextDiff};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 /// Files over this are not edited by tools: plan and rollback hold them in memory.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
-/// Bytes of one file's diff that are kept.
-const DIFF_BYTES: usize = 256 * 1024;
-/// Files over this get no diff.
-const DIFF_INPUT: usize = 8 * 1024 * 1024;
-
 /// One file's change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -99,6 +94,15 @@ pub struct EditCall {
 }
 
 impl EditCall {
+    /// Like [`EditCall::new`], for what a model wrote.
+    ///
+    /// # Errors
+    /// When it would write masks in the place of secrets.
+    pub fn checked(changes: Vec<Change>, reply: Map<String, Value>, ctx: &ToolCtx) -> Result<Self, ToolError> {
+        masks::check(&changes, ctx)?;
+        Ok(Self::new(changes, reply))
+    }
+
     /// Computes the diffs. `reply` is the result for the model when all goes well.
     pub fn new(changes: Vec<Change>, reply: Map<String, Value>) -> Self {
         let (mut intents, mut diffs) = (Vec::new(), Vec::new());
@@ -286,42 +290,6 @@ fn describe(change: &Change, intents: &mut Vec<EditIntent>, diffs: &mut Vec<File
     }
 }
 
-/// The diff of one file; no text when either side is binary or too large.
-pub fn file_diff(shown: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
-    let none = FileDiff { path: shown.to_owned(), ..FileDiff::default() };
-    let text = |bytes: Option<&[u8]>| {
-        let bytes = bytes.unwrap_or_default();
-        let fits = bytes.len() <= DIFF_INPUT && !bytes.contains(&0);
-        fits.then(|| String::from_utf8_lossy(bytes).replace("\r\n", "\n"))
-    };
-    let (Some(old), Some(new)) = (text(before), text(after)) else { return none };
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Histogram)
-        .timeout(Duration::from_millis(500))
-        .diff_lines(&old, &new);
-    let (mut added, mut removed) = (0, 0);
-    for op in diff.ops() {
-        let (_, old, new) = op.as_tag_tuple();
-        if !matches!(op, similar::DiffOp::Equal { .. }) {
-            added += new.len() as u32;
-            removed += old.len() as u32;
-        }
-    }
-    let header = |side: Option<&[u8]>, prefix: &str| side.map_or("/dev/null".into(), |_| format!("{prefix}/{shown}"));
-    let unified = diff.unified_diff().context_radius(3).header(&header(before, "a"), &header(after, "b")).to_string();
-    FileDiff { added, removed, unified: cut_lines(unified, DIFF_BYTES), ..none }
-}
-
-/// At most `limit` bytes, cut after a line, with a note of what is missing.
-fn cut_lines(text: String, limit: usize) -> String {
-    if text.len() <= limit {
-        return text;
-    }
-    let cut = text.as_bytes()[..limit].iter().rposition(|b| *b == b'\n').map_or(0, |newline| newline + 1);
-    let left = text.as_bytes()[cut..].iter().filter(|b| **b == b'\n').count();
-    format!("{}… {left} more lines\n", &text[..cut])
-}
-
 impl FileLedger {
     /// The session wrote this file, or removed it: what it read of it no longer counts.
     pub fn wrote(&mut self, path: &Path, stamp: Option<Stamp>) {
@@ -425,15 +393,5 @@ mod tests {
         assert_eq!(seen, [(bench.path("d"), true), (bench.path("m"), true), (bench.path("n"), false)]);
         assert!(edits[0].diff.contains("-x") && edits[1].diff.contains("rename m => n"));
         assert_eq!(call.target(), "d + 1 more");
-    }
-
-    #[test]
-    fn diffs_count_and_show() {
-        let diff = file_diff("f", Some(b"a\nb\n"), Some(b"a\nc\nd\n"));
-        assert_eq!((diff.added, diff.removed), (2, 1));
-        assert!(diff.unified.starts_with("--- a/f\n+++ b/f\n@@ "), "{}", diff.unified);
-        assert!(file_diff("f", None, Some(b"a\n")).unified.starts_with("--- /dev/null\n"));
-        assert_eq!(file_diff("f", Some(b"\0"), Some(b"a")).unified, "");
-        assert_eq!(cut_lines("ab\ncd\nef\n".into(), 7), "ab\ncd\n… 1 more lines\n");
     }
 }

@@ -37,8 +37,9 @@ impl Text {
         }
         let bom = bytes.starts_with(BOM);
         let text = unescape_free(&bytes[if bom { BOM.len() } else { 0 }..])?;
-        let lines = text.matches('\n').count();
-        let crlf = text.matches("\r\n").count();
+        let has_cr = memchr::memchr(b'\r', text.as_bytes()).is_some();
+        let crlf = if has_cr { text.matches("\r\n").count() } else { 0 };
+        let lines = if has_cr { text.matches('\n').count() } else { 0 };
         let endings = match crlf {
             0 => Endings::Lf,
             n if n == lines => Endings::CrLf,
@@ -58,6 +59,10 @@ impl Text {
             Endings::Mixed(crlf) => Cow::Owned(mixed(&self.text, crlf, &to_lf(new))),
         };
         let mut bytes = if self.bom { BOM.to_vec() } else { Vec::new() };
+        if !has_escapes(stored.as_bytes()) {
+            bytes.extend_from_slice(stored.as_bytes());
+            return bytes;
+        }
         for c in stored.chars() {
             match (c as u32).checked_sub(ESCAPE) {
                 Some(byte @ 0x80..=0xFF) => bytes.push(byte as u8),
@@ -68,15 +73,20 @@ impl Text {
     }
 }
 
+/// Whether there may be an escape character: their plane is the only one that begins with this byte.
+fn has_escapes(bytes: &[u8]) -> bool {
+    memchr::memchr(0xF4, bytes).is_some()
+}
+
 /// `\r\n` to `\n`.
 pub fn to_lf(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+    if memchr::memchr(b'\r', text.as_bytes()).is_some() { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
 }
 
 /// UTF-8 with each stray byte as one escape character.
 fn unescape_free(bytes: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let taken = text.chars().any(|c| (ESCAPE..=ESCAPE + 0xFF).contains(&(c as u32)));
+        let taken = has_escapes(bytes) && text.chars().any(|c| (ESCAPE..=ESCAPE + 0xFF).contains(&(c as u32)));
         return if taken { Err("it uses characters that are reserved here") } else { Ok(Cow::Borrowed(text)) };
     }
     let mut text = String::with_capacity(bytes.len());

@@ -39,7 +39,9 @@ impl Gate {
             Pass::Edited(line) => {
                 // What a hook asked about was answered by the edit.
                 let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
-                let seen = self.judge(ready.run.intent(), &folder(ctx), &ctx.cancel).await.ok_or_else(stopped)?;
+                let world = self.place(ready.run.intent(), ctx).await.ok_or_else(stopped)?;
+                let seen = self.judge(ready.run.intent(), &folder(ctx), &world, &ctx.cancel).await;
+                let seen = seen.ok_or_else(stopped)?;
                 let known: Vec<String> = effects(&seen);
                 // The command stands in the arguments of the tool itself, not in those of a call around it.
                 let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
@@ -67,9 +69,9 @@ impl Gate {
         known: &[String],
     ) -> Pass {
         let cwd = folder(ctx);
-        let Some(verdict) = self.judge(&intent, &cwd, &ctx.cancel).await else {
-            return Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
-        };
+        let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
+        let Some(world) = self.place(&intent, ctx).await else { return stopped() };
+        let Some(verdict) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
         let verdict = match (verdict, ask) {
             (Verdict::Allow(_), Some(reason)) => {
                 Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
@@ -94,7 +96,7 @@ impl Gate {
         if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
             return Pass::Go("edited".into());
         }
-        let targets = look::targets(&intent, &verdict, &cwd, &self.world, TARGET_BUDGET).await;
+        let targets = look::targets(&intent, &verdict, &cwd, &world, TARGET_BUDGET).await;
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),

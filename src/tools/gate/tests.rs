@@ -1,14 +1,13 @@
 //! A disk that hangs, and what the gate still does.
 
 use super::*;
-use crate::tools::testing::Bench;
+use crate::tools::testing::{Bench, Here};
 use std::sync::Condvar;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A world whose disk hangs from the n-th look on, until the test ends.
+/// A disk that hangs from the n-th look on, until the test ends.
 struct Hangs {
-    home: PathBuf,
     /// Looks left before it hangs.
     left: Mutex<usize>,
     looked: Notify,
@@ -17,9 +16,9 @@ struct Hangs {
 }
 
 impl Hangs {
-    fn after(looks: usize, home: PathBuf) -> Arc<Self> {
+    fn after(looks: usize) -> Arc<Self> {
         let (left, released) = (Mutex::new(looks), Mutex::new(false));
-        Arc::new(Self { home, left, looked: Notify::new(), released, bell: Condvar::new() })
+        Arc::new(Self { left, looked: Notify::new(), released, bell: Condvar::new() })
     }
 
     fn look(&self) {
@@ -34,29 +33,14 @@ impl Hangs {
         drop(self.bell.wait_while(self.released.lock().unwrap(), |released| !*released).unwrap());
     }
 
+    fn world(self: &Arc<Self>, bench: &Bench) -> Arc<dyn World> {
+        let disk = Arc::clone(self);
+        Arc::new(Here::new(bench.path("home"), move || disk.look()))
+    }
+
     fn release(&self) {
         *self.released.lock().unwrap() = true;
         self.bell.notify_all();
-    }
-}
-
-impl World for Hangs {
-    fn home(&self) -> PathBuf {
-        self.home.clone()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        self.home.join(".hermes")
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        self.look();
-        Vec::new()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        self.look();
-        path.to_path_buf()
     }
 }
 
@@ -83,8 +67,8 @@ impl Asker for Denies {
     }
 }
 
-fn gate(bench: &Bench, world: &Arc<Hangs>, asker: &Arc<Denies>) -> (Gate, ToolCtx) {
-    let world = Arc::clone(world) as Arc<dyn World>;
+fn gate(bench: &Bench, disk: &Arc<Hangs>, asker: &Arc<Denies>) -> (Gate, ToolCtx) {
+    let world = disk.world(bench);
     let ctx = ToolCtx { world: Arc::clone(&world), ..bench.ctx() };
     let asker = Arc::clone(asker) as Arc<dyn Asker>;
     let dispatch = Arc::new(bench.dispatch.clone());
@@ -103,7 +87,7 @@ async fn a_disk_that_hangs_does_not_hold_the_stop_key() {
     // the first plans by the disk, the second is judged by it
     for (name, args) in [("read_file", r#"{"path":"f"}"#), ("terminal", r#"{"command":"rm -rf build/*"}"#)] {
         let bench = Bench::new();
-        let world = Hangs::after(0, bench.path("home"));
+        let world = Hangs::after(0);
         let (gate, ctx) = gate(&bench, &world, &Arc::default());
         let cancel = ctx.cancel.clone();
         let call = call(name, args);
@@ -121,11 +105,11 @@ async fn the_question_comes_although_the_counting_hangs() {
     let bench = Bench::new();
     let command = r#"{"command":"rm -rf build/*"}"#;
     // how many looks the judgement alone takes
-    let counting = Hangs::after(10_000, bench.path("home"));
+    let counting = Hangs::after(10_000);
     let intent = Intent::Command { line: "rm -rf build/*".into(), cwd: bench.path(""), background: false };
-    decide_in(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting);
+    decide_in(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting.world(&bench));
     let looks = 10_000 - *counting.left.lock().unwrap();
-    let world = Hangs::after(looks, bench.path("home"));
+    let world = Hangs::after(looks);
     let asker = Arc::new(Denies::default());
     let (gate, ctx) = gate(&bench, &world, &asker);
     let body = tokio::time::timeout(SOON, gate.call(&call("terminal", command), ctx, mpsc::channel(8).0)).await;
@@ -134,4 +118,37 @@ async fn the_question_comes_although_the_counting_hangs() {
     let last = asked[0].targets.last().expect("a row that says so");
     assert!(last.at_least && last.note.contains("did not answer"), "{last:?}");
     world.release();
+}
+
+#[tokio::test]
+async fn a_call_ends_although_nobody_reads_its_events() {
+    let bench = Bench::new();
+    let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &Arc::default());
+    let (events, _unread) = mpsc::channel(1);
+    let call = call("terminal", r#"{"command":"echo hi"}"#);
+    let body = tokio::time::timeout(SOON, gate.call(&call, ctx, events)).await.expect("it ends");
+    assert_eq!(body.outcome, Outcome::Ok, "{}", body.content);
+}
+
+#[tokio::test]
+async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
+    // a name that is set where the tests run, with a value that does nothing
+    let inherited = std::env::vars().find(|(name, value)| name == "LANG" || value.starts_with('/')).unwrap().0;
+    for name in [inherited.as_str(), "NOT_SET_ANYWHERE"] {
+        let bench = Bench::new();
+        let asker = Arc::new(Denies::default());
+        let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &asker);
+        let run = async |line: &str| {
+            let call = call("terminal", &serde_json::json!({ "command": line }).to_string());
+            gate.call(&call, ctx.clone(), mpsc::channel(8).0).await
+        };
+        let set = run(&format!("export {name}='rm -rf build'")).await;
+        assert_eq!(set.outcome, Outcome::Ok, "{name}: {}", set.content);
+        assert_eq!(run(&format!("${name}")).await.outcome, Outcome::Denied, "{name}");
+        assert!(asker.asked.lock().unwrap()[0].verdict.reasons().iter().any(|why| why.effect.contains("delete")));
+        run(&format!("export {name}=ls")).await;
+        assert_eq!(run(&format!("${name}")).await.outcome, Outcome::Ok, "{name}");
+        // The shell sets these itself: what they hold is not certain.
+        assert_eq!(run("$BASH_COMMAND").await.outcome, Outcome::Denied);
+    }
 }

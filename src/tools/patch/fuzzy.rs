@@ -7,6 +7,7 @@
 use super::lines::{Lines, indent};
 use super::unicode::{self, Plain};
 use crate::tools::similarity;
+use memchr::memmem;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -179,14 +180,30 @@ fn fitted<'a>(region: &str, strategy: Strategy, old: &str, new: &'a str) -> Cow<
 }
 
 fn exact(content: &str, old: &str) -> Vec<Range<usize>> {
-    content.match_indices(old).map(|(at, text)| at..at + text.len()).collect()
+    if old.is_empty() {
+        return content.match_indices("").map(|(at, _)| at..at).collect();
+    }
+    memmem::find_iter(content.as_bytes(), old).map(|at| at..at + old.len()).collect()
 }
 
 fn line_trimmed(content: &str, old: &str) -> Vec<Range<usize>> {
     let lines = Lines::new(content);
     let wanted: Vec<&str> = old.split('\n').map(str::trim).collect();
-    let runs = lines.runs(&wanted, |line, want| line.trim() == want);
-    runs.into_iter().map(|first| lines.range(first, wanted.len())).collect()
+    let fits = |first: &usize| {
+        first + wanted.len() <= lines.len()
+            && wanted.iter().enumerate().all(|(i, want)| lines.get(first + i).trim() == *want)
+    };
+    // Only where the longest of the lines stands can all of them stand.
+    let longest = wanted.iter().enumerate().max_by_key(|(_, line)| line.len()).filter(|(_, line)| !line.is_empty());
+    let mut firsts: Vec<usize> = match longest {
+        Some((at, line)) => memmem::find_iter(content.as_bytes(), line)
+            .filter_map(|place| lines.number_at(place).checked_sub(at))
+            .filter(fits)
+            .collect(),
+        None => (0..lines.len()).filter(fits).collect(),
+    };
+    firsts.dedup();
+    firsts.into_iter().map(|first| lines.range(first, wanted.len())).collect()
 }
 
 fn whitespace_normalized(content: &str, old: &str) -> Vec<Range<usize>> {

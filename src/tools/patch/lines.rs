@@ -11,7 +11,7 @@ pub struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Cuts `text`.
     pub fn new(text: &'a str) -> Self {
-        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
         Self { text, starts }
     }
 
@@ -39,16 +39,6 @@ impl<'a> Lines<'a> {
     /// The line that holds byte `at`.
     pub fn number_at(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at) - 1
-    }
-
-    /// First lines of all runs of `wanted.len()` lines for which `equal(line, wanted)` holds throughout.
-    pub fn runs(&self, wanted: &[&str], equal: impl Fn(&str, &str) -> bool) -> Vec<usize> {
-        if self.len() < wanted.len() {
-            return Vec::new();
-        }
-        (0..=self.len() - wanted.len())
-            .filter(|first| wanted.iter().enumerate().all(|(i, want)| equal(self.get(first + i), want)))
-            .collect()
     }
 }
 

@@ -50,6 +50,35 @@ async fn v4a_cases_in_bytes() {
     }
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: proptest::prelude::ProptestConfig::default().cases / 4, ..Default::default() })]
+
+    /// A patch that fails changes nothing, and one that succeeds changes only what it names.
+    #[test]
+    fn a_patch_is_all_or_nothing(
+        ops in proptest::collection::vec(
+            "\\*\\*\\* (Update File: [ab]|Add File: [cn]|Delete File: [abq]|Move File: [ab] -> [cz])\n(@@ ?x?\n)?([+ -](one|two|three|)\n){0,4}",
+            1..4,
+        ),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let bench = Bench::new();
+            for (name, text) in [("a", "one\ntwo\nthree\n"), ("b", "one\n\ntwo"), ("c", "three\n"), ("other", "kept\n")] {
+                bench.write(name, text);
+            }
+            let all = || bench.files().into_iter().map(|name| (name.clone(), bench.read(&name))).collect::<Vec<_>>();
+            let before = all();
+            let output = bench.call("patch", json!({"mode": "patch", "patch": ops.concat()})).await;
+            if output.outcome != Outcome::Ok {
+                proptest::prop_assert_eq!(all(), before, "{}", output.content);
+            }
+            proptest::prop_assert_eq!(bench.read("other"), "kept\n");
+            Ok(())
+        })?;
+    }
+}
+
 #[tokio::test]
 async fn several_files_in_one_patch() {
     let bench = Bench::new();

@@ -363,6 +363,68 @@ mod tests {
         }
     }
 
+    /// What becomes of a line of a generated edit.
+    #[derive(Clone, Copy, Debug)]
+    enum Edit {
+        Keep,
+        Drop,
+        Replace,
+        Follow,
+    }
+
+    fn edit() -> impl proptest::strategy::Strategy<Value = Edit> {
+        use proptest::prelude::*;
+        prop_oneof![6 => Just(Edit::Keep), 1 => Just(Edit::Drop), 1 => Just(Edit::Replace), 1 => Just(Edit::Follow)]
+    }
+
+    /// The patch that makes these edits, with `context` lines around each, and what comes of it.
+    fn written(lines: &[String], edits: &[Edit], context: usize) -> (String, String) {
+        let is_near = |at: usize| {
+            let from = at.saturating_sub(context);
+            edits[from..(at + context + 1).min(edits.len())].iter().any(|edit| !matches!(edit, Edit::Keep))
+        };
+        let (mut patch, mut after, mut open) = (String::new(), String::new(), false);
+        for (at, (line, edit)) in lines.iter().zip(edits).enumerate() {
+            let near = is_near(at);
+            if near && !open {
+                patch.push_str("@@\n");
+            }
+            open = near;
+            let new = format!("new {at}");
+            let (shown, kept) = match edit {
+                Edit::Keep if !near => (String::new(), format!("{line}\n")),
+                Edit::Keep => (format!(" {line}\n"), format!("{line}\n")),
+                Edit::Drop => (format!("-{line}\n"), String::new()),
+                Edit::Replace => (format!("-{line}\n+{new}\n"), format!("{new}\n")),
+                Edit::Follow => (format!(" {line}\n+{new}\n"), format!("{line}\n{new}\n")),
+            };
+            patch.push_str(&shown);
+            after.push_str(&kept);
+        }
+        (patch, after)
+    }
+
+    proptest::proptest! {
+        /// A patch that is written as the format says does what it says, wherever its hunks stand.
+        #[test]
+        fn any_edit_is_applied(
+            words in proptest::collection::vec("( {0,8})[a-zé{}(;*+-]{0,12}", 1..60),
+            edits in proptest::collection::vec(edit(), 60),
+            context in 1usize..4,
+        ) {
+            // Each line stands once, so that every hunk has one place.
+            let lines: Vec<String> = words.iter().enumerate().map(|(at, word)| format!("{word}<{at}>")).collect();
+            let edits = &edits[..lines.len()];
+            let (patch, after) = written(&lines, edits, context);
+            let before = format!("{}\n", lines.join("\n"));
+            if !patch.is_empty() {
+                let got = update(&before, patch.trim_end_matches('\n'));
+                // All lines gone leave an empty file.
+                proptest::prop_assert_eq!(got.as_deref(), Ok(after.as_str()), "{}", patch);
+            }
+        }
+    }
+
     #[test]
     fn what_cannot_be_placed_is_an_error() {
         for (text, patch, word) in [

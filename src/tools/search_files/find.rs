@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Paths are held in memory; beyond this the search says that it is not complete.
 const MAX_FILES: usize = 400_000;
 
+/// Entries after which a thread looks whether the search is over.
+const LOOK_EVERY: u32 = 64;
+
 /// Threads of one search: enough to be fast, not so many that the program stutters.
 pub fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(4)
@@ -61,17 +64,19 @@ pub struct Walked {
 pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bounds: &Bounds) -> Walked {
     let left_out = AtomicUsize::new(0);
     let files = Mutex::new(Vec::new());
-    let (full, unreadable) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (count, unreadable) = (AtomicUsize::new(0), AtomicBool::new(false));
     let mut walker = WalkBuilder::new(root);
     // Kernel files are not files of a project: some have no end.
     walker.threads(threads()).filter_entry(|entry| {
-        entry.depth() == 0 || ![Path::new("/proc"), Path::new("/sys"), Path::new("/dev")].contains(&entry.path())
+        entry.depth() != 1 || ![Path::new("/proc"), Path::new("/sys"), Path::new("/dev")].contains(&entry.path())
     });
     walker.build_parallel().run(|| {
-        let mut mine = Batch { files: Vec::new(), all: &files, full: &full };
+        let mut mine = Batch { files: Vec::new(), all: &files, count: &count };
+        let mut entries = 0u32;
         let (unreadable, left_out, bounds) = (&unreadable, &left_out, bounds);
         Box::new(move |entry| {
-            if bounds.over() || mine.full.load(Ordering::Relaxed) {
+            entries = entries.wrapping_add(1);
+            if entries.is_multiple_of(LOOK_EVERY) && bounds.over() {
                 return WalkState::Quit;
             }
             match entry {
@@ -79,8 +84,8 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bound
                     if names.is_none_or(|names| names.matches(entry.path(), root)) {
                         if secrets.is_some_and(|secrets| secrets.has(entry.path())) {
                             left_out.fetch_add(1, Ordering::Relaxed);
-                        } else {
-                            mine.push(entry.into_path());
+                        } else if !mine.push(entry.into_path()) {
+                            return WalkState::Quit;
                         }
                     }
                 }
@@ -91,10 +96,10 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bound
         })
     });
     let mut files = files.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // By bytes: comparing paths part by part takes longer than the walk.
-    files.sort_unstable_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
+    // A stable sort finds the sorted runs.
+    files.sort_by(|a, b| by_bytes(a, b));
     let mut notes = Vec::new();
-    if full.into_inner() {
+    if count.into_inner() > MAX_FILES {
         notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
     }
     match left_out.into_inner() {
@@ -108,34 +113,31 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bound
     Walked { files, notes }
 }
 
-/// What one thread has found, handed over in lots.
+/// What one thread has found, handed over in the end, sorted: what is left to do is a merge.
 struct Batch<'a> {
     files: Vec<PathBuf>,
     all: &'a Mutex<Vec<PathBuf>>,
-    full: &'a AtomicBool,
+    count: &'a AtomicUsize,
 }
 
 impl Batch<'_> {
-    fn push(&mut self, path: PathBuf) {
+    /// Whether there is room for more.
+    fn push(&mut self, path: PathBuf) -> bool {
         self.files.push(path);
-        if self.files.len() >= 512 {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        all.append(&mut self.files);
-        if all.len() >= MAX_FILES {
-            self.full.store(true, Ordering::Relaxed);
-        }
+        self.count.fetch_add(1, Ordering::Relaxed) < MAX_FILES
     }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.flush();
+        self.files.sort_unstable_by(|a, b| by_bytes(a, b));
+        self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut self.files);
     }
+}
+
+/// Comparing paths part by part would take longer than the walk.
+fn by_bytes(a: &Path, b: &Path) -> std::cmp::Ordering {
+    a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes())
 }
 
 /// The same files by time of change, newest first.
@@ -150,6 +152,6 @@ pub fn newest_first(files: Vec<PathBuf>) -> Vec<PathBuf> {
         }
     });
     let mut dated: Vec<_> = times.into_iter().zip(files).collect();
-    dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.as_os_str().as_bytes().cmp(b.1.as_os_str().as_bytes())));
+    dated.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| by_bytes(&a.1, &b.1)));
     dated.into_iter().map(|(_, path)| path).collect()
 }

@@ -124,6 +124,37 @@ async fn a_command_gives_output_code_and_view() {
 }
 
 #[tokio::test]
+async fn nothing_runs_elsewhere_when_the_folder_is_gone() {
+    let desk = desk();
+    let root = desk.cwd();
+    desk.terminal(json!({"command": "touch kept; mkdir x; cd x"})).await;
+    // Its own end is no error: it began where it was judged.
+    let (value, _) = desk.terminal(json!({"command": "rmdir \"$PWD\"; echo done"})).await;
+    assert_eq!(value["exit_code"], 0, "{value}");
+    let why = desk.refused(json!({"command": "rm -f *"})).await;
+    assert!(why.contains(root.join("x").to_str().unwrap()) && why.contains("workdir"), "{why}");
+    // Planned while it was there, gone before it ran.
+    std::fs::create_dir(root.join("x")).unwrap();
+    let call = terminal().plan(json!({"command": "rm -f *"}), &desk.ctx).await.unwrap();
+    std::fs::remove_dir(root.join("x")).unwrap();
+    let Err(error) = call.run(desk.ctx.clone()).await else { panic!("it ran") };
+    assert!(error.to_string().contains("is gone"), "{error}");
+    assert!(root.join("kept").exists());
+    // The way on: a folder that exists becomes the working folder.
+    let (value, _) = desk.terminal(json!({"command": "pwd", "workdir": root.to_str().unwrap()})).await;
+    assert_eq!((value["exit_code"].as_i64(), desk.cwd()), (Some(0), root));
+}
+
+#[tokio::test]
+async fn variables_that_are_not_kept_are_named() {
+    let desk = desk();
+    let (value, _) = desk.terminal(json!({"command": "read LD_AUDIT <<< ./x; export LD_AUDIT KEPT=1"})).await;
+    assert_eq!(value["not_kept"], json!(["LD_AUDIT"]), "{value}");
+    let (value, _) = desk.terminal(json!({"command": "echo $KEPT$LD_AUDIT"})).await;
+    assert_eq!((value["output"].as_str(), value.get("not_kept")), (Some("1"), None));
+}
+
+#[tokio::test]
 async fn the_folder_moves_with_commands_and_workdir_is_for_one() {
     let desk = desk();
     let root = desk.cwd();

@@ -27,6 +27,8 @@ const CHOICES: [(ApprovalChoice, &str); 5] = [
     (ApprovalChoice::Session, "s"),
     (ApprovalChoice::Always, "a"),
 ];
+/// Cells from which the choices stand in two columns, where they fit.
+const WIDE: usize = 70;
 /// Cells of the mark before a label and of the key after it.
 const KEY: u16 = 6;
 /// Cells of the name of a server beside the rule that names its tools.
@@ -338,7 +340,7 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             let offered: Vec<Option<(usize, String)>> =
                 (0..CHOICES.len()).map(|index| label(index).filter(|_| !(always && index > LEFT))).collect();
             let half = (room / 2).saturating_sub(usize::from(KEY));
-            if room >= 70 && offered.iter().flatten().all(|(_, label)| width(label) <= half) {
+            if room >= WIDE && offered.iter().flatten().all(|(_, label)| width(label) <= half) {
                 for at in 0..CHOICES.len() - LEFT {
                     let left = if at < LEFT { offered.get(at).cloned().flatten() } else { None };
                     parts.push(Part::Choices(vec![left, offered.get(LEFT + at).cloned().flatten()]));
@@ -420,23 +422,17 @@ fn label_rows(label: &str, room: usize) -> Vec<String> {
     rows.into_iter().map(|row| row.line.text()).collect()
 }
 
-/// The effects that a lasting answer is about, in at most two rows: the first ones by name, the others counted. All of
-/// them stand in the question that follows.
+/// The effects that a lasting answer is about, in two rows at most, in one on a narrow screen: the first ones by name, the
+/// others counted. All of them stand in the question that follows.
 fn granted(lead: &str, effects: &[String], room: usize) -> String {
-    let whole = format!("{lead}: {}", effects.join(", "));
-    if label_rows(&whole, room).len() <= 2 {
-        return whole;
-    }
-    let short = |shown: usize| {
-        let more = plural_more(effects.len() - shown);
-        format!("{lead}: {} and {more}", effects[..shown].join(", "))
+    let most = if room < WIDE { 1 } else { 2 };
+    let fits = |label: &String| label_rows(label, room).len() <= most;
+    let short = |shown: usize| match effects.len() - shown {
+        0 => format!("{lead}: {}", effects.join(", ")),
+        more => format!("{lead}: {} and {more} more", effects[..shown].join(", ")),
     };
-    let fitting = (1..effects.len()).rev().map(short).find(|label| label_rows(label, room).len() <= 2);
+    let fitting = (1..=effects.len()).rev().map(short).find(fits);
     fitting.unwrap_or_else(|| format!("{lead}: {}", format::plural(effects.len() as u64, "effect", "effects")))
-}
-
-fn plural_more(count: usize) -> String {
-    format::plural(count as u64, "more effect", "more effects")
 }
 
 fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Option<String> {

@@ -21,13 +21,19 @@ pub fn draw(state: &Confirm, now: i64, paint: &mut Paint<'_>, area: Rect, layout
     let foot = match (inert, &state.no) {
         (true, _) => "answers after a quiet moment",
         (false, None) => "y yes · n no · Enter takes the marked one",
-        (false, Some(_)) => "y · n · Enter takes the marked one · Esc neither",
+        (false, Some(_)) => "y · n · Enter the marked one · Esc neither",
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);
     let frame = Frame { title: &state.title, title_role: Role::Careful, foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(rows.len()) + 5);
-    for (index, line) in rows.iter().take(usize::from(place.height.saturating_sub(4))).enumerate() {
-        paint.line(row(place, index as u16 + 1), &line.line);
+    let room = usize::from(place.height.saturating_sub(4));
+    for (index, line) in rows.iter().take(room).enumerate() {
+        let at = row(place, index as u16 + 1);
+        paint.line(at, &line.line);
+        if index + 1 == room && rows.len() > room {
+            // What does not fit is not left out without a word.
+            paint.right(at.right(), at.y, " …", paint.role(Role::Careful));
+        }
     }
     let answers = [(no, !state.selected_yes), (state.yes.as_str(), state.selected_yes)];
     let top = place.height.saturating_sub(answers.len() as u16 + 1);

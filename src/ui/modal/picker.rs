@@ -5,7 +5,7 @@ use crate::app::Model;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::{PickItem, Picker, PickerKind};
 use crate::config::theme::Slot;
-use crate::text::width::{grapheme_width, truncate_end, width};
+use crate::text::width::{grapheme_width, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};
 use crate::ui::live;
@@ -46,11 +46,18 @@ pub fn draw(
     }
     let mut note: Vec<Row> = Vec::new();
     for line in state.footnote.lines() {
-        let how = Wrap { width: usize::from(columns), ..Wrap::default() };
+        // A cell for the mark of a cut.
+        let how = Wrap { width: usize::from(columns).saturating_sub(1), ..Wrap::default() };
         wrap_into(&mut note, &[Span::new(line, Role::Careful)], Ground::Base, &how);
     }
-    // A blank row over it; on a low screen the list needs the rows.
-    note.truncate(if area.height < 24 { 2 } else { 4 });
+    // The list keeps a few rows on a low screen.
+    let fits = usize::from(area.height.saturating_sub(8)).saturating_sub(lines.len().min(6)).clamp(1, 5);
+    if note.len() > fits {
+        note.truncate(fits);
+        if let Some(last) = note.last_mut() {
+            last.line.spans.push(Span::new("…", Role::Dim));
+        }
+    }
     let note_rows = if note.is_empty() { 0 } else { cells(note.len()) + 1 };
     let most = usize::from(area.height.saturating_sub(7 + note_rows)).max(3);
     let body = lines.len().clamp(1, most.min(20));
@@ -118,7 +125,12 @@ fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker
         end = at.saturating_sub(1);
     }
     let room = usize::from(end.saturating_sub(x));
-    let label = truncate_end(&item.label, room);
+    // A long name leaves something of what is said about it.
+    let said = if columns || item.detail.is_empty() { 0 } else { (width(&item.detail) + 2).min(room * 2 / 5) };
+    let label = match state.kind {
+        PickerKind::Servers | PickerKind::Toolsets => truncate_middle(&item.label, room - said),
+        _ => truncate_end(&item.label, room - said),
+    };
     let next = paint.put(x, place.y, cells(room), &label, paint.role(if chosen { Role::Strong } else { Role::Text }));
     for column in matched(&label, &state.query) {
         paint.tone(Rect { x: x + column, width: 1, ..place }, Slot::Match);
@@ -126,7 +138,7 @@ fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker
     // Details stand in a column of their own where labels leave room.
     let start = if place.width < 70 { 18 } else { 30 };
     let column = (x + start).max(next + 2);
-    let detail_x = if width(&item.label) < usize::from(start) - 2 && column + 12 < end { column } else { next + 2 };
+    let detail_x = if width(&label) < usize::from(start) - 2 && column + 12 < end { column } else { next + 2 };
     if detail_x < end && !columns {
         paint.fit(detail_x, place.y, end - detail_x, &item.detail, paint.role(Role::Dim));
     }

@@ -29,9 +29,9 @@ pub fn draw(
     let count = plural(state.matches.len() as u64, "prompt", "prompts");
     let note = if state.undo { "" } else { &count };
     let foot = if state.confirm.is_some() {
-        "PgUp PgDn reads on · nothing has happened yet"
+        "PgDn reads on · nothing has happened yet"
     } else {
-        "PgUp PgDn reads on · Enter goes on · Esc"
+        "PgDn reads on · Enter goes on · Esc"
     };
     let frame = Frame { title, note, foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));

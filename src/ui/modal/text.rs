@@ -33,13 +33,13 @@ pub fn draw(
             skipped += 1;
             continue;
         }
-        // The words after a key hang in their own column.
+        // The words after a key or a mark hang in their own column, others where their line begins.
         let hang = match line.spans.as_slice() {
-            [first, _] if first.text.ends_with(' ') && width(&first.text) * 2 < usize::from(columns) => {
-                width(&first.text)
-            }
-            _ => 0,
+            [first, _, ..] if first.text.ends_with(' ') => width(&first.text),
+            [first, ..] => column(&first.text, usize::from(columns) / 2),
+            [] => 0,
         };
+        let hang = if hang * 2 < usize::from(columns) { hang } else { 0 };
         let rest = [Span::new(" ".repeat(hang), Role::Text)];
         let how = Wrap { width: usize::from(columns), rest: &rest, ..Wrap::default() };
         wrap_into(&mut rows, &line.spans, line.ground, &how);
@@ -47,7 +47,9 @@ pub fn draw(
         places.extend((1..=count).map(|row| Place { line: number as i64, part: row - count }));
     }
     let foot = if first > 0 || skipped > 0 {
-        let percent = (first + window.min(state.lines.len() - first)) * 100 / state.lines.len().max(1);
+        // Lines that are on the screen to their end.
+        let shown = places.iter().take(window).filter(|place| place.part == 0).count();
+        let percent = (first + shown) * 100 / state.lines.len().max(1);
         format!("{} % · ↑↓ scroll · Esc", percent.min(100))
     } else {
         "Esc".to_owned()
@@ -66,4 +68,32 @@ pub fn draw(
         flat::finish(model, paint, Surface::Modal, &places.into_iter().zip(rows).collect(), layout);
     }
     None
+}
+
+/// Where the last column of a line of plain text begins, when that is left of a limit: columns stand two blanks apart.
+fn column(text: &str, limit: usize) -> usize {
+    let lead = text.len() - text.trim_start_matches(' ').len();
+    let apart = text.match_indices("  ").map(|(at, _)| at + 2).filter(|at| text[*at..].starts_with(|next| next != ' '));
+    let columns = std::iter::once(lead).chain(apart).map(|at| width(&text[..at]));
+    columns.filter(|column| *column < limit).last().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::column;
+
+    #[test]
+    fn plain_text_hangs_under_its_last_column() {
+        for (text, limit, at) in [
+            ("ok    home          /tmp/x", 25, 20),
+            ("ok    home          /tmp/x", 12, 6),
+            ("    indented words", 25, 4),
+            ("日本  語", 25, 6),
+            ("words  ", 25, 0),
+            ("plain", 25, 0),
+            ("", 25, 0),
+        ] {
+            assert_eq!(column(text, limit), at, "{text:?} {limit}");
+        }
+    }
 }

@@ -28,7 +28,9 @@ pub fn draw(
             more = true;
             break;
         }
-        let how = Wrap { width: usize::from(columns), verbatim: true, ..Wrap::default() };
+        // What would run stands as it is written, sentences break between words.
+        let verbatim = line.spans.first().is_some_and(|span| span.text.starts_with("  "));
+        let how = Wrap { width: usize::from(columns), verbatim, ..Wrap::default() };
         wrap_into(&mut rows, &line.spans, line.ground, &how);
     }
     let foot = match (state.inert_until > now, more) {

@@ -1,0 +1,88 @@
+//! The world as one call finds it: its variables are those that the command will start with, not those of this program.
+
+use super::Gate;
+use crate::policy::shell::UNKNOWN;
+use crate::policy::{Intent, World};
+use crate::tools::spec::ToolCtx;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Variables that the shell sets itself, whatever its environment says.
+const SHELLS_OWN: &[&str] = &[
+    "COLUMNS",
+    "COPROC",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "FUNCNAME",
+    "GROUPS",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "LINES",
+    "MACHTYPE",
+    "MAPFILE",
+    "OPTARG",
+    "OPTERR",
+    "OPTIND",
+    "OSTYPE",
+    "PIPESTATUS",
+    "SHELLOPTS",
+    "SHLVL",
+    "SRANDOM",
+    "_",
+];
+
+/// A world with the variables of one task.
+struct Place {
+    world: Arc<dyn World>,
+    /// `None`: the line is for a program whose variables nobody knows.
+    env: Option<Arc<BTreeMap<OsString, OsString>>>,
+}
+
+impl World for Place {
+    fn home(&self) -> PathBuf {
+        self.world.home()
+    }
+
+    fn hermes_home(&self) -> PathBuf {
+        self.world.hermes_home()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let unknown = || Some(UNKNOWN.to_string());
+        let Some(env) = self.env.as_ref().filter(|_| !SHELLS_OWN.contains(&name) && !name.starts_with("BASH")) else {
+            return unknown();
+        };
+        match env.get(OsStr::new(name)) {
+            Some(value) => value.to_str().map(str::to_owned).or_else(unknown),
+            None => None,
+        }
+    }
+
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+        self.world.glob(pattern, cwd, limit)
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        self.world.resolve(path)
+    }
+}
+
+impl Gate {
+    /// The world in which this call would run; `None` when the turn was stopped before that was known.
+    pub(super) async fn place(&self, intent: &Intent, ctx: &ToolCtx) -> Option<Arc<dyn World>> {
+        let world = Arc::clone(&self.world);
+        let env = match intent {
+            Intent::Command { .. } => tokio::select! {
+                biased;
+                () = ctx.cancel.cancelled() => return None,
+                env = ctx.exec.environment_of(&ctx.task) => Some(env),
+            },
+            Intent::Input { .. } => None,
+            Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => return Some(world),
+        };
+        Some(Arc::new(Place { world, env }))
+    }
+}
