@@ -58,7 +58,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         task: "bench".into(),
         cwd: Arc::new(Mutex::new(folder.to_owned())),
         exec,
-        world: Arc::new(LocalWorld::new(folder.to_owned(), folder.join(".hermes"))),
+        world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),
         agent: Arc::new(Port::alone()),
         progress: mpsc::channel(1).0,

@@ -80,7 +80,11 @@ fn has_escapes(bytes: &[u8]) -> bool {
 
 /// `\r\n` to `\n`.
 pub fn to_lf(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\r', text.as_bytes()).is_some() { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+    if memchr::memchr(b'\r', text.as_bytes()).is_some() {
+        Cow::Owned(text.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// UTF-8 with each stray byte as one escape character.
