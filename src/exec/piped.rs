@@ -87,6 +87,8 @@ impl Piped {
             signal_marked(&started, Signal::KILL);
             // Who hears of the end asks for the reason next. Somebody who left its session may hold the pipe open.
             let _ = tokio::time::timeout(LAST_WORDS, words).await;
+            // A process in the middle of an exec shows no environment for a moment.
+            signal_marked(&started, Signal::KILL);
             tell.send_replace(Some(how));
         });
         Ok((Self { pid, mark, tail, reaped, ended }, PipedEnds { stdin, stdout }))

@@ -305,7 +305,8 @@ static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
         paths.classes.iter().map(|c| ClassPatterns { paths: read(&c.paths), except: read(&c.except) }).collect();
     let mut table = Table { commands, paths, patterns, ..Table::default() };
     for key in table.commands.commands.keys() {
-        for name in key.split(',').map(str::trim) {
+        // `'['` and `':'` are quoted for YAML inside a list of names.
+        for name in key.split(',').map(|name| name.trim().trim_matches('\'')) {
             if super::glob::is_pattern(name) && name.len() > 1 {
                 table.globs.push((name.into(), key.clone()));
             } else {

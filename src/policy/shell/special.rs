@@ -34,6 +34,9 @@ impl<'w> Walker<'w> {
                     }
                     _ => {}
                 }
+                if matches!(known.name.as_str(), "true" | "false" | ":") {
+                    return Some(Stream::text("", span));
+                }
                 if known.name == "pwd" {
                     return Some(Stream::text(format!("{}\n", self.state.cwds.first()?), span));
                 }
@@ -313,7 +316,9 @@ impl<'w> Walker<'w> {
                     }
                 }
                 all.truncate(8);
-                all
+                // No system enters longer paths.
+                all.retain(|path| path.len() <= 4096);
+                if all.is_empty() { vec![format!("/{UNKNOWN}")] } else { all }
             }
         };
         // A folder that is there can be entered, as long as nothing before in the line may have moved it.

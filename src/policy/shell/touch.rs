@@ -309,6 +309,9 @@ impl<'w> Walker<'w> {
                         continue;
                     }
                     self.touch(Role::Write, &target);
+                    if target.text.len() == 1 && !target.is_known() {
+                        self.find("write to an unresolved path", span);
+                    }
                     files.extend(self.absolute(&target.text).into_iter().filter(|p| !p.starts_with("/dev/")));
                 }
             }
