@@ -1,5 +1,5 @@
 //! The values that are known to be secrets, and what enters a conversation without them: one place before the model, the
-//! disk, the screen and what is exported.
+//! disk and what is exported. Text that streams passes the screen as the model writes it.
 
 use crate::config::Loaded;
 use crate::exec::keeps_back;
@@ -54,21 +54,27 @@ fn tokens(value: &Value, all: &mut Vec<String>) {
     }
 }
 
+/// With masks that name themselves: what the model remembers of them can't be written into a file.
+const KIND: RedactKind = RedactKind::FileRead;
+
 /// `text` with known values masked.
 pub(super) fn masked(text: &str, secrets: &Secrets) -> String {
-    secrets.mask(text, RedactKind::Default).into_owned()
+    secrets.mask(text, KIND).into_owned()
 }
 
 /// Masks known values in what enters the conversation.
 pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
     let mask = |text: &mut String| {
-        if let Cow::Owned(masked) = secrets.mask(text, RedactKind::Default) {
+        if let Cow::Owned(masked) = secrets.mask(text, KIND) {
             *text = masked;
         }
     };
     match body {
         Body::User { text, context, gist, .. } => [text, context, gist].into_iter().for_each(mask),
         Body::Assistant(body) => {
+            for block in &mut body.opaque {
+                move_with(block, &body.text, secrets);
+            }
             mask(&mut body.text);
             mask(&mut body.reasoning);
             body.calls.iter_mut().for_each(|call| mask(&mut call.args));
@@ -80,6 +86,15 @@ pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
                 .for_each(mask);
         }
         Body::Note { text, .. } => mask(text),
+    }
+}
+
+/// A provider's own block stands at a byte of the text; masks before it move it.
+fn move_with(block: &mut Value, text: &str, secrets: &Secrets) {
+    let Some(at) = block.pointer_mut("/at/0") else { return };
+    let before = at.as_u64().and_then(|at| text.get(..usize::try_from(at).ok()?));
+    if let Some(before) = before {
+        *at = secrets.mask(before, KIND).len().into();
     }
 }
 
@@ -126,7 +141,20 @@ mod tests {
         ] {
             mask(&mut body, &secrets);
             let told = serde_json::to_string(&body).unwrap();
-            assert!(told.contains("a *** b") && !told.contains("s3cret"), "{told}");
+            assert!(told.contains("a «redacted:known secret…» b") && !told.contains("s3cret"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_block_of_the_provider_stays_between_the_same_words() {
+        let secrets = Secrets::default();
+        secrets.learn(["s3cret-s3cret".to_owned()]);
+        let opaque = vec![serde_json::json!({"at": [17, 0], "block": {}})];
+        let text = "a s3cret-s3cret. Then this".to_owned();
+        let mut body = Body::Assistant(AssistantBody { text, opaque, ..AssistantBody::default() });
+        mask(&mut body, &secrets);
+        let Body::Assistant(body) = body else { unreachable!() };
+        let at = body.opaque[0]["at"][0].as_u64().unwrap() as usize;
+        assert_eq!(&body.text[at..], "Then this");
     }
 }

@@ -5,10 +5,10 @@ use regex::Regex;
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Values under this many characters are left: they are words too.
-const SHORTEST: usize = 8;
-/// Values of letters alone need this many to be no word.
-const LONGEST_WORD: usize = 16;
+/// Values under this many characters are left: they are words and numbers, too.
+const SHORTEST: usize = 10;
+/// Values without a digit need this many to be no word. A local server's key is often one: `lm-studio`, `not-needed`.
+const LONGEST_WORD: usize = 24;
 
 /// The known values. Clones share them: what one learns, all mask.
 #[derive(Clone, Debug, Default)]
@@ -48,11 +48,12 @@ impl Secrets {
     }
 }
 
-/// Whether a value can only be a secret: no word, no path, no switch.
+/// Whether a value can only be a secret: no word, no number, no path, no switch.
 fn is_telling(value: &str) -> bool {
     let length = value.chars().count();
-    let word = value.chars().all(char::is_alphabetic) && length < LONGEST_WORD;
-    length >= SHORTEST && !word && !value.starts_with(['/', '~', '.'])
+    let (digits, letters) = (value.contains(|c: char| c.is_ascii_digit()), value.contains(char::is_alphabetic));
+    let mixed = digits && letters && length >= SHORTEST;
+    (mixed || letters && length >= LONGEST_WORD) && !value.starts_with(['/', '~', '.'])
 }
 
 #[cfg(test)]
@@ -64,15 +65,24 @@ mod tests {
         let secrets = Secrets::default();
         let other = secrets.clone();
         assert!(matches!(other.mask("hunter2-hunter2", RedactKind::Code), Cow::Borrowed(_)));
-        let known =
-            ["hunter2-hunter2", "hunter2-hunter2-longer", "quo\"te-9999", "postgres", "short1", "/etc/key.pem", ""];
+        let known = [
+            "hunter2-hunter2",
+            "hunter2-hunter2-longer",
+            "quo\"te-9999",
+            "sk-no-key-required",
+            "short1",
+            "12345678901",
+            "/etc/key.pem",
+            "",
+        ];
         secrets.learn(known.map(str::to_owned));
         for (text, kind, want) in [
             ("a hunter2-hunter2 b", RedactKind::Code, "a *** b"),
             ("a hunter2-hunter2-longer b", RedactKind::Code, "a hunter...nger b"),
             ("x=hunter2-hunter2", RedactKind::FileRead, "x=«redacted:known secret…»"),
             (r#"{"output":"quo\"te-9999"}"#, RedactKind::Code, r#"{"output":"***"}"#),
-            ("postgres short1 /etc/key.pem", RedactKind::Environment, "postgres short1 /etc/key.pem"),
+            ("sk-no-key-required short1 12345678901", RedactKind::Code, "sk-no-key-required short1 12345678901"),
+            ("/etc/key.pem", RedactKind::Environment, "/etc/key.pem"),
         ] {
             assert_eq!(other.mask(text, kind), want);
         }
