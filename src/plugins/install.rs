@@ -91,12 +91,16 @@ fn package(paths: &Paths, requirement: &str, around: &Around<'_>) -> Result<Vec<
         return Err("name a package: pip:NAME".into());
     }
     let label: String = requirement
+        .trim_end_matches('/')
         .rsplit('/')
         .next()
         .unwrap_or(requirement)
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         .collect();
+    if label.trim_matches('.').is_empty() {
+        return Err(format!("{requirement} names no package: give the name of its folder or file"));
+    }
     let venv = paths.plugin_venvs().join(&label);
     if venv.exists() {
         return Err(format!("{} is there already; uninstall its plugins first", venv.display()));
@@ -181,7 +185,10 @@ pub fn uninstall(paths: &Paths, name: &str) -> Result<PathBuf, String> {
     }
     let venv = |dir: &Path| {
         let python = manifest::read(dir).ok()?.python?;
-        Some(python.parent()?.parent()?.to_path_buf()).filter(|venv| venv.starts_with(paths.plugin_venvs()))
+        // A manifest may name anything: only an environment that lies right in our folder is ours to remove.
+        let venv = python.parent()?.parent()?.canonicalize().ok()?;
+        let ours = venv.parent() == paths.plugin_venvs().canonicalize().ok().as_deref();
+        (ours && venv.join("pyvenv.cfg").is_file()).then_some(venv)
     };
     let own = venv(&dir);
     std::fs::remove_dir_all(&dir).map_err(|error| format!("{} cannot be removed: {error}", dir.display()))?;

@@ -48,9 +48,6 @@ impl Host {
         }
         let wanted: Vec<Found> =
             found.iter().filter(|found| found.may == May::Run && found.manifest.is_ok()).cloned().collect();
-        for found in &wanted {
-            self.options.publish.expect(&toolset(&found.name));
-        }
         let gone: Vec<Arc<Plugin>> = {
             let mut state = lock(&self.state);
             let keep = |plugin: &Arc<Plugin>| {
@@ -64,6 +61,9 @@ impl Host {
         for plugin in &gone {
             self.options.publish.withdraw(&toolset(&plugin.found.name));
             plugin.stop().await;
+        }
+        for found in &wanted {
+            self.options.publish.expect(&toolset(&found.name));
         }
         let fresh: Vec<Found> =
             wanted.into_iter().filter(|found| !lock(&self.state).plugins.contains_key(&found.name)).collect();
