@@ -82,7 +82,7 @@ impl<R> Lines<R> {
         // In front of all that the answer says, or behind it.
         let front = head.split("\"result\"").next().filter(|front| front.len() < head.len());
         let id = front.and_then(|front| number(front.split("\"id\":").nth(1)?));
-        let Some(id) = id.or_else(|| number(tail.rsplit("\"id\":").next()?)) else { return Vec::new() };
+        let Some(id) = id.or_else(|| number(tail.rsplit_once("\"id\":")?.1)) else { return Vec::new() };
         let most = self.most / (1024 * 1024);
         let message = format!("its answer is larger than {most} MiB; ask for less of it");
         let error = serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": message}});
