@@ -186,8 +186,12 @@ impl Report {
                 if t.input == 0 && t.output == 0 {
                     return Ok(());
                 }
-                self.usage = json!({ "input": t.input, "cached": t.cached, "output": t.output, "cost": t.cost });
-                let usage = self.usage.clone();
+                let usage = json!({ "input": t.input, "cached": t.cached, "output": t.output, "cost": t.cost });
+                // The meter also changes for the window's sake: the same sum twice would be counted twice.
+                if usage == self.usage {
+                    return Ok(());
+                }
+                self.usage = usage.clone();
                 self.line(json!({ "type": "usage", "usage": usage }))
             }
             AgentEvent::Retrying { reason, attempt, of, until } => {

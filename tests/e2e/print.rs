@@ -48,6 +48,8 @@ fn stream_json_ends_with_the_result() {
     for kind in ["text", "tool_started", "tool_finished", "usage"] {
         assert!(kinds.contains(&kind), "no {kind} in {kinds:?}");
     }
+    // Two steps: each sum is told once.
+    assert_eq!(kinds.iter().filter(|kind| **kind == "usage").count(), 2, "{text}");
     assert_eq!(lines.last().unwrap()["type"], "result");
     assert_eq!(lines.last().unwrap()["result"], "Said hi.");
 }
