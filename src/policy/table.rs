@@ -1,4 +1,4 @@
-//! The data that judgement rests on: `assets/policy/commands.yaml` and `paths.yaml`, read once.
+//! The data that judgement rests on, read once: `assets/policy/{effects,variables,paths}.yaml` and `commands/*.yaml`.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -181,9 +181,8 @@ pub struct VariableSpec {
     pub safe: Vec<String>,
 }
 
-/// `commands.yaml`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// What is known of commands, effects and variables.
+#[derive(Debug, Default)]
 pub struct Commands {
     pub effects: BTreeMap<String, Effect>,
     pub variables: BTreeMap<String, VariableSpec>,
@@ -295,14 +294,45 @@ impl Pattern {
     }
 }
 
+/// The files of commands, by what they are about.
+const COMMANDS: &[(&str, &str)] = &[
+    ("commands/build.yaml", include_str!("../../assets/policy/commands/build.yaml")),
+    ("commands/cloud.yaml", include_str!("../../assets/policy/commands/cloud.yaml")),
+    ("commands/code.yaml", include_str!("../../assets/policy/commands/code.yaml")),
+    ("commands/delete.yaml", include_str!("../../assets/policy/commands/delete.yaml")),
+    ("commands/files.yaml", include_str!("../../assets/policy/commands/files.yaml")),
+    ("commands/git.yaml", include_str!("../../assets/policy/commands/git.yaml")),
+    ("commands/hermes.yaml", include_str!("../../assets/policy/commands/hermes.yaml")),
+    ("commands/machine.yaml", include_str!("../../assets/policy/commands/machine.yaml")),
+    ("commands/net.yaml", include_str!("../../assets/policy/commands/net.yaml")),
+    ("commands/sql.yaml", include_str!("../../assets/policy/commands/sql.yaml")),
+    ("commands/wrappers.yaml", include_str!("../../assets/policy/commands/wrappers.yaml")),
+];
+
+fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
+    serde_saphyr::from_str(text).map_err(|error| format!("assets/policy/{name}: {error}"))
+}
+
 static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
-    let commands: Commands = serde_saphyr::from_str(include_str!("../../assets/policy/commands.yaml"))
-        .map_err(|e| format!("assets/policy/commands.yaml: {e}"))?;
-    let paths: PathTable = serde_saphyr::from_str(include_str!("../../assets/policy/paths.yaml"))
-        .map_err(|e| format!("assets/policy/paths.yaml: {e}"))?;
-    let read = |all: &[String]| all.iter().flat_map(|text| Pattern::read(text)).collect();
-    let patterns =
-        paths.classes.iter().map(|c| ClassPatterns { paths: read(&c.paths), except: read(&c.except) }).collect();
+    let mut commands = Commands {
+        effects: read("effects.yaml", include_str!("../../assets/policy/effects.yaml"))?,
+        variables: read("variables.yaml", include_str!("../../assets/policy/variables.yaml"))?,
+        ..Commands::default()
+    };
+    for (name, text) in COMMANDS {
+        for (key, spec) in read::<BTreeMap<String, Spec>>(name, text)? {
+            if commands.commands.insert(key.clone(), spec).is_some() {
+                return Err(format!("assets/policy/{name}: {key} is in another file too"));
+            }
+        }
+    }
+    let paths: PathTable = read("paths.yaml", include_str!("../../assets/policy/paths.yaml"))?;
+    let patterns_of = |all: &[String]| all.iter().flat_map(|text| Pattern::read(text)).collect();
+    let patterns = paths
+        .classes
+        .iter()
+        .map(|c| ClassPatterns { paths: patterns_of(&c.paths), except: patterns_of(&c.except) })
+        .collect();
     let mut table = Table { commands, paths, patterns, ..Table::default() };
     for key in table.commands.commands.keys() {
         // `'['` and `':'` are quoted for YAML inside a list of names.
