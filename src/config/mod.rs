@@ -11,6 +11,7 @@ pub mod layer;
 pub mod load;
 pub mod mcp;
 pub mod paths;
+pub mod permissions;
 pub mod project;
 pub mod schema;
 pub mod skin;

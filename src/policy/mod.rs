@@ -7,6 +7,7 @@ pub mod approval;
 pub mod decide;
 pub mod files;
 pub mod glob;
+pub mod permissions;
 pub mod proposals;
 pub mod redact;
 pub mod remote;

@@ -30,6 +30,7 @@ pub struct Walker<'w> {
     pub(super) state: State,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
+    pub touched: Vec<super::findings::Touched>,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -55,6 +56,7 @@ impl<'w> Walker<'w> {
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
             findings: Vec::new(),
             invocations: Vec::new(),
+            touched: Vec::new(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -103,6 +105,7 @@ impl<'w> Walker<'w> {
     /// What the work inside found, without keeping it.
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
+        let touched = self.touched.len();
         let all = std::mem::take(&mut self.findings);
         self.subshell(|w| {
             work(w);
@@ -112,6 +115,7 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.touched.truncate(touched);
         self.current = kept.2;
         level
     }
