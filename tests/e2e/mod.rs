@@ -19,6 +19,7 @@ mod mcp_login;
 mod mcp_many;
 mod mcp_official;
 mod panes;
+mod person;
 mod print;
 mod rewind;
 mod sessions;
