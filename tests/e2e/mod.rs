@@ -9,6 +9,7 @@ mod editing;
 mod extensions;
 mod first_run;
 mod floods;
+mod gate;
 mod hangup;
 mod hooks;
 mod hostile;

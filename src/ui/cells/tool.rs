@@ -33,7 +33,13 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     } else if tool.state == ToolState::Done(Outcome::Failed) {
         excerpt(&tool.output, FAILED, context, &mut rows);
     } else if tool.call_id.starts_with(PERSONS) {
-        excerpt(&tool.output, OWN, context, &mut rows);
+        // What was not run says why.
+        let said = if tool.output.is_empty() && tool.state != ToolState::Done(Outcome::Ok) {
+            &tool.approval[..]
+        } else {
+            &tool.output
+        };
+        excerpt(said, OWN, context, &mut rows);
     }
     let mut out = CellRows::new(rows);
     out.indent = 0;
