@@ -1,7 +1,7 @@
 //! What tools and the gate see of the agent: its plan, and a person to ask.
 
 use super::event::{Question, Todo};
-use crate::policy::{Approval, Decision};
+use crate::policy::{Approval, Decision, Grant};
 use crate::tools::gate::Asker;
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
@@ -29,8 +29,8 @@ pub enum Wish {
 /// Characters of the words that the modal tells as the reason.
 const SAYING: usize = 160;
 
-/// Writes entries to `command_allowlist`; the error says why not.
-pub type Remember = dyn Fn(&[String]) -> Result<(), String> + Send + Sync;
+/// Writes a grant to `command_allowlist` or `permissions.yaml`; the error says why not.
+pub type Remember = dyn Fn(&Grant) -> Result<(), String> + Send + Sync;
 
 /// The runner's side of both traits. Shared by all calls of a session.
 pub struct Port {
@@ -134,8 +134,8 @@ impl Asker for Port {
         })
     }
 
-    fn remember(&self, entries: &[String]) -> Result<(), String> {
-        (self.remember)(entries)
+    fn remember(&self, grant: &Grant) -> Result<(), String> {
+        (self.remember)(grant)
     }
 
     fn granted(&self, _classes: &[String]) {

@@ -76,9 +76,10 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
     let config = &base.loaded.config;
     let port = Arc::new(Port::alone());
     let mode = if yolo { Mode::Off } else { config.approvals.mode };
-    let rules = crate::agent::rules(config);
+    let rules = crate::agent::rules(&base.loaded);
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
     let gate = Gate::new(Arc::clone(&house.deps.dispatch), rules, mode, Arc::clone(&house.deps.world), asker);
+    let gate = gate.with_log(house.deps.store.clone());
     let ctx = ToolCtx {
         config: Arc::new(config.clone()),
         call_id: "cli".into(),

@@ -13,6 +13,7 @@ pub mod mcp;
 pub mod paths;
 pub mod permissions;
 pub mod project;
+pub mod remove;
 pub mod schema;
 pub mod skin;
 pub mod suggest;

@@ -12,7 +12,9 @@ use super::yaml::{self, Node, Value};
 use super::{Paths, project};
 use crate::policy::permissions::{Layer, Permission, subject};
 use crate::policy::rule::Action;
+use crate::policy::{Grant, Scope, Width};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The name of the file.
 pub const FILE: &str = "permissions.yaml";
@@ -24,30 +26,66 @@ const PLATFORMS: &str = "platforms";
 /// All lines that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    pub all: Vec<Permission>,
+    pub all: Arc<Vec<Permission>>,
     /// Why a file cannot be read at all.
     pub unreadable: Option<String>,
+    /// The project that grants of this project are for: the root of the repository, else the working folder.
+    pub folder: PathBuf,
+}
+
+/// Lines while they are read.
+#[derive(Default)]
+struct Reading {
+    all: Vec<Permission>,
+    unreadable: Option<String>,
 }
 
 /// Reads the person's file and that of the project of `cwd`, where it is trusted.
 pub fn read(paths: &Paths, cwd: Option<&Path>, warnings: &mut Vec<Warning>) -> Found {
-    let mut found = Found::default();
+    let mut found = Reading::default();
     file(&paths.permissions(), None, &mut found, warnings);
     if let Some((path, dir)) = cwd.and_then(|cwd| of_project(paths, cwd)) {
         if project::is_trusted(paths, &dir) {
             file(&path, Some(&dir), &mut found, warnings);
         } else {
-            let text = format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
+            let text =
+                format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
             warnings.push(Warning { path: Some(path), line: None, key: String::new(), text });
         }
     }
-    found
+    let folder = cwd.map_or_else(PathBuf::new, |cwd| top(cwd).to_path_buf());
+    Found { all: Arc::new(found.all), unreadable: found.unreadable, folder }
+}
+
+/// The root of the repository, else the folder itself.
+fn top(cwd: &Path) -> &Path {
+    cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd)
+}
+
+/// Writes a lasting grant where later sessions find it: classes, tools and commands to `command_allowlist`, words to
+/// `permissions.yaml`; those for one project under its folder, in the person's own file.
+///
+/// # Errors
+/// What could not be written and why, for the person.
+pub fn remember(paths: &Paths, folder: &Path, grant: &Grant) -> Result<(), String> {
+    let in_file = grant.width == Width::Words || grant.scope == Scope::Project;
+    let day = chrono::Local::now().format("%Y-%m-%d");
+    for entry in &grant.entries {
+        let written = if in_file {
+            let folder = (grant.scope == Scope::Project).then_some(folder);
+            add(&paths.permissions(), folder, entry, &format!("{day}, your answer to a question"))
+        } else {
+            super::edit::append(&paths.config(), "command_allowlist", entry)
+        };
+        written.map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// The file of the project that a folder is in, and the project's folder: `.hermes/permissions.yaml`, or beside `hermes.yaml`.
 fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)> {
     let own = std::fs::canonicalize(&paths.home).ok();
-    let top = cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd);
+    let top = top(cwd);
     cwd.ancestors().take_while(|dir| dir.starts_with(top)).find_map(|dir| {
         let inside = dir.join(".hermes").join(FILE);
         let is_own = std::fs::canonicalize(dir.join(".hermes")).ok().is_some_and(|found| Some(found) == own);
@@ -70,7 +108,7 @@ struct Place<'a> {
     layer: Layer,
 }
 
-fn file(path: &Path, project: Option<&Path>, found: &mut Found, warnings: &mut Vec<Warning>) {
+fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut Vec<Warning>) {
     let warn = |line: Option<u64>, text: String| Warning { path: Some(path.into()), line, key: String::new(), text };
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -113,7 +151,7 @@ fn file(path: &Path, project: Option<&Path>, found: &mut Found, warnings: &mut V
 }
 
 struct Sink<'a> {
-    found: &'a mut Found,
+    found: &'a mut Reading,
     warnings: &'a mut Vec<Warning>,
 }
 
@@ -337,7 +375,7 @@ mod tests {
         let text = "terminal(git push *): deny\nterminal.*: allow\nprojects: {/: {terminal.*: allow}}\n";
         std::fs::write(project.join(".hermes/permissions.yaml"), text).unwrap();
         let mut warnings = Vec::new();
-        assert_eq!(read(&paths, Some(&project), &mut warnings), Found::default());
+        assert_eq!(read(&paths, Some(&project), &mut warnings).all.len(), 0);
         assert!(warnings[0].to_string().contains("hermes config trust"), "{warnings:?}");
         project::trust(&paths, &project).unwrap();
         warnings.clear();

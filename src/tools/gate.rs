@@ -2,6 +2,7 @@
 //! calls [`Gate::call`]; nothing else runs a tool.
 
 mod ask;
+mod audit;
 mod look;
 mod place;
 
@@ -9,10 +10,11 @@ use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
-use crate::policy::decide::decide_in;
+use crate::policy::decide::{Decided, explain};
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
+use crate::policy::{Approval, Decision, Grant, Intent, Mode, World};
+use crate::store::Store;
 use futures::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -25,8 +27,8 @@ pub trait Asker: Send + Sync {
     /// Waits as long as the person does; ends with [`Decision::Interrupted`] when `cancel` fires.
     fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision>;
 
-    /// Writes classes or commands to `command_allowlist`; the error says why not.
-    fn remember(&self, entries: &[String]) -> Result<(), String>;
+    /// Writes a grant where it stands for later sessions; the error says why not.
+    fn remember(&self, grant: &Grant) -> Result<(), String>;
 
     /// These classes are granted for the rest of the session.
     fn granted(&self, classes: &[String]);
@@ -53,6 +55,8 @@ pub struct Gate {
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
     next_approval: AtomicU64,
+    /// Where the audit log is kept.
+    log: Option<Store>,
 }
 
 /// A planned call on its way through the gate.
@@ -82,7 +86,14 @@ impl Gate {
             world,
             asker,
             next_approval: AtomicU64::new(1),
+            log: None,
         }
+    }
+
+    /// Keeps an audit log of what it lets run and of what it does not.
+    pub fn with_log(mut self, store: Store) -> Self {
+        self.log = Some(store);
+        self
     }
 
     /// Lets only these tools run: what the session was not given is unknown to it, whatever the model calls.
@@ -103,35 +114,45 @@ impl Gate {
     pub fn set_rules(&self, rules: Rules) {
         let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let session = std::mem::take(&mut held.session);
-        *held = Rules { session, ..rules };
+        *held = rules;
+        held.regrant(session);
     }
 
-    /// Classes granted for this session, for storage.
+    /// What was granted for this session, for storage.
     pub fn grants(&self) -> Vec<String> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.clone()
     }
 
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).regrant(grants);
     }
 
     /// The judgement alone, for a task that works in this folder of this world; `None` when the turn was stopped first.
     async fn judge(
         &self,
+        tool: &str,
         intent: &Intent,
         cwd: &Path,
         world: &Arc<dyn World>,
         cancel: &CancellationToken,
-    ) -> Option<Verdict> {
+    ) -> Option<Decided> {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // A copy: looking at the disk may take long, and nobody should wait for the lock.
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rules = self.rules_for(tool);
         if *intent == Intent::Talk {
-            return Some(decide_in(intent, cwd, &rules, mode, &**world));
+            return Some(explain(intent, cwd, &rules, mode, &**world));
         }
         let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(world));
-        look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
+        look::unless_stopped(cancel, move || explain(&intent, &cwd, &rules, mode, &*world)).await
+    }
+
+    /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
+    /// wait for the lock.
+    fn rules_for(&self, tool: &str) -> Rules {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rules.here.tool = tool.to_owned();
+        rules.here.now = self.asker.now();
+        rules
     }
 
     /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
@@ -168,7 +189,7 @@ impl Gate {
             }
         };
         let planned = Ready { run, args, ask: planned.ask, edited: None };
-        let (ready, approval) = match self.passed(call, &spec, planned, &ctx).await {
+        let (ready, approval, logged) = match self.passed(call, &spec, planned, &ctx).await {
             Ok(passed) => passed,
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
@@ -178,7 +199,9 @@ impl Gate {
                 return body;
             }
         };
+        let ended = logged.then(|| self.end_of(call, &spec.name, &ctx));
         if ctx.cancel.is_cancelled() {
+            self.ended(ended, Outcome::Interrupted, 0);
             return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
         // The person's time to answer is not the call's.
@@ -212,6 +235,7 @@ impl Gate {
         }
         body.view.approval = approval;
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        self.ended(ended, body.outcome, body.duration_ms);
         body
     }
 
