@@ -71,6 +71,25 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
     code
 }
 
+/// What a call would do, without doing it.
+///
+/// # Errors
+/// When the tool is not there or does not take the arguments.
+pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate::policy::Intent> {
+    let house = setup::house(base, None, true);
+    house.beside.begin_for(name).await;
+    let (_, ctx) = door(base, &house, false);
+    let planned = house.deps.dispatch.plan(name, args, &ctx).await;
+    let intent = match (&planned.spec, &planned.call) {
+        (None, _) => Err(anyhow!("no tool is named {name}; `hermes tools list` shows what there is")),
+        (_, Ok(call)) => Ok(call.intent().clone()),
+        (_, Err(output)) => Err(anyhow!("{}", crate::text::readable::readable(&output.content))),
+    };
+    house.beside.shutdown().await;
+    house.deps.store.close().await;
+    intent
+}
+
 /// A gate without a person, and what its calls may use.
 fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx) {
     let config = &base.loaded.config;
