@@ -48,8 +48,6 @@ pub enum By {
     Yolo,
     /// The auxiliary model of smart approvals.
     Smart,
-    /// A hook or a plugin.
-    Hook,
     /// It was a question, and nobody could be asked or answered.
     Nobody,
 }
@@ -63,7 +61,6 @@ impl By {
             By::Person(answer) => format!("by you: {answer}"),
             By::Yolo => "yolo: not asked".into(),
             By::Smart => "by the auxiliary model".into(),
-            By::Hook => "by a hook".into(),
             By::Nobody => "nobody answered".into(),
         }
     }

@@ -150,7 +150,6 @@ fn as_json(row: &Row, end: Option<&Record>) -> Value {
         By::Person(said) => ("person", json!(said)),
         By::Yolo => ("yolo", json!(null)),
         By::Smart => ("smart", json!(null)),
-        By::Hook => ("hook", json!(null)),
         By::Nobody => ("nobody", json!(null)),
     };
     let outcome = end.map_or(one.outcome.as_str(), |end| end.outcome.as_str());
