@@ -105,6 +105,11 @@ pub trait World: Send + Sync {
     fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
     /// The path with symlinks and `..` resolved as far as it exists.
     fn resolve(&self, path: &std::path::Path) -> PathBuf;
+    /// The text of a file of at most `limit` bytes; `None` when it is longer, is not there or cannot be told.
+    fn text(&self, path: &std::path::Path, limit: usize) -> Option<String> {
+        let _ = (path, limit);
+        None
+    }
 }
 
 /// How questions are treated. Shown as *ask*, *auto*, *yolo*.

@@ -37,6 +37,11 @@ impl Walker<'_> {
             }
             out
         };
+        if command.words.is_empty() && !files.is_empty()
+            || out.as_ref().and_then(|s| s.text.as_deref()).is_some_and(|text| text.trim().is_empty())
+        {
+            self.empties(&command.redirects);
+        }
         self.current = outer;
         self.written(files, out)
     }
