@@ -114,7 +114,7 @@ impl Walker<'_> {
             })
             .collect();
         let args = args::parse(&argv, from, &known.spec.takes, known.spec.posix);
-        let there = Known { spec: known.spec, args, argv: &argv, name: known.name.clone(), fed: known.fed };
+        let there = Known { spec: known.spec, args, argv: &argv, name: known.name.clone(), from, fed: known.fed };
         // A folder of its own is where relative paths are, when it is mounted.
         let folder = known
             .value(&["-w", "--workdir"])

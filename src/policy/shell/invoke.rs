@@ -41,6 +41,8 @@ pub(super) struct Known<'a> {
     pub name: String,
     /// Something is piped into it.
     pub fed: bool,
+    /// The place of the first word behind the command, or behind its subcommand.
+    pub from: usize,
 }
 
 impl Known<'_> {
@@ -138,8 +140,11 @@ impl<'w> Walker<'w> {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
-        let fed = input.is_some();
-        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name, fed };
+        let args = args::parse(argv, 1, &spec.takes, spec.posix);
+        let known = Known { spec, args, argv, name, from: 1, fed: input.is_some() };
+        if self.only_fresh(&known) {
+            return None;
+        }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
         let out = match self.subcommand(&known, me, input.clone()) {
@@ -151,19 +156,6 @@ impl<'w> Walker<'w> {
         };
         self.current = Some(me);
         out
-    }
-
-    /// A subcommand or an option that is only known when it runs may be one that asks.
-    fn unresolved_words(&mut self, known: &Known<'_>) {
-        let asks = !known.spec.rules.is_empty() || !known.spec.sub.is_empty();
-        let chosen = !known.spec.sub.is_empty() || known.spec.rules.iter().any(|rule| !rule.first.is_empty());
-        let option =
-            known.argv[1..].iter().find(|f| asks && f.text.starts_with('-') && !f.is_known() && !f.text.contains('='));
-        let word = known.operand(0).filter(|f| chosen && f.text.starts_with(UNKNOWN));
-        if let Some(field) = option.or(word) {
-            let span = field.span.clone();
-            self.find("unresolved words", span);
-        }
     }
 
     /// A pattern in the place of a command: what it matches runs, with the further matches as arguments.

@@ -62,8 +62,15 @@ impl<'w> Walker<'w> {
         let mut out = None;
         for hit in hits {
             let args = args::parse(known.argv, hit.from, &hit.spec.takes, hit.spec.posix);
-            let inner = Known { spec: hit.spec, args, argv: known.argv, name: known.name.clone(), fed: known.fed };
-            self.unresolved_option(&inner, hit.from);
+            let inner = Known {
+                spec: hit.spec,
+                args,
+                argv: known.argv,
+                name: known.name.clone(),
+                from: hit.from,
+                fed: known.fed,
+            };
+            self.unresolved_level(&inner);
             self.rules(&inner, &hit.spec.rules, hit.from);
             if known.spec.kind == Kind::Git {
                 self.git(known, &inner, hit.name.split(' ').next().unwrap_or(""), hit.from);
@@ -76,16 +83,6 @@ impl<'w> Walker<'w> {
         }
         let span = known.span();
         out.map(|()| Some(input.map_or_else(|| Stream::unknown(span.clone()), |s| s.changed(&span))))
-    }
-
-    /// An option of a subcommand that is only known when it runs may be one that asks.
-    fn unresolved_option(&mut self, known: &Known<'_>, from: usize) {
-        let options = known.spec.rules.iter().any(|rule| !rule.flags.is_empty());
-        let unknown = |f: &&super::resolve::Field| f.text.starts_with('-') && !f.is_known() && !f.text.contains('=');
-        if let Some(field) = known.argv.get(from..).into_iter().flatten().find(|f| options && unknown(f)) {
-            let span = field.span.clone();
-            self.find("unresolved words", span);
-        }
     }
 }
 
