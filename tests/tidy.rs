@@ -226,6 +226,26 @@ fn processes_start_in_few_places() {
 }
 
 #[test]
+fn nothing_is_deleted_but_through_one_function() {
+    // The function itself, and the deletion of a person's file by a call that the person let through or a rewind.
+    let exceptions = ["config/remove.rs", "tools/file/write.rs"];
+    let bad = Regex::new(r"\b(remove_(file|dir|dir_all)|unlink(at)?|rmdir)\b").unwrap();
+    let program = Regex::new(r#"Command::new\("(?:/usr)?(?:/bin/)?(?:rm|rmdir|unlink|shred)""#).unwrap();
+    let mut faults = Vec::new();
+    let mut excepted = Vec::new();
+    for source in sources() {
+        let found = bad.find(&source.code).map(|m| m.as_str()).or(program.find(&source.raw).map(|m| m.as_str()));
+        let Some(found) = found else { continue };
+        match exceptions.iter().find(|path| source.path == Path::new(path)) {
+            Some(path) => excepted.push(*path),
+            None => faults.push(format!("{}: {found}; use config::remove", source.path.display())),
+        }
+    }
+    fail_on("deletions beside config::remove", faults);
+    assert_eq!(excepted, exceptions, "exceptions that delete nothing");
+}
+
+#[test]
 fn colours_live_in_the_theme() {
     let colour =
         Regex::new(r"\bColor::(Rgb|Indexed|Black|Red|Green|Yellow|Blue|Magenta|Cyan|Gray|White|Light\w+|Dark\w+)")
