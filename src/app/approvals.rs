@@ -13,7 +13,7 @@ use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
-use crate::policy::{Approval, Decision, Intent, Mode, Proposal, Scope, proposals};
+use crate::policy::{Approval, Decision, Intent, Mode, Proposal, Scope, WITHOUT_SANDBOX, proposals};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -238,10 +238,16 @@ pub const GRID: [ApprovalChoice; 5] =
 pub fn choices(approval: &Approval) -> Vec<ApprovalChoice> {
     let offered = |choice: &ApprovalChoice| match choice {
         ApprovalChoice::Deny | ApprovalChoice::Once => true,
-        ApprovalChoice::Edit => matches!(approval.intent, Intent::Command { .. }),
+        // What ran in the sandbox runs again as it is, or not.
+        ApprovalChoice::Edit => matches!(approval.intent, Intent::Command { .. }) && !leaves_sandbox(approval),
         ApprovalChoice::Session | ApprovalChoice::Always => !offers(approval, *choice).is_empty(),
     };
     GRID.into_iter().filter(offered).collect()
+}
+
+/// Whether a yes runs a command again without its sandbox.
+pub fn leaves_sandbox(approval: &Approval) -> bool {
+    approval.verdict.reasons().iter().any(|why| why.effect == WITHOUT_SANDBOX)
 }
 
 /// The classes of effect that were asked about, each once.

@@ -44,6 +44,7 @@ pub struct Config {
     pub agent: AgentConfig,
     pub terminal: TerminalConfig,
     pub approvals: ApprovalsConfig,
+    pub sandbox: SandboxConfig,
     pub command_allowlist: Vec<String>,
     pub memory: MemoryConfig,
     pub compression: CompressionConfig,
@@ -199,6 +200,47 @@ pub struct ApprovalsConfig {
     pub mode: Mode,
     /// Rules in words with `*`.
     pub deny: Vec<String>,
+}
+
+/// `sandbox:`; a plain word means `mode`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SandboxConfig {
+    pub mode: SandboxMode,
+    /// Whether local commands reach the network, this machine included.
+    pub network: bool,
+    /// Folders beside the workspace that commands may write, `~` understood.
+    pub writable: Vec<String>,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self { mode: SandboxMode::Off, network: true, writable: Vec::new() }
+    }
+}
+
+/// What local commands may write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// All that the person may.
+    #[default]
+    Off,
+    /// The workspace and folders for temporary files.
+    WorkspaceWrite,
+    /// Nothing that stays.
+    ReadOnly,
+}
+
+impl SandboxMode {
+    /// As it stands in `config.yaml`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::ReadOnly => "read-only",
+        }
+    }
 }
 
 /// `memory:`.

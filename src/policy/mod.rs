@@ -95,6 +95,10 @@ pub struct Why {
     pub span: Range<usize>,
 }
 
+/// The class of a command that a sandbox stopped and that a person may have run again without it. No rule, grant or mode
+/// answers it.
+pub const WITHOUT_SANDBOX: &str = "run without the sandbox";
+
 /// A bounded look at the machine where the call would run.
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.

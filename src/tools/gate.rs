@@ -1,6 +1,7 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
+mod again;
 mod ask;
 mod look;
 mod place;
@@ -53,6 +54,8 @@ pub struct Gate {
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
     next_approval: AtomicU64,
+    /// What a sandbox blocked and a person left blocked in this session.
+    left_blocked: Mutex<Vec<String>>,
 }
 
 /// A planned call on its way through the gate.
@@ -82,6 +85,7 @@ impl Gate {
             world,
             asker,
             next_approval: AtomicU64::new(1),
+            left_blocked: Mutex::default(),
         }
     }
 
@@ -184,20 +188,16 @@ impl Gate {
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
         body.view.target = ready.run.target();
-        let start = ToolStart {
-            call_id: call.id.clone(),
-            name: body.name.clone(),
-            emoji: spec.emoji.to_string(),
-            verb: spec.verbs.running.to_string(),
-            target: body.view.target.clone(),
-            at: self.asker.now(),
-        };
-        // The receiver is gone only when the session is; the call still runs to its end.
-        let _ = events.send(CallEvent::Started(start)).await;
+        self.tell_start(call, &spec, body.view.target.clone(), &events).await;
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let output = self.run(ready, &spec, ctx, &call.id, &events).await;
+        let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
+        let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
+        if let Some(what) = output.blocked.take() {
+            let run = again::Blocked { call, spec: &spec, intent, cwd, what };
+            output = self.again(run, output, ctx, &events).await;
+        }
         let target = std::mem::take(&mut body.view.target);
         body.content = match edited {
             Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
@@ -210,9 +210,26 @@ impl Gate {
         if body.view.target.is_empty() {
             body.view.target = target;
         }
-        body.view.approval = approval;
+        body.view.approval = match (approval.is_empty(), body.view.approval.is_empty()) {
+            (false, false) => format!("{approval}; {}", body.view.approval),
+            (false, true) => approval,
+            (true, _) => body.view.approval,
+        };
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         body
+    }
+
+    async fn tell_start(&self, call: &ToolCall, spec: &ToolSpec, target: String, events: &mpsc::Sender<CallEvent>) {
+        let start = ToolStart {
+            call_id: call.id.clone(),
+            name: spec.name.to_string(),
+            emoji: spec.emoji.to_string(),
+            verb: spec.verbs.running.to_string(),
+            target,
+            at: self.asker.now(),
+        };
+        // The receiver is gone only when the session is; the call still runs to its end.
+        let _ = events.send(CallEvent::Started(start)).await;
     }
 
     /// Runs a passed call and forwards its progress.

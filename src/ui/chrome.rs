@@ -11,6 +11,7 @@ use crate::app::model::sidebar::{Git, Knowledge};
 use crate::app::model::types::{Effort, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::vi;
+use crate::config::SandboxMode;
 use crate::config::theme::Slot;
 use crate::policy::Mode as Approvals;
 use crate::text::format;
@@ -201,6 +202,15 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     };
     if mode != Mode::Narrow {
         part(paint, &model.config.terminal.backend, dim);
+    }
+    let sandbox = &model.config.sandbox;
+    match sandbox.mode {
+        SandboxMode::Off => {}
+        SandboxMode::WorkspaceWrite => part(paint, "sandbox rw", paint.role(Role::Good)),
+        SandboxMode::ReadOnly => part(paint, "sandbox ro", paint.role(Role::Good)),
+    }
+    if !sandbox.network {
+        part(paint, "no net", paint.role(Role::Good));
     }
     if model.demo {
         part(paint, "demo", strong);

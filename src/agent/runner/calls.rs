@@ -135,6 +135,8 @@ impl Runner {
             call_id: call.id.clone(),
             task: self.session.id.0.as_str().into(),
             cwd: Arc::clone(&self.session.cwd),
+            workspace: self.start.cwd.clone(),
+            unconfined: false,
             exec: self.deps.exec.clone(),
             world: Arc::clone(&self.deps.world),
             files: Arc::clone(&self.session.files),

@@ -162,7 +162,7 @@ impl Gate {
 }
 
 /// The arguments with another command; anything that is no object becomes one.
-fn with_command(args: &str, line: &str) -> String {
+pub(super) fn with_command(args: &str, line: &str) -> String {
     let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()
@@ -178,7 +178,7 @@ fn effects(verdict: &Verdict) -> Vec<String> {
     found
 }
 
-fn refused(why: &[Why]) -> String {
+pub(super) fn refused(why: &[Why]) -> String {
     let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
     format!(
         "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",
