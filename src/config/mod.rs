@@ -6,6 +6,7 @@ pub mod dotenv;
 pub mod edit;
 pub mod embedded;
 pub mod error;
+pub mod held;
 pub mod keymap;
 pub mod layer;
 pub mod load;
@@ -43,6 +44,7 @@ pub struct Config {
     pub agent: AgentConfig,
     pub terminal: TerminalConfig,
     pub approvals: ApprovalsConfig,
+    pub auxiliary: AuxiliaryConfig,
     pub command_allowlist: Vec<String>,
     pub memory: MemoryConfig,
     pub compression: CompressionConfig,
@@ -198,6 +200,34 @@ pub struct ApprovalsConfig {
     pub mode: Mode,
     /// Rules in words with `*`.
     pub deny: Vec<String>,
+}
+
+/// `auxiliary:`, models for work beside the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuxiliaryConfig {
+    pub approval: AuxiliaryModel,
+}
+
+/// `auxiliary.approval`: the model of smart mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuxiliaryModel {
+    /// Provider id, or empty, `auto` or `main`: the session's.
+    pub provider: String,
+    pub model: String,
+    pub base_url: String,
+    pub api_key: String,
+    /// Seconds.
+    pub timeout: f64,
+}
+
+impl Default for AuxiliaryModel {
+    fn default() -> Self {
+        let text = String::new;
+        // A person waits behind it.
+        Self { provider: text(), model: text(), base_url: text(), api_key: text(), timeout: 8.0 }
+    }
 }
 
 /// `memory:`.

@@ -2,19 +2,23 @@
 //! calls [`Gate::call`]; nothing else runs a tool.
 
 mod ask;
+mod guard;
 mod look;
+mod origin;
 mod place;
+
+pub use guard::{Advice, Said};
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
-use crate::policy::decide::decide_in;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
+use crate::policy::taint::Untrusted;
+use crate::policy::{Approval, Decision, Mode, World};
 use futures::future::BoxFuture;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -36,6 +40,20 @@ pub trait Asker: Send + Sync {
 
     /// Now, in milliseconds since the epoch.
     fn now(&self) -> i64;
+
+    /// Puts a question of low risk to the auxiliary model.
+    fn weigh(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Advice> {
+        let said = Said::Nothing("smart mode has no model here".into());
+        Box::pin(async { Advice { model: String::new(), said } })
+    }
+
+    /// Whether the files of the policy are other ones than those that the session read. Looks at the disk.
+    fn policy_changed(&self) -> bool {
+        false
+    }
+
+    /// What is known of untrusted text in this session changed.
+    fn untrusted(&self) {}
 }
 
 /// Facts of a call on its way.
@@ -53,6 +71,8 @@ pub struct Gate {
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
     next_approval: AtomicU64,
+    /// Where untrusted text of the session came from.
+    untrusted: Mutex<Untrusted>,
 }
 
 /// A planned call on its way through the gate.
@@ -82,6 +102,7 @@ impl Gate {
             world,
             asker,
             next_approval: AtomicU64::new(1),
+            untrusted: Mutex::default(),
         }
     }
 
@@ -114,24 +135,6 @@ impl Gate {
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
-    }
-
-    /// The judgement alone, for a task that works in this folder of this world; `None` when the turn was stopped first.
-    async fn judge(
-        &self,
-        intent: &Intent,
-        cwd: &Path,
-        world: &Arc<dyn World>,
-        cancel: &CancellationToken,
-    ) -> Option<Verdict> {
-        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // A copy: looking at the disk may take long, and nobody should wait for the lock.
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if *intent == Intent::Talk {
-            return Some(decide_in(intent, cwd, &rules, mode, &**world));
-        }
-        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(world));
-        look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
     }
 
     /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
@@ -197,6 +200,7 @@ impl Gate {
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
         let output = self.run(ready, &spec, ctx, &call.id, &events).await;
         let target = std::mem::take(&mut body.view.target);
         body.content = match edited {
@@ -211,6 +215,7 @@ impl Gate {
             body.view.target = target;
         }
         body.view.approval = approval;
+        self.receive(&mut body, origin);
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         body
     }
