@@ -6,13 +6,17 @@
 pub mod approval;
 pub mod decide;
 pub mod files;
+pub mod frozen;
 pub mod glob;
+pub mod low_risk;
 pub mod proposals;
 pub mod redact;
 pub mod remote;
 pub mod rule;
 pub mod shell;
+pub mod smart;
 pub mod table;
+pub mod taint;
 #[cfg(test)]
 mod tests;
 
@@ -125,7 +129,7 @@ pub trait World: Send + Sync {
 pub enum Mode {
     #[default]
     Manual,
-    /// An auxiliary model may pass low-risk questions. Until one is configured it asks like manual.
+    /// An auxiliary model may pass questions of low risk ([`low_risk`]); where none can be asked it is like manual.
     Smart,
     Off,
 }

@@ -3,19 +3,23 @@
 
 mod again;
 mod ask;
+mod guard;
 mod look;
+mod origin;
 mod place;
+
+pub use guard::{Advice, Said};
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
-use crate::policy::decide::decide_in;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
+use crate::policy::taint::Untrusted;
+use crate::policy::{Approval, Decision, Mode, World};
 use futures::future::BoxFuture;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -37,6 +41,20 @@ pub trait Asker: Send + Sync {
 
     /// Now, in milliseconds since the epoch.
     fn now(&self) -> i64;
+
+    /// Puts a question of low risk to the auxiliary model.
+    fn weigh(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Advice> {
+        let said = Said::Nothing("smart mode has no model here".into());
+        Box::pin(async { Advice { model: String::new(), said } })
+    }
+
+    /// Whether the files of the policy are other ones than those that the session read. Looks at the disk.
+    fn policy_changed(&self) -> bool {
+        false
+    }
+
+    /// What is known of untrusted text in this session changed.
+    fn untrusted(&self) {}
 }
 
 /// Facts of a call on its way.
@@ -56,6 +74,8 @@ pub struct Gate {
     next_approval: AtomicU64,
     /// What a sandbox blocked and a person left blocked in this session.
     left_blocked: Mutex<Vec<String>>,
+    /// Where untrusted text of the session came from.
+    untrusted: Mutex<Untrusted>,
 }
 
 /// A planned call on its way through the gate.
@@ -86,6 +106,7 @@ impl Gate {
             asker,
             next_approval: AtomicU64::new(1),
             left_blocked: Mutex::default(),
+            untrusted: Mutex::default(),
         }
     }
 
@@ -118,24 +139,6 @@ impl Gate {
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
-    }
-
-    /// The judgement alone, for a task that works in this folder of this world; `None` when the turn was stopped first.
-    async fn judge(
-        &self,
-        intent: &Intent,
-        cwd: &Path,
-        world: &Arc<dyn World>,
-        cancel: &CancellationToken,
-    ) -> Option<Verdict> {
-        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // A copy: looking at the disk may take long, and nobody should wait for the lock.
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if *intent == Intent::Talk {
-            return Some(decide_in(intent, cwd, &rules, mode, &**world));
-        }
-        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(world));
-        look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
     }
 
     /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
@@ -192,6 +195,7 @@ impl Gate {
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
         let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
         let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
         if let Some(what) = output.blocked.take() {
@@ -215,6 +219,7 @@ impl Gate {
             (false, true) => approval,
             (true, _) => body.view.approval,
         };
+        self.receive(&mut body, origin);
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         body
     }
