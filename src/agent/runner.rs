@@ -6,6 +6,7 @@ mod about;
 mod actions;
 mod calls;
 mod hooks;
+mod policy;
 mod request;
 mod resume;
 mod rewind;
@@ -13,10 +14,12 @@ mod session;
 mod tools;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
+use super::frozen::Frozen;
 use super::models::Models;
 use super::outbox::Outbox;
 use super::port::{Port, Wish};
 use super::turn::{Input, Limits, Said, Turn};
+use super::veil::Veil;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
@@ -94,6 +97,8 @@ struct ModelCall {
     reply: oneshot::Receiver<Result<Reply, ProviderError>>,
     text: String,
     reasoning: String,
+    /// What is held back of both.
+    veils: (Veil, Veil),
     thinking: Thinking,
     /// Text that the store does not have yet is saved by then.
     save_at: Option<Instant>,
@@ -176,6 +181,8 @@ pub struct Runner {
     last_answer: String,
     /// Tools of open approvals.
     asked_tools: HashMap<ApprovalId, String>,
+    /// The files of the policy as this session read them.
+    frozen: Arc<Frozen>,
     /// The history of files was tidied in this run.
     swept: bool,
 }
@@ -239,9 +246,13 @@ impl Runner {
         notices: mpsc::Receiver<Notice>,
     ) -> Self {
         let (wish, wishes) = mpsc::channel(32);
+        let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
+        let own = Arc::clone(&frozen);
         let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
-        let remember = Arc::new(move |grant: &Grant| crate::config::permissions::remember(&paths, &folder, grant));
-        let port = Arc::new(Port::new(wish, start.interactive, remember));
+        let remember = Arc::new(move |grant: &Grant| {
+            own.ours(|| crate::config::permissions::remember(&paths, &folder, grant))
+        });
+        let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
             Arc::clone(&deps.dispatch),
@@ -282,6 +293,7 @@ impl Runner {
             asked: mpsc::channel(4),
             asking: None,
             trouble: None,
+            frozen,
             leaving: false,
             swept: false,
         }
@@ -292,6 +304,7 @@ impl Runner {
     }
 
     async fn run(mut self) {
+        self.look_up();
         match self.start.resume.clone() {
             Some(id) => self.resume(id).await,
             None => self.opened(Vec::new()).await,
@@ -402,6 +415,8 @@ impl Runner {
                 }
             }
             AgentCommand::Reload => self.reload().await,
+            AgentCommand::LookAtPolicy => self.look_at_policy().await,
+            AgentCommand::Policy(answer) => self.policy_answered(answer).await,
             AgentCommand::Close => {}
         }
     }
@@ -459,6 +474,8 @@ impl Runner {
                 }
                 self.out.send(AgentEvent::PlanChanged(plan)).await;
             }
+            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
+            Wish::Untrusted => self.untrusted_changed().await,
             Wish::Granted => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;

@@ -1,8 +1,8 @@
 //! The question of a call: what the rules say, what a person answers, and what the answer means.
 
+use super::guard::{Judged, Weighed};
 use super::{Gate, Ready, STOPPED, folder, look};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::decide::Decided;
 use crate::policy::rule::EXACTLY;
 use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Proposal, Scope, Verdict, Width, Why, World, proposals};
 use crate::store::audit::By;
@@ -25,7 +25,7 @@ enum Pass {
 }
 
 /// A pass, and the verdict that led to it; `None` when the turn was stopped before there was one.
-type Passed = (Pass, Option<Decided>);
+type Passed = (Pass, Option<Judged>);
 
 /// Time to count what a command would touch before the modal opens.
 const TARGET_BUDGET: Duration = Duration::from_millis(200);
@@ -94,13 +94,17 @@ impl Gate {
         let cwd = folder(ctx);
         let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into(), by: By::Nobody };
         let Some(world) = self.place(&intent, ctx).await else { return (stopped(), None) };
+        if let Some(why) = self.masked(&intent, ctx) {
+            return (Pass::No { outcome: Outcome::Failed, why, by: By::Policy }, None);
+        }
         let judged = self.judge(&spec.name, &intent, &cwd, &world, &ctx.cancel).await;
-        let Some(mut seen) = judged else { return (stopped(), None) };
+        let Some(judged) = judged else { return (stopped(), None) };
+        let mut seen = self.leaking(judged, &intent, ctx);
         if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
             let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
             seen.verdict = Verdict::AskAlways(vec![why]);
         }
-        let pass = self.answered(call, spec, intent, &seen, known, &cwd, &world, ctx).await;
+        let pass = self.answered(call, spec, intent, &mut seen, known, &cwd, &world, ctx).await;
         (pass, Some(seen))
     }
 
@@ -111,7 +115,7 @@ impl Gate {
         call: &ToolCall,
         spec: &ToolSpec,
         intent: Intent,
-        seen: &Decided,
+        seen: &mut Judged,
         known: &[String],
         cwd: &Path,
         world: &Arc<dyn World>,
@@ -142,23 +146,33 @@ impl Gate {
         if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
             return Pass::Go { note: "edited".into(), by: By::Person("edited before it ran".into()) };
         }
-        let (targets, proposals) = tokio::join!(
-            look::targets(&intent, &seen.verdict, cwd, world, TARGET_BUDGET),
-            self.offers(&spec.name, &intent, &seen.verdict, cwd, world)
-        );
+        let mut shown = seen.verdict.clone();
+        match self.weigh(seen, ctx).await {
+            Weighed::Pass(note) => return Pass::Go { note, by: By::Smart },
+            Weighed::Ask(None) => {}
+            Weighed::Ask(Some(why)) | Weighed::Warned(why) => shown = with_reason(shown, why),
+        }
+        let offers = async {
+            match seen.once {
+                true => Vec::new(),
+                false => self.offers(&spec.name, &intent, &seen.verdict, cwd, world).await,
+            }
+        };
+        let (targets, proposals) =
+            tokio::join!(look::targets(&intent, &seen.verdict, cwd, world, TARGET_BUDGET), offers);
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),
             tool: spec.name.to_string(),
             intent,
-            verdict: seen.verdict.clone(),
+            verdict: shown,
             targets,
             proposals,
             asker: self.asker.asker(),
             asked_at: self.asker.now(),
         };
         let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &seen.verdict, ctx).await
+        self.settle(decision, &seen.verdict, !seen.once, ctx).await
     }
 
     /// The lasting answers on offer, with what they would have answered in the past where that is known in time.
@@ -196,7 +210,7 @@ impl Gate {
     }
 
     /// What an answer means.
-    async fn settle(&self, decision: Decision, verdict: &Verdict, ctx: &ToolCtx) -> Pass {
+    async fn settle(&self, decision: Decision, verdict: &Verdict, may_last: bool, ctx: &ToolCtx) -> Pass {
         let no = |outcome, why: String, by| Pass::No { outcome, why, by };
         let denied = |why: String, by| no(Outcome::Denied, why, by);
         let go = |note: String| {
@@ -204,7 +218,7 @@ impl Gate {
             Pass::Go { note, by }
         };
         let person = |word: &str| By::Person(word.to_owned());
-        let may_widen = matches!(verdict, Verdict::Ask(_));
+        let may_widen = may_last && matches!(verdict, Verdict::Ask(_));
         match decision {
             Decision::Once => go("allowed once by the user".into()),
             Decision::Grant(_) if !may_widen => go("allowed once by the user".into()),
@@ -272,8 +286,19 @@ impl Gate {
     }
 }
 
+/// The question with one more reason.
+fn with_reason(verdict: Verdict, reason: Why) -> Verdict {
+    match verdict {
+        Verdict::Ask(mut why) => {
+            why.push(reason);
+            Verdict::Ask(why)
+        }
+        other => other,
+    }
+}
+
 /// The arguments with another command; anything that is no object becomes one.
-fn with_command(args: &str, line: &str) -> String {
+pub(super) fn with_command(args: &str, line: &str) -> String {
     let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()
@@ -289,7 +314,7 @@ fn effects(verdict: &Verdict) -> Vec<String> {
     found
 }
 
-fn refused(why: &[Why]) -> String {
+pub(super) fn refused(why: &[Why]) -> String {
     let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
     format!(
         "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",

@@ -1,9 +1,9 @@
 //! What the gate writes into the audit log: each call that changes something or was asked about, how it ended, and rules that
 //! a person made. Nothing here waits: secrets are masked and rows are saved on the store's thread.
 
+use super::guard::Judged;
 use super::{Gate, folder};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::decide::Decided;
 use crate::policy::redact::RedactKind;
 use crate::policy::{Grant, Intent, Scope, Verdict};
 use crate::store::audit::{By, Kind, Record, bounded};
@@ -20,7 +20,7 @@ impl Gate {
         call: &ToolCall,
         tool: &str,
         intent: &Intent,
-        seen: Option<&Decided>,
+        seen: Option<&Judged>,
         by: By,
         outcome: Option<Outcome>,
         ctx: &ToolCtx,
