@@ -66,7 +66,7 @@ impl Gate {
             Some(world) => self.judge(run.intent(), &cwd, world, &ctx.cancel).await,
             None => None,
         };
-        let no = match verdict {
+        let no = match verdict.map(|judged| judged.verdict) {
             Some(Verdict::Allow(_)) => None,
             Some(Verdict::Ask(why) | Verdict::AskAlways(why)) => {
                 reasons.extend(why);
@@ -87,6 +87,7 @@ impl Gate {
             intent: run.intent().clone(),
             verdict: Verdict::AskAlways(reasons),
             targets: Vec::new(),
+            proposals: Vec::new(),
             asker: self.asker.asker(),
             asked_at: self.asker.now(),
         };
