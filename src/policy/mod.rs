@@ -7,6 +7,7 @@ pub mod approval;
 pub mod decide;
 pub mod files;
 pub mod glob;
+pub mod low_risk;
 pub mod proposals;
 pub mod redact;
 pub mod remote;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use approval::{Approval, ApprovalId, Decision, Grant, Past, Proposal, Scope, Target, Width};
 pub use decide::{decide, decide_in};
+pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
 use serde::{Deserialize, Serialize};
