@@ -6,6 +6,7 @@
 pub mod approval;
 pub mod decide;
 pub mod files;
+pub mod frozen;
 pub mod glob;
 pub mod low_risk;
 pub mod proposals;
@@ -13,7 +14,9 @@ pub mod redact;
 pub mod remote;
 pub mod rule;
 pub mod shell;
+pub mod smart;
 pub mod table;
+pub mod taint;
 #[cfg(test)]
 mod tests;
 
@@ -97,6 +100,10 @@ pub struct Why {
     pub span: Range<usize>,
 }
 
+/// The class of a command that a sandbox stopped and that a person may have run again without it. No rule, grant or mode
+/// answers it.
+pub const WITHOUT_SANDBOX: &str = "run without the sandbox";
+
 /// A bounded look at the machine where the call would run.
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.
@@ -123,7 +130,7 @@ pub trait World: Send + Sync {
 pub enum Mode {
     #[default]
     Manual,
-    /// An auxiliary model may pass low-risk questions. Until one is configured it asks like manual.
+    /// An auxiliary model may pass questions of low risk ([`low_risk`]); where none can be asked it is like manual.
     Smart,
     Off,
 }

@@ -81,7 +81,7 @@ impl<'w> Walker<'w> {
     ) -> Option<Stream> {
         let first = argv.first()?;
         let span = first.span.clone();
-        if !self.spend(1 + argv.len() / 16, &span) {
+        if !self.spend(1 + argv.len() / 4, &span) {
             return None;
         }
         let words: Vec<String> = argv.iter().map(|f| f.text.clone()).collect();
@@ -105,6 +105,7 @@ impl<'w> Walker<'w> {
             }
             return Some(Stream::unknown(all));
         }
+        self.look_alike(first);
         if first.glob && may_expand(&first.text) {
             return self.pattern(&argv, input, me);
         }

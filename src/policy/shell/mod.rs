@@ -18,6 +18,8 @@ mod git;
 mod invoke;
 mod kill;
 mod lex;
+mod lookalike;
+mod memo;
 mod normal;
 mod outputs;
 mod parse;
@@ -90,9 +92,10 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
         return judgement;
     }
+    let memo = memo::Memo::new(world);
     for reading in normal::readings(command) {
         let parsed = parse::parse(&reading.text, reading.origin.clone());
-        let mut walker = walk::Walker::new(command, cwd, table, world);
+        let mut walker = walk::Walker::new(command, cwd, table, &memo);
         walker.run(&parsed);
         if !reading.doubtful && parsed.troubles.is_empty() {
             second_reader(&reading, &parsed, &mut walker);

@@ -39,6 +39,8 @@ pub struct Walker<'w> {
     pub(super) nested: usize,
     /// What the running command reads.
     pub(super) stdin: Option<Stream>,
+    /// So many commands at the start have moved nothing.
+    pub(super) quiet: usize,
     /// Texts of `trap` that run at the end.
     pub(super) traps: Vec<(String, Span)>,
     pub(super) calls: Vec<Rc<Node>>,
@@ -69,6 +71,7 @@ impl<'w> Walker<'w> {
             depth: 0,
             nested: 0,
             stdin: None,
+            quiet: 0,
             traps: Vec::new(),
             calls: Vec::new(),
             names: Vec::new(),
