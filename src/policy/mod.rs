@@ -23,6 +23,7 @@ mod tests;
 
 pub use approval::{Approval, ApprovalId, Decision, Grant, Past, Proposal, Scope, Target, Width};
 pub use decide::{decide, decide_in};
+pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
 use serde::{Deserialize, Serialize};

@@ -84,8 +84,10 @@ impl Walker<'_> {
             "popd" => {
                 let before = self.state.cwds.clone();
                 let last = Rc::make_mut(&mut self.state.folders).pop();
-                self.state.cwds = last.unwrap_or_else(|| vec![format!("/{UNKNOWN}")]);
-                self.state.old = Some(before);
+                if let Some(folders) = last {
+                    self.state.cwds = folders;
+                    self.state.old = Some(before);
+                }
             }
             "compgen" | "complete" => {
                 for pair in known.argv.windows(2) {

@@ -21,6 +21,7 @@ impl<'w> Walker<'w> {
             && let Some(last) = fields.last()
         {
             self.limit(&last.span);
+            self.beyond(role, &fields[MAX_PATHS..]);
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
