@@ -69,6 +69,11 @@ fn judge_line(line: &str, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdi
         return Verdict::DeniedByRule(why);
     }
     allow(line, cwd, rules, &invocations, &mut findings, world);
+    for rule in &rules.deny {
+        for invocation in invocations.iter().filter(|i| i.perhaps && rule.catches(i)) {
+            findings.push(by_rule("asked by rule", format!("your rule `{rule}` denies what this may run"), invocation));
+        }
+    }
     for rule in &rules.ask {
         for invocation in invocations.iter().filter(|i| rule.catches(i)) {
             findings.push(by_rule("asked by rule", format!("your rule `{rule}` asks"), invocation));
@@ -89,7 +94,7 @@ fn denied(line: &str, rules: &Rules, invocations: &[Invocation]) -> Option<Why> 
     let deny =
         |rule: String, span| Why { effect: "denied by rule".into(), text: format!("your rule `{rule}` denies"), span };
     for rule in &rules.deny {
-        if let Some(hit) = invocations.iter().find(|i| rule.catches(i)) {
+        if let Some(hit) = invocations.iter().find(|i| !i.perhaps && rule.catches(i)) {
             return Some(deny(rule.to_string(), hit.span.clone()));
         }
     }

@@ -83,6 +83,9 @@ impl Walker<'_> {
             return out;
         }
         let stream = out.unwrap_or_default();
+        if stream.environment {
+            self.find(super::wrappers::ENVIRONMENT, stream.span.clone());
+        }
         for path in files {
             Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
         }

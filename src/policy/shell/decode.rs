@@ -19,6 +19,8 @@ pub struct Stream {
     pub here: bool,
     /// The content of a file of the disk.
     pub file: bool,
+    /// Variables of the environment are in it.
+    pub environment: bool,
     pub span: Span,
 }
 
@@ -35,7 +37,15 @@ impl Stream {
 
     /// The same origin, after a command that changes the text in a way that is not computed.
     pub fn changed(&self, span: &Span) -> Self {
-        Self { text: None, remote: self.remote, decoded: self.decoded, here: false, file: false, span: span.clone() }
+        Self {
+            text: None,
+            remote: self.remote,
+            decoded: self.decoded,
+            here: false,
+            file: false,
+            environment: self.environment,
+            span: span.clone(),
+        }
     }
 
     /// One of two: what either holds counts.
@@ -56,6 +66,7 @@ impl Stream {
             decoded: true,
             here: false,
             file: false,
+            environment: self.environment,
             span: self.span.start.min(span.start)..self.span.end.max(span.end),
         }
     }

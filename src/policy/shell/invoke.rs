@@ -4,11 +4,13 @@ use super::args::{self, Args};
 use super::ast::Span;
 use super::decode::Stream;
 use super::findings::Invocation;
+use super::interpret::CODE_TEXT;
 use super::resolve::{Field, UNKNOWN};
 use super::sql;
 use super::walk::Walker;
+use super::wrappers::ENVIRONMENT;
 use crate::policy::glob;
-use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
+use crate::policy::table::{Kind, Role, RuleSpec, Spec};
 
 /// Effects of commands that hand one of their words to a shell.
 const RUNNERS: &[&str] = &[
@@ -17,6 +19,13 @@ const RUNNERS: &[&str] = &[
     "script execution via -e/-c flag",
     "schedules a command",
     "git rewrites history",
+];
+
+/// Commands that print variables, and those that only choose, order or show lines.
+const PRINTERS: &[&str] = &["env", "printenv", "set", "export", "declare", "typeset"];
+const FILTERS: &[&str] = &[
+    "sort", "grep", "egrep", "fgrep", "rg", "head", "tail", "wc", "less", "more", "cat", "cut", "uniq", "column",
+    "sed", "awk", "tr", "nl", "fmt", "fold",
 ];
 
 /// Matches of a pattern in the place of a command that are looked at.
@@ -89,6 +98,7 @@ impl<'w> Walker<'w> {
             span: all.clone(),
             within,
             quiet: false,
+            perhaps: false,
             cwd: self.state.cwds.first().cloned().unwrap_or_default(),
         });
         let me = self.invocations.len() - 1;
@@ -133,13 +143,29 @@ impl<'w> Walker<'w> {
         self.run_file(first);
         let name = program(&first.text);
         let table = self.table;
+        // `git-push` is `git push`.
+        if let Some(sub) = name.strip_prefix("git-").filter(|_| table.command(&name).is_none()) {
+            let words = ["git", sub].map(|word| Field::known(word, first.span.clone()));
+            let words = words.into_iter().chain(argv[1..].iter().cloned()).collect();
+            let out = self.deeper(&all, |w| w.invoke(words, input, Some((me, 0))));
+            self.current = Some(me);
+            return out;
+        }
         let Some(spec) = table.command(&name) else {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
         let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name };
+        if input.as_ref().is_some_and(|s| s.environment) {
+            self.environment(&known);
+        }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
+        self.run_options(&known);
+        self.feeds(&known, input.as_ref());
+        if spec.kind == Kind::Git {
+            self.git_alias(&known, me);
+        }
         let out = match self.subcommand(&known, me, input.clone()) {
             Some(out) => out,
             None => {
@@ -148,19 +174,24 @@ impl<'w> Walker<'w> {
             }
         };
         self.current = Some(me);
+        let prints = |f: &super::findings::Finding| f.by == Some(me) && f.effect == ENVIRONMENT;
+        if PRINTERS.contains(&known.name.as_str()) && self.findings.iter().any(prints) {
+            return out.map(|stream| Stream { environment: true, ..stream });
+        }
         out
     }
 
-    /// A subcommand or an option that is only known when it runs may be one that asks.
-    fn unresolved_words(&mut self, known: &Known<'_>) {
-        let asks = !known.spec.rules.is_empty() || !known.spec.sub.is_empty();
-        let chosen = !known.spec.sub.is_empty() || known.spec.rules.iter().any(|rule| !rule.first.is_empty());
-        let option =
-            known.argv[1..].iter().find(|f| asks && f.text.starts_with('-') && !f.is_known() && !f.text.contains('='));
-        let word = known.operand(0).filter(|f| chosen && f.text.starts_with(UNKNOWN));
-        if let Some(field) = option.or(word) {
-            let span = field.span.clone();
-            self.find("unresolved words", span);
+    /// Variables of the environment reach a command: a filter that leaves them on the screen takes the question away, unless it
+    /// looks for keys; anything else asks.
+    fn environment(&mut self, known: &Known<'_>) {
+        let keys = |f: &Field| {
+            let text = f.text.to_lowercase();
+            ["key", "token", "secret", "pass", "cred", "auth"].iter().any(|word| text.contains(word))
+        };
+        if FILTERS.contains(&known.name.as_str()) && !known.argv[1..].iter().any(keys) {
+            self.findings.retain(|f| f.effect != ENVIRONMENT);
+        } else {
+            self.find(ENVIRONMENT, known.argv[0].span.clone());
         }
     }
 
@@ -199,6 +230,9 @@ impl<'w> Walker<'w> {
     fn run_file(&mut self, field: &Field) {
         if !field.text.contains('/') {
             return;
+        }
+        if self.file(field).is_none() {
+            self.fetched_file(field);
         }
         for path in self.absolute(&field.text) {
             if self.state.executable.contains(&path) {
@@ -243,7 +277,9 @@ impl<'w> Walker<'w> {
             argv: known.argv,
             name: known.name.clone(),
         };
+        self.unresolved_words(&inner);
         self.rules(&inner, &spec.rules, from);
+        self.feeds(&inner, input.as_ref());
         self.paths(&inner);
         if known.spec.kind == Kind::Git && name == "checkout" {
             self.git_checkout(&inner, from);
@@ -253,24 +289,6 @@ impl<'w> Walker<'w> {
         }
         let span = known.span();
         Some(Some(input.map_or_else(|| Stream::unknown(span.clone()), |s| s.changed(&span))))
-    }
-
-    /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
-    fn git_checkout(&mut self, known: &Known<'_>, from: usize) {
-        let creates = known.has(&["-b", "-B", "--orphan", "-t", "--track"]);
-        let dashes = known.argv[from..].iter().any(|f| f.text == "--");
-        let several = known.args.operands.len() > 1 && !creates;
-        let exists = !creates
-            && known.operand(0).is_some_and(|f| {
-                f.is_known()
-                    && self
-                        .absolute(&f.text)
-                        .iter()
-                        .any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
-            });
-        if (dashes && !known.args.operands.is_empty()) || several || exists {
-            self.find("git discards work", known.span());
-        }
     }
 
     /// Notes the effects whose conditions hold.
@@ -326,7 +344,8 @@ impl<'w> Walker<'w> {
                     }
                 }
             }
-            if ok {
+            // Code that is read can turn out to be harmless: whoever reads it finds this.
+            if ok && !(known.spec.kind == Kind::Interpreter && rule.effect == CODE_TEXT) {
                 let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
                 self.find(&rule.effect, if span.start >= whole.start { whole } else { span });
                 // Code of a language is looked through where it is read.
@@ -412,35 +431,6 @@ impl<'w> Walker<'w> {
                 span.clone(),
             );
             self.runs_text(value, span);
-        }
-    }
-
-    /// Code for an interpreter: shell commands in its strings that no mode runs are refused here too.
-    pub(super) fn scan_code(&mut self, code: &str, span: &Span) {
-        const RUNNERS: &[&str] =
-            &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run(", "fork"];
-        if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
-            return;
-        }
-        if code.contains("fork while") || code.contains("while 1: os.fork") || code.contains("while True: os.fork") {
-            self.find("fork bomb", span.clone());
-        }
-        let mut strings: Vec<&str> = Vec::new();
-        for quote in ['"', '\'', '`'] {
-            strings.extend(code.split(quote).skip(1).step_by(2).take(32));
-        }
-        for text in strings {
-            let level = self.try_out(|w| {
-                w.text(text, span, None);
-            });
-            if level == Level::Refuse {
-                self.find_as(
-                    "delete of root, home or a system folder",
-                    format!("runs `{text}` in a shell"),
-                    span.clone(),
-                );
-                return;
-            }
         }
     }
 

@@ -27,6 +27,8 @@ pub struct Field {
     pub stream: Option<Stream>,
     /// It is the name of a pipe: `<(…)`.
     pub process: bool,
+    /// A part that is not known stands without quotes: it may be several words.
+    pub loose: bool,
 }
 
 impl Field {
@@ -62,15 +64,16 @@ struct Building {
     text: String,
     glob: bool,
     started: bool,
+    loose: bool,
 }
 
 impl Building {
     fn finish(&mut self, span: &Span) {
         if self.started {
             let text = std::mem::take(&mut self.text);
-            self.done.push(Field { text, span: span.clone(), glob: self.glob, ..Field::default() });
+            self.done.push(Field { text, span: span.clone(), glob: self.glob, loose: self.loose, ..Field::default() });
         }
-        (self.glob, self.started) = (false, false);
+        (self.glob, self.started, self.loose) = (false, false, false);
     }
 
     fn add(&mut self, value: &Value, separators: &str, span: &Span) {
@@ -89,6 +92,7 @@ impl Building {
                 } else {
                     self.started = true;
                     self.glob |= matches!(c, '*' | '?' | '[');
+                    self.loose |= c == UNKNOWN;
                     self.text.push(c);
                 }
             }
@@ -165,6 +169,9 @@ impl Walker<'_> {
                 Part::Output { script, quoted } => {
                     let (names, out) = self.substitution(script);
                     via.extend(names);
+                    if out.as_ref().is_some_and(|s| s.environment) {
+                        self.find(super::wrappers::ENVIRONMENT, span.clone());
+                    }
                     let text = match out.as_ref().and_then(|s| s.text.as_deref()) {
                         Some(text) => text.trim_end_matches('\n').to_owned(),
                         None if script.is_empty() => String::new(),

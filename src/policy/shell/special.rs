@@ -37,6 +37,9 @@ impl<'w> Walker<'w> {
                 if matches!(known.name.as_str(), "true" | "false" | ":") {
                     return Some(Stream::text("", span));
                 }
+                if known.name == "which" || known.name == "type" && known.has(&["-P", "-p"]) {
+                    return Some(super::wrappers::found(known));
+                }
                 if known.name == "pwd" {
                     return Some(Stream::text(format!("{}\n", self.state.cwds.first()?), span));
                 }
@@ -46,7 +49,7 @@ impl<'w> Walker<'w> {
             Kind::Interpreter => self.interpreter(known, input, me),
             Kind::Eval => self.eval(known, input),
             Kind::Source => {
-                self.source(known);
+                self.source(known, input);
                 None
             }
             Kind::Cd => {
@@ -63,6 +66,9 @@ impl<'w> Walker<'w> {
                     }
                 }
                 for field in &known.argv[1..] {
+                    if field.text.starts_with(UNKNOWN) {
+                        self.find("unresolved words", field.span.clone());
+                    }
                     if let Some((name, value)) = field.text.split_once('=') {
                         self.check_variable(name, value, &field.span);
                         self.state.set(name, vec![value.to_owned()]);
@@ -93,6 +99,9 @@ impl<'w> Walker<'w> {
                     None => vec![UNKNOWN.to_string()],
                 };
                 let names: Vec<String> = known.operands().map(|f| f.text.clone()).collect();
+                if names.iter().any(|name| name.contains(UNKNOWN)) {
+                    self.find("unresolved words", span);
+                }
                 for name in &names {
                     let values = if names.len() == 1 { values.clone() } else { vec![UNKNOWN.to_string()] };
                     self.state.set(name, values);
@@ -157,6 +166,9 @@ impl<'w> Walker<'w> {
                 Some(Stream { decoded: escapes && text.contains("\\x"), ..self.derived(known, Some(text)) })
             }
             Kind::Printf => {
+                if texts.first() == Some(&"-v") && texts.get(1).is_some_and(|name| name.contains(UNKNOWN)) {
+                    self.find("unresolved words", span.clone());
+                }
                 for field in known.argv.iter().skip(2) {
                     let (text, at) = (field.text.clone(), field.span.clone());
                     let level = self.try_out(|w| {
@@ -247,49 +259,18 @@ impl<'w> Walker<'w> {
                     if let Some(stream) = &input {
                         self.sql(stream.text.as_deref().unwrap_or(""), &stream.span);
                     }
-                    if let Some(shell) = texts
-                        .iter()
-                        .position(|t| t.starts_with("\\!") || t.starts_with(".shell") || t.starts_with(".system"))
-                    {
-                        self.find("arbitrary program execution via a flag", known.argv[shell + 1].span.clone());
+                    for field in known.argv[1..].iter().filter(|f| f.text == UNKNOWN.to_string()) {
+                        self.find("unresolved words", field.span.clone());
                     }
                 }
                 onward(input)
             }
             Kind::Awk => {
-                let program = known.value(&["-e", "--source"]).or_else(|| known.operand(0).cloned());
-                if let Some(code) = program.filter(|_| !known.has(&["-f", "--file"])) {
-                    let runs = code.text.contains("system(")
-                        || code.text.contains("|&")
-                        || code.text.contains("\" |")
-                        || code.text.contains("| \"");
-                    if runs || code.text.contains("|\"") || code.text.contains("\"|") {
-                        self.find("arbitrary program execution via a flag", code.span.clone());
-                        self.scan_code(&format!("system {}", code.text), &code.span);
-                    }
-                    for target in
-                        code.text.split('>').skip(1).filter_map(|t| t.trim_start_matches(['>', ' ']).strip_prefix('"'))
-                    {
-                        let path = target.split('"').next().unwrap_or("");
-                        self.touch(Role::Write, &Field::known(path, code.span.clone()));
-                    }
-                }
+                self.awk(known, input.as_ref());
                 onward(input)
             }
             Kind::Sed => {
-                let given: Vec<Field> = known
-                    .args
-                    .flags
-                    .iter()
-                    .filter(|f| matches!(f.name.as_str(), "-e" | "--expression"))
-                    .filter_map(|f| {
-                        f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
-                    })
-                    .collect();
-                let scripts = if given.is_empty() { known.operand(0).cloned().into_iter().collect() } else { given };
-                for script in scripts {
-                    self.sed(&script);
-                }
+                self.sed_scripts(known);
                 onward(input)
             }
             Kind::Dd => {
@@ -405,88 +386,5 @@ impl<'w> Walker<'w> {
                 self.find("disk copy", known.span());
             }
         }
-    }
-
-    /// Sed commands that run programs or write files: `e`, `s///e`, `w`.
-    fn sed(&mut self, script: &Field) {
-        for line in script.text.split(['\n', ';', '}', '{']) {
-            let line =
-                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
-            let line = match line.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
-                Some((_, rest)) => rest.trim_start_matches([' ', '!', 'I']),
-                None => line,
-            };
-            let mut chars = line.chars();
-            match chars.next() {
-                Some('e') if !line.contains('=') => {
-                    self.find("arbitrary program execution via a flag", script.span.clone())
-                }
-                Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
-                Some('s') => {
-                    let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };
-                    let mut parts = line[1 + delimiter.len_utf8()..].split(delimiter);
-                    let flags = parts.nth(2).unwrap_or("");
-                    if flags.split(' ').next().is_some_and(|f| f.contains('e')) {
-                        self.find("arbitrary program execution via a flag", script.span.clone());
-                    }
-                    if let Some((_, file)) = flags.split_once("w ") {
-                        self.touch(Role::Write, &Field::known(file.trim(), script.span.clone()));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Downloads and uploads.
-    fn fetch(&mut self, known: &Known<'_>, input: Option<Stream>) -> Stream {
-        let stream = Stream { remote: true, ..Stream::unknown(known.span()) };
-        for flag in &known.args.flags {
-            let Some((text, at)) = &flag.value else { continue };
-            let file = match flag.name.as_str() {
-                "-d" | "--data" | "--data-binary" | "--data-urlencode" | "--json" => text.strip_prefix('@'),
-                "-F" | "--form" => text
-                    .split_once("=@")
-                    .or_else(|| text.split_once("=<"))
-                    .map(|(_, file)| file.split(';').next().unwrap_or(file)),
-                _ => None,
-            };
-            if let Some(file) = file {
-                let path = match file.strip_prefix("~/") {
-                    Some(rest) => format!("{}/{rest}", self.home),
-                    None => file.to_owned(),
-                };
-                self.touch(Role::Read, &Field::known(path, known.argv[*at].span.clone()));
-            }
-        }
-        let _ = input;
-        let url_file = |url: &Field| {
-            url.text
-                .split(['?', '#'])
-                .next()
-                .and_then(|u| u.rsplit('/').next())
-                .filter(|n| !n.is_empty())
-                .map(str::to_owned)
-        };
-        let mut files: Vec<String> = Vec::new();
-        let wget = known.name != "curl" && known.name != "xh" && !known.name.starts_with("http");
-        let named =
-            if wget { known.value(&["-O", "--output-document", "-o"]) } else { known.value(&["-o", "--output"]) };
-        match named {
-            Some(file) if file.text == "-" => {}
-            Some(file) => files.push(file.text),
-            None if wget && matches!(known.name.as_str(), "wget" | "aria2c" | "axel")
-                || known.has(&["-O", "--remote-name", "-J"]) =>
-            {
-                files.extend(known.operands().filter_map(url_file));
-            }
-            None => {}
-        }
-        for file in files {
-            for path in self.absolute(&file) {
-                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
-            }
-        }
-        stream
     }
 }

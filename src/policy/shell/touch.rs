@@ -51,6 +51,9 @@ impl<'w> Walker<'w> {
 
     /// Judges one path.
     pub(super) fn touch(&mut self, role: Role, field: &Field) {
+        if role == Role::Write {
+            self.unresolved_target(field);
+        }
         if matches!(role, Role::Delete | Role::DeleteTree) {
             return self.delete(field, role == Role::DeleteTree);
         }
@@ -236,7 +239,7 @@ impl<'w> Walker<'w> {
                 self.find_path(&class.delete, field);
             }
         }
-        if !field.is_known() {
+        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
             self.find("delete of unresolved paths", span);
         } else if self.is_outside(field) && !self.is_own_scratch(field) {
             self.find_path("delete in root path", field);
@@ -309,9 +312,6 @@ impl<'w> Walker<'w> {
                         continue;
                     }
                     self.touch(Role::Write, &target);
-                    if target.text.len() == 1 && !target.is_known() {
-                        self.find("write to an unresolved path", span);
-                    }
                     files.extend(self.absolute(&target.text).into_iter().filter(|p| !p.starts_with("/dev/")));
                 }
             }

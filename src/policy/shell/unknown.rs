@@ -2,6 +2,7 @@
 
 use super::ast::Span;
 use super::decode::Stream;
+use super::findings::Invocation;
 use super::invoke::{Known, program};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
@@ -49,7 +50,10 @@ impl Walker<'_> {
             let first = text.split_whitespace().next().unwrap_or("");
             !text.starts_with('-') && self.table.command(&program(first)).is_some()
         };
-        let at = dashes.filter(|at| *at < argv.len()).or_else(|| (1..argv.len()).find(|i| names(&argv[*i].text)))?;
+        // Behind the subcommand, where there is one.
+        let args = known.args.operands.first().into_iter().chain(known.args.flags.iter().map(|f| &f.at));
+        let from = args.min().copied()?;
+        let at = dashes.filter(|at| *at < argv.len()).or_else(|| (from..argv.len()).find(|i| names(&argv[*i].text)))?;
         let span = argv[at].span.clone();
         let out = if at + 1 == argv.len() && argv[at].text.contains(' ') {
             let text = argv[at].text.clone();
@@ -87,6 +91,18 @@ impl Walker<'_> {
                 return;
             }
         }
+    }
+
+    /// Notes a command that an unknown program may run: rules that deny it ask.
+    fn perhaps(&mut self, line: &str, spaced: bool, tail: &[Field], span: &Span, within: (usize, usize)) {
+        let words: Vec<String> = match spaced {
+            true => line.split_whitespace().map(str::to_owned).collect(),
+            false => tail.iter().map(|f| f.text.clone()).collect(),
+        };
+        let cwd = self.state.cwds.first().cloned().unwrap_or_default();
+        let plain = words.clone();
+        let within = Some(within);
+        self.invocations.push(Invocation { words, plain, span: span.clone(), cwd, within, quiet: true, perhaps: true });
     }
 
     /// Judges what a program with these words may run: each tail that starts with a known program, each text that does. What an
@@ -137,6 +153,9 @@ impl Walker<'_> {
                 return;
             }
             self.current = Some(me);
+            if !single {
+                self.perhaps(&line, spaced, &argv[i..], &span, (me, i));
+            }
             // One word alone is more often the name of something than a command.
             if level > worst.0 && !(single && level < Level::Refuse) {
                 worst = (level, Some(span));
