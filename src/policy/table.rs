@@ -147,8 +147,6 @@ pub enum Language {
     Data,
     Shell,
     Cron,
-    Make,
-    Json,
     Editor,
     Debugger,
     Sql,

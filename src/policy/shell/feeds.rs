@@ -1,11 +1,11 @@
-//! Programs that are given commands in a language of their own, some of which a shell runs: schedules, recipes, editors,
+//! Programs that are given commands in a language of their own, some of which a shell runs: schedules, editors,
 //! debuggers, SQL clients, `awk` and `sed`. What reaches a shell is judged like any other line.
 
 use super::ast::Span;
 use super::decode::Stream;
 use super::interpret::is_stdin;
 use super::invoke::{Known, program};
-use super::resolve::{Field, UNKNOWN};
+use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::table::{Language, Level, Role};
 
@@ -116,15 +116,6 @@ impl Walker<'_> {
                     self.shell_line(rest, span);
                 }
             }
-            Language::Make => self.recipes(text, span),
-            Language::Json => {
-                // Scripts of a package: what no mode runs is refused here too.
-                for value in text.split('"').skip(1).step_by(2).take(MAX_LINES) {
-                    if value.contains(' ') {
-                        self.refused_text(value, span);
-                    }
-                }
-            }
             Language::Editor | Language::Debugger | Language::Sql => {
                 let separators: &[char] = if lang == Language::Debugger { &['\n', ';'] } else { &['\n'] };
                 for line in text.split(separators).filter(|l| !l.trim().is_empty()).take(MAX_LINES) {
@@ -156,26 +147,6 @@ impl Walker<'_> {
         });
         if level == Level::Refuse {
             self.shell_line(text, span);
-        }
-    }
-
-    /// Recipe lines of a Makefile, and its `$(shell …)`.
-    fn recipes(&mut self, text: &str, span: &Span) {
-        for line in text.lines().take(MAX_LINES) {
-            for piece in line.split("$(shell ").skip(1) {
-                self.shell_line(&made(piece.rsplit_once(')').map_or(piece, |(shell, _)| shell)), span);
-            }
-            let recipe = match line.strip_prefix('\t') {
-                Some(recipe) => recipe,
-                None => match line.split_once(';') {
-                    Some((target, recipe)) if target.contains(':') => recipe,
-                    _ => match line.split_once("!=") {
-                        Some((_, shell)) => shell,
-                        None => continue,
-                    },
-                },
-            };
-            self.shell_line(&made(recipe.trim_start_matches(['@', '-', '+', ' '])), span);
         }
     }
 
@@ -308,9 +279,6 @@ impl Walker<'_> {
         }
         let program = known.value(&["-e", "--source"]).or_else(|| known.operand(0).cloned());
         if let Some(code) = program.filter(|_| files.is_empty()) {
-            if code.text == UNKNOWN.to_string() {
-                self.find("unresolved words", code.span.clone());
-            }
             self.awk_text(&code.text, &code.span);
         }
     }
@@ -349,9 +317,6 @@ impl Walker<'_> {
         let file = known.has(&["-f", "--file"]);
         let scripts = if given.is_empty() && !file { known.operand(0).cloned().into_iter().collect() } else { given };
         for script in scripts {
-            if script.text == UNKNOWN.to_string() {
-                self.find("unresolved words", script.span.clone());
-            }
             self.sed(&script);
         }
     }
@@ -412,39 +377,4 @@ fn delimited(text: &str, delimiter: char) -> Vec<String> {
         }
     }
     parts
-}
-
-/// A line of a recipe as the shell gets it: `$$` is a dollar sign, and the programs that variables name are harmless ones but `$(RM)`.
-fn made(line: &str) -> String {
-    let mut out = String::new();
-    let mut rest = line;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let close = match rest.chars().next() {
-            Some('(') => ')',
-            Some('{') => '}',
-            Some('$') => {
-                out.push('$');
-                rest = &rest[1..];
-                continue;
-            }
-            Some(c) => {
-                out.push_str("true");
-                rest = &rest[c.len_utf8()..];
-                continue;
-            }
-            None => break,
-        };
-        let (name, after) = rest[1..].split_once(close).unwrap_or((&rest[1..], ""));
-        out.push_str(match name {
-            "RM" => "rm -f",
-            "HOME" => "$HOME",
-            "CURDIR" => ".",
-            _ => "true",
-        });
-        rest = after;
-    }
-    out.push_str(rest);
-    out
 }

@@ -270,9 +270,6 @@ impl<'w> Walker<'w> {
 
     /// A file of code that the line wrote or downloaded, or whose name is only known when it runs.
     fn code_file(&mut self, file: &Field, lang: Lang) {
-        if file.text == UNKNOWN.to_string() {
-            self.find("unresolved words", file.span.clone());
-        }
         let stream = if file.process { file.stream.clone() } else { self.file(file) };
         if stream.as_ref().is_some_and(|s| s.remote) {
             let effect =

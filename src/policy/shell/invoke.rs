@@ -49,6 +49,8 @@ pub(super) struct Known<'a> {
     pub args: Args,
     pub argv: &'a [Field],
     pub name: String,
+    /// The place of the first word behind the command, or behind its subcommand.
+    pub from: usize,
 }
 
 impl Known<'_> {
@@ -155,9 +157,12 @@ impl<'w> Walker<'w> {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
-        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name };
+        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name, from: 1 };
         if input.as_ref().is_some_and(|s| s.environment) {
             self.environment(&known);
+        }
+        if self.only_fresh(&known) {
+            return None;
         }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
@@ -276,8 +281,9 @@ impl<'w> Walker<'w> {
             args: args::parse(known.argv, from, &spec.takes, spec.posix),
             argv: known.argv,
             name: known.name.clone(),
+            from,
         };
-        self.unresolved_words(&inner);
+        self.unresolved_level(&inner);
         self.rules(&inner, &spec.rules, from);
         self.feeds(&inner, input.as_ref());
         self.paths(&inner);

@@ -1,57 +1,11 @@
-//! Words that choose what a command does: subcommands, options and aliases, and those that are only known when it runs.
+//! Words of git and of code that choose what runs: aliases, branches or paths, strings.
 
 use super::ast::Span;
 use super::invoke::Known;
-use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::table::{Level, RuleSpec};
+use crate::policy::table::Level;
 
 impl Walker<'_> {
-    /// A subcommand or an option that is only known when it runs may be one that asks.
-    pub(super) fn unresolved_words(&mut self, known: &Known<'_>) {
-        let (rules, sub) = (&known.spec.rules, &known.spec.sub);
-        let asks = !rules.is_empty() || !sub.is_empty();
-        if !asks || known.spec.wrap.is_some() && known.spec.sub.is_empty() {
-            return;
-        }
-        let chosen = !sub.is_empty() || rules.iter().any(|rule| !rule.first.is_empty());
-        let option = known.argv[1..].iter().find(|f| f.text.starts_with('-') && !f.is_known() && !f.text.contains('='));
-        let starts = |f: &&Field| f.text.starts_with(UNKNOWN);
-        let word = known.operand(0).filter(|f| chosen && starts(f));
-        // `tar $OPTIONS x`: a word that the shell splits may be options.
-        let options = |rule: &RuleSpec| !rule.flags.is_empty() || !rule.arg.is_empty();
-        let split = known.operand(0).filter(|f| f.loose && starts(f) && rules.iter().any(options));
-        // `aws s3 $OP`, `hermes config $X`: the second word chooses.
-        let second = known.operand(1).filter(starts).filter(|_| {
-            let first = known.operand(0).map_or("", |f| f.text.as_str());
-            rules.iter().any(|r| !r.operand.is_empty() && r.first.iter().any(|p| p == first))
-                || sub
-                    .keys()
-                    .flat_map(|key| key.split(','))
-                    .any(|name| name.trim().split_once(' ').is_some_and(|(one, _)| one == first))
-        });
-        // `git config core.$K x`: the name that is set.
-        let named = known.operand(0).filter(|f| {
-            let known_part = f.text.split(UNKNOWN).next().unwrap_or("").to_lowercase();
-            !f.is_known()
-                && known.args.operands.len() > 1
-                && rules.iter().any(|r| r.min > 1 && r.arg.iter().any(|p| p.starts_with(&known_part)))
-        });
-        if let Some(field) = option.or(word).or(split).or(second).or(named) {
-            let span = field.span.clone();
-            self.find("unresolved words", span);
-        }
-    }
-
-    /// A file that is written and whose name, or whose place among devices and dot files, is only known when it runs.
-    pub(super) fn unresolved_target(&mut self, field: &Field) {
-        let Some((before, _)) = field.text.split_once(UNKNOWN) else { return };
-        let hidden = format!("{}/.", self.home);
-        if (before.is_empty() && field.text.len() == 1) || before == hidden || matches!(before, "/dev/" | "/etc/") {
-            self.find("write to an unresolved path", field.span.clone());
-        }
-    }
-
     /// `git -c alias.x=… x`: what the alias stands for runs.
     pub(super) fn git_alias(&mut self, known: &Known<'_>, me: usize) {
         let Some(word) = known.operand(0).map(|f| f.text.to_lowercase()) else { return };

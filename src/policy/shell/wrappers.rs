@@ -14,10 +14,6 @@ impl<'w> Walker<'w> {
     pub(super) fn wrapped(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
         let Some(wrap) = &known.spec.wrap else { return None };
         self.invocations[me].quiet = wrap.quiet;
-        // `command -v NAME` tells where a program is.
-        if known.name == "command" && known.has(&["-v", "-V"]) {
-            return Some(found(known));
-        }
         let folder = known.args.flags.iter().find(|f| wrap.folder.contains(&f.name)).and_then(|f| f.value.clone());
         let Some((folder, at)) = folder else { return self.wrapped_here(known, input, me) };
         let field = Field { text: folder, ..known.argv[at].clone() };
@@ -174,15 +170,6 @@ impl<'w> Walker<'w> {
             }
             field
         };
-        // A word that may be an action: one that the shell splits, after the paths, where no test takes a value.
-        let action = argv.iter().enumerate().skip(2).find(|(i, f)| {
-            !f.is_known()
-                && (f.text.starts_with('-')
-                    || f.loose && f.text.starts_with(UNKNOWN) && !argv[i - 1].text.starts_with('-'))
-        });
-        if let Some((_, field)) = action {
-            self.find("unresolved words", field.span.clone());
-        }
         let mut i = 1;
         while i < argv.len() {
             let word = argv[i].text.as_str();
@@ -231,15 +218,6 @@ impl<'w> Walker<'w> {
             i += 1;
         }
     }
-}
-
-/// Where `command -v` and `which` find a program.
-pub(super) fn found(known: &Known<'_>) -> Stream {
-    let path = known.operand(0).map_or(UNKNOWN.to_string(), |f| match f.text.contains('/') || !f.is_known() {
-        true => f.text.clone(),
-        false => format!("/usr/bin/{}", f.text),
-    });
-    Stream::text(format!("{path}\n"), known.span())
 }
 
 /// The start of a text for a sentence, on one line.

@@ -27,20 +27,22 @@ impl Walker<'_> {
             Some(file) => self.file(&file).or(Some(Stream::unknown(file.span))),
             None => input,
         };
-        let text = input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096 && !t.contains(UNKNOWN));
+        let text = input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096);
         let delimiter = match value(&["-d", "--delimiter"]).flatten() {
             Some(field) => super::decode::unescape(&field.text).chars().next(),
             None if args.flags.iter().any(|f| matches!(f.name.as_str(), "-0" | "--null")) => Some('\0'),
             None => None,
         };
-        let nul = delimiter == Some('\0');
-        let given: Vec<String> =
-            match input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| nul && t.len() < 4096).or(text) {
-                // A NUL may also stand for what is not known.
-                Some(text) if nul => split(text, delimiter).into_iter().chain([UNKNOWN.to_string()]).collect(),
-                Some(text) => split(text, delimiter),
-                None => vec![UNKNOWN.to_string()],
-            };
+        let given: Vec<String> = match text {
+            // What searches print has names that are not known in it, and no NUL.
+            Some(text) if delimiter == Some('\0') && text.contains(&format!("{UNKNOWN}x")) => split(text, None),
+            // A NUL may also stand for what is not known.
+            Some(text) if delimiter == Some('\0') => {
+                split(text, delimiter).into_iter().chain([UNKNOWN.to_string()]).collect()
+            }
+            Some(text) => split(text, delimiter),
+            None => vec![UNKNOWN.to_string()],
+        };
         let replaced = args.flags.iter().find(|f| matches!(f.name.as_str(), "-I" | "-i" | "--replace" | "-J"));
         match replaced {
             Some(flag) => {
@@ -55,7 +57,13 @@ impl Walker<'_> {
             }
             None => {
                 let at = inner[0].span.clone();
-                inner.extend(given.into_iter().take(64).map(|text| Field::known(text, at.clone())));
+                let matched = input.as_ref().is_some_and(|s| s.matched);
+                inner.extend(given.into_iter().take(64).map(|text| Field {
+                    open: text.starts_with(UNKNOWN),
+                    unset: true,
+                    glob: matched,
+                    ..Field::known(text, at.clone())
+                }));
             }
         }
         let name = program(&inner[0].text);
