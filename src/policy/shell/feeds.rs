@@ -193,7 +193,7 @@ impl Walker<'_> {
         };
         if let Some(shell) = shell {
             self.find("arbitrary program execution via a flag", span.clone());
-            self.shell_line(&shell.to_owned(), span);
+            self.shell_line(shell, span);
         }
         if lang == Language::Sql
             && matches!(word, ".output" | ".once" | ".save" | ".backup" | "\\o")
@@ -216,7 +216,7 @@ impl Walker<'_> {
                 continue;
             }
             self.find("arbitrary program execution via a flag", span.clone());
-            self.shell_line(&value.to_owned(), span);
+            self.shell_line(value, span);
         }
     }
 
@@ -335,7 +335,7 @@ impl Walker<'_> {
             match chars.next() {
                 Some('e') if !line.contains('=') => {
                     self.find(effect, script.span.clone());
-                    self.shell_line(&line[1..].to_owned(), &script.span);
+                    self.shell_line(&line[1..], &script.span);
                 }
                 Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
                 Some('s') => {

@@ -8,6 +8,8 @@ use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::table::{Level, Role};
 
+/// Words that build compound commands.
+const RESERVED: &[&str] = &["while", "until", "if", "for", "case", "select", "do", "then", "!", "{"];
 /// Words in which the start of a command is looked for.
 const MAX_STARTS: usize = 12;
 /// Options whose value is text for people.
@@ -29,6 +31,11 @@ const PROSE: &[&str] = &[
 impl Walker<'_> {
     /// A command that the table does not know: its paths may be secrets, and it may run its arguments.
     pub(super) fn unknown_command(&mut self, argv: &[Field], me: usize) {
+        // Behind `sudo` or `env` a word of the shell's own is the name of a program: the line means something else than it does.
+        if let Some(first) = argv.first().filter(|f| RESERVED.contains(&f.text.as_str())) {
+            let say = format!("`{}` is no command here; it may run otherwise than it looks", first.text);
+            self.find_as("malformed shell", say, first.span.clone());
+        }
         self.read_words(argv);
         self.may_run(argv, false, me);
     }

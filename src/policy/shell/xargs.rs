@@ -71,10 +71,9 @@ impl Walker<'_> {
             self.find("xargs with rm", span.clone());
         }
         let two = format!("{name} {}", inner.get(1).map_or("", |f| f.text.as_str()));
-        if DECIDED.contains(&name.as_str()) || DECIDED.contains(&two.as_str()) {
-            if let Some(field) = inner.iter().skip(1).find(|f| f.text == UNKNOWN.to_string()).cloned() {
-                self.find("unresolved words", field.span);
-            }
+        let decided = DECIDED.contains(&name.as_str()) || DECIDED.contains(&two.as_str());
+        if let Some(field) = inner.iter().skip(1).find(|f| decided && f.text == UNKNOWN.to_string()).cloned() {
+            self.find("unresolved words", field.span);
         }
         let out = self.deeper(&span, |w| w.subshell(|w| w.invoke(inner, None, Some((me, at)))));
         self.current = Some(me);

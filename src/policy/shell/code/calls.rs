@@ -214,8 +214,8 @@ impl Calls<'_, '_, '_> {
         let named = || -> Vec<String> {
             let object =
                 OF_OBJECT.contains(&last.as_str()) && matches!(self.tokens[i], Token::Name { member: true, .. });
-            let known = !texts.is_empty() && !(object && last.contains('_'));
-            if known {
+            let of_object = texts.is_empty() || object && last.contains('_');
+            if !of_object {
                 return texts.iter().filter(|t| !t.starts_with('-')).cloned().collect();
             }
             let value = if object { self.scope.value(self.object(i)) } else { Value::Other };

@@ -97,10 +97,11 @@ impl Names {
                     add_all(&mut names, i + 1, end);
                 }
                 // `(a, b) =>`
-                if lang == Lang::Js && sign(i, '(') {
-                    if let Some(end) = close_of(tokens, i).filter(|end| sign(end + 1, '=') && sign(end + 2, '>')) {
-                        add_all(&mut names, i + 1, end);
-                    }
+                if lang == Lang::Js
+                    && sign(i, '(')
+                    && let Some(end) = close_of(tokens, i).filter(|end| sign(end + 1, '=') && sign(end + 2, '>'))
+                {
+                    add_all(&mut names, i + 1, end);
                 }
                 i += 1;
                 continue;
@@ -166,7 +167,7 @@ impl Names {
     /// `a.b as c, d`, after `import` or `from x import`.
     fn imports(&mut self, tokens: &[Token], from: &str) -> Option<()> {
         for part in super::value::split(tokens, &[',']) {
-            if part.iter().any(|t| *t == Token::Sign('*')) {
+            if part.contains(&Token::Sign('*')) {
                 return None;
             }
             let words: Vec<&str> = part.iter().filter_map(|t| name(Some(t))).collect();
@@ -270,6 +271,14 @@ impl Names {
         let tagged = matches!(tokens.get(i + 1), Some(Token::Text(_) | Token::Sign('`')));
         if tagged || (text.starts_with("__") && text != "__version__" && text != "__file__" && text != "__name__") {
             return false;
+        }
+        // `require("fs").readFileSync`: judged at `require`.
+        let required = root > 3
+            && tokens[root - 1] == Token::Sign(')')
+            && matches!(tokens[root - 2], Token::Text(_))
+            && name(tokens.get(root - 4)) == Some("require");
+        if required {
+            return true;
         }
         if let Token::Name { text: base, member: false } = &tokens[root] {
             let own = self.own.contains(base.as_str());
