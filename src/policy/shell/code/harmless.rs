@@ -137,7 +137,22 @@ impl Names {
                     let open = until(i + 1, &|t| *t == Token::Sign('('));
                     add_all(&mut names, open + 1, close_of(tokens, open).unwrap_or(open));
                 }
-                (Lang::Js, "const" | "let" | "var") => {
+                // `fs = require("fs")`
+                (Lang::Js, _) if sign(i + 1, '=') && name(tokens.get(i + 2)) == Some("require") => {
+                    match tokens.get(i + 4) {
+                        Some(Token::Text(module))
+                            if !module.ends_with(".json") && sign(i + 5, ')') && !sign(i + 6, '(') =>
+                        {
+                            let member = matches!(tokens.get(i + 6), Some(Token::Name { member: true, .. }));
+                            if !member {
+                                let module = module.trim_start_matches("node:").to_owned();
+                                names.imported.insert(text.clone(), module);
+                            }
+                        }
+                        _ => add_all(&mut names, i, i + 1),
+                    }
+                }
+                (Lang::Js, "const" | "let" | "var") if !sign(i + 2, '=') => {
                     let end = until(i + 1, &|t| {
                         *t == Token::Sign('=') || matches!(t, Token::Name { text, .. } if text == "of")
                     });
@@ -223,6 +238,9 @@ impl Names {
         // `:name` is a name and nothing else; `&:name` calls it.
         if lang == Lang::Ruby && i > 0 && tokens[i - 1] == Token::Sign(':') {
             return i < 2 || tokens[i - 2] != Token::Sign('&') || known.methods.iter().any(|m| m == text);
+        }
+        if lang == Lang::Js && self.imported.contains_key(text) && tokens.get(i + 1) == Some(&Token::Sign('=')) {
+            return true;
         }
         let path = self.path(tokens, i);
         if self.imported.contains_key(text) {

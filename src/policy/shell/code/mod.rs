@@ -4,6 +4,7 @@
 mod calls;
 mod harmless;
 mod lex;
+mod strings;
 mod value;
 
 use super::ast::Span;

@@ -120,6 +120,12 @@ impl Scope<'_> {
             Lang::Python => &['+', '/'],
             _ => &['+'],
         };
+        // `"… %s" % value`
+        if let ([template, values], Lang::Python | Lang::Ruby) = (split(tokens, &['%']).as_slice(), self.lang)
+            && let Value::Text(text) = self.value_at(template, depth + 1)
+        {
+            return Value::Text(filled(&text, "%s", &self.value_at(values, depth + 1)));
+        }
         let parts = split(tokens, joins);
         if parts.len() > 1 {
             let path = self.lang == Lang::Python && tokens.contains(&Token::Sign('/'));
@@ -138,7 +144,16 @@ impl Scope<'_> {
             [Token::Text(_), rest @ ..] if rest.iter().all(|t| matches!(t, Token::Text(_) | Token::Break)) => {
                 Value::Text(tokens.iter().map(|t| if let Token::Text(t) = t { t.as_str() } else { "" }).collect())
             }
-            [Token::Sign('{'), .., Token::Text(text)] if is_template(tokens) => Value::Text(text.clone()),
+            [Token::Sign('{'), .., Token::Text(text)] if is_template(tokens) => {
+                // What is put in, where that is known.
+                let (mut out, mut at) = (text.clone(), 0);
+                while let (Some(Token::Sign('{')), Some(end)) = (tokens.get(at), close_of(tokens, at)) {
+                    let value = self.value_at(&tokens[at + 1..end], depth + 1).text();
+                    out = out.replacen(UNKNOWN, if value.contains(UNKNOWN) { "\u{1}" } else { &value }, 1);
+                    at = end + 1;
+                }
+                Value::Text(out.replace('\u{1}', UNKNOWN.to_string().as_str()))
+            }
             [Token::Words(words)] => Value::List(words.iter().cloned().map(Value::Text).collect()),
             [Token::Variable(name)] => self.variables.get(name).cloned().unwrap_or(Value::Other),
             [Token::Name { text, member: false }] => self.variables.get(text).cloned().unwrap_or(Value::Other),
@@ -173,6 +188,12 @@ impl Scope<'_> {
                 .any(|t| matches!(t, Token::Variable(v) if matches!(v.as_str(), "$ENV" | "$_ENV" | "$_SERVER")));
         let says_home = tokens.iter().any(|t| matches!(t, Token::Text(t) if t == "HOME")) || names.contains(&"HOME");
         if environment && says_home && tokens.len() < 12 {
+            return Value::Text(self.home.to_owned());
+        }
+        // `Dir.home`
+        if let [.., Token::Name { text: last, member: true }] = tokens
+            && HOME.contains(&last.as_str())
+        {
             return Value::Text(self.home.to_owned());
         }
         // The last call of the chain.
@@ -212,6 +233,11 @@ impl Scope<'_> {
                     _ => Value::Text(joined(all.iter().map(Value::text))),
                 };
             }
+            if name == "format"
+                && let Value::Text(text) = self.value_at(&tokens[..open - 1], depth + 1)
+            {
+                return Value::Text(filled(&text, "{}", &Value::List(self.arguments_at(inner, depth))));
+            }
             if name == "split" {
                 let text = self.value_at(&tokens[..open - 1], depth + 1).text();
                 return Value::List(text.split_whitespace().map(|w| Value::Text(w.to_owned())).collect());
@@ -242,6 +268,11 @@ impl Scope<'_> {
             _ => text,
         }
     }
+}
+
+/// A text with its marks replaced one after the other.
+fn filled(text: &str, mark: &str, values: &Value) -> String {
+    values.words().iter().fold(text.to_owned(), |text, value| text.replacen(mark, value, 1))
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> String {
