@@ -87,6 +87,14 @@ impl World for LocalWorld {
         found
     }
 
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        let about = std::fs::metadata(path).ok()?;
+        if !about.is_file() || about.len() > limit as u64 {
+            return None;
+        }
+        std::fs::read_to_string(path).ok()
+    }
+
     fn resolve(&self, path: &Path) -> PathBuf {
         let absolute = if path.is_absolute() { path.to_path_buf() } else { Path::new("/").join(path) };
         if let Ok(real) = absolute.canonicalize() {

@@ -24,10 +24,14 @@ impl<'w> Walker<'w> {
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
-            (Role::Copy | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+            (Role::Copy | Role::Mirror | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+                if role == Role::Mirror {
+                    self.loses_all(last);
+                }
+                self.nowhere(role, sources, last);
                 for source in sources {
                     match role {
-                        Role::Copy => self.touch(Role::Copy, source),
+                        Role::Copy | Role::Mirror => self.touch(Role::Copy, source),
                         Role::Move => self.touch(Role::Move, source),
                         _ => {}
                     }
@@ -65,12 +69,15 @@ impl<'w> Walker<'w> {
                 self.find("moves a protected folder", field.span.clone());
             }
         }
+        if role == Role::Wipe {
+            self.loses(field);
+        }
         self.unresolved_target(role, field);
         for class in self.classes(field) {
             let effect = match role {
                 Role::Read => &class.read,
-                Role::Copy => &class.copy,
-                Role::Write | Role::Device => &class.write,
+                Role::Copy | Role::Mirror => &class.copy,
+                Role::Write | Role::Device | Role::Wipe => &class.write,
                 Role::Edit => &class.edit,
                 Role::Move => {
                     if class.delete.is_empty() {
@@ -88,7 +95,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn find_path(&mut self, effect: &str, field: &Field) {
+    pub(super) fn find_path(&mut self, effect: &str, field: &Field) {
         let say = self.table.effect(effect).say;
         let path = field.text.replace(UNKNOWN, "…");
         self.find_as(effect, format!("{say}: {path}"), field.span.clone());
@@ -139,7 +146,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The folders that a path names or empties (`DIR/*`), and whether it empties them.
-    fn base(&self, field: &Field) -> (Vec<String>, bool) {
+    pub(super) fn base(&self, field: &Field) -> (Vec<String>, bool) {
         let mut text = field.text.as_str();
         let mut all = false;
         loop {
@@ -230,6 +237,9 @@ impl<'w> Walker<'w> {
             if Path::new(&self.own).starts_with(path) && !is_protected(path, self.world) {
                 self.find_path("edit of the approval policy", field);
             }
+        }
+        if all && !tree && field.is_known() {
+            self.find_path("delete of everything in a folder", field);
         }
         for class in self.classes(field) {
             if !class.delete.is_empty() && class.delete != "delete in root path" {

@@ -71,7 +71,8 @@ impl Walker<'_> {
             let field = known.operand(0).filter(|f| !f.is_known() && own > 0)?;
             let wanted = |rule: &RuleSpec| {
                 let patterns = [&rule.first, &rule.operand, &rule.arg];
-                rule.flags.is_empty() && patterns.iter().any(|all| all.iter().any(|p| may_match(p, &field.text)))
+                rule.flags.is_empty()
+                    && patterns.iter().any(|all| all.iter().any(|p| !p.contains(UNKNOWN) && may_match(p, &field.text)))
             };
             known.spec.rules.iter().any(wanted).then_some(field)
         };
