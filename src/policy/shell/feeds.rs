@@ -1,7 +1,8 @@
 //! Programs that are given commands in a language of their own, some of which a shell runs: schedules, editors,
-//! debuggers, SQL clients, `awk` and `sed`. What reaches a shell is judged like any other line.
+//! debuggers, `awk` and `sed`. What reaches a shell is judged like any other line.
 
 use super::ast::Span;
+use super::code::Lang;
 use super::decode::Stream;
 use super::interpret::is_stdin;
 use super::invoke::{Known, program};
@@ -116,13 +117,10 @@ impl Walker<'_> {
                     self.shell_line(rest, span);
                 }
             }
-            Language::Editor | Language::Debugger | Language::Sql => {
+            Language::Editor | Language::Debugger => {
                 let separators: &[char] = if lang == Language::Debugger { &['\n', ';'] } else { &['\n'] };
                 for line in text.split(separators).filter(|l| !l.trim().is_empty()).take(MAX_LINES) {
                     self.escapes(lang, line.trim_start(), span);
-                }
-                if lang == Language::Sql {
-                    self.sql_programs(text, span);
                 }
             }
             Language::Terminal => {
@@ -150,7 +148,7 @@ impl Walker<'_> {
         }
     }
 
-    /// A command of an editor, a debugger or an SQL client that hands its rest to a shell.
+    /// A command of an editor or a debugger that hands its rest to a shell.
     fn escapes(&mut self, lang: Language, line: &str, span: &Span) {
         let word = line.split_whitespace().next().unwrap_or("");
         let rest = || line[word.len()..].trim();
@@ -158,6 +156,21 @@ impl Walker<'_> {
             Language::Editor => {
                 // `:%!sort`, `r !ls`, `silent !x`, `call system("x")`
                 let line = line.trim_start_matches([':', ' ']);
+                let code = match word.trim_start_matches(':') {
+                    "lua" | "luado" => Some(Lang::Lua),
+                    "py" | "py3" | "python" | "python3" | "pyx" => Some(Lang::Python),
+                    "perl" => Some(Lang::Perl),
+                    "ruby" => Some(Lang::Ruby),
+                    _ => None,
+                };
+                if let Some(code) = code {
+                    self.code(code, rest(), false, span);
+                }
+                if line.starts_with('(') {
+                    for text in line.split('"').skip(1).step_by(2).take(16) {
+                        self.refused_text(text, span);
+                    }
+                }
                 match line.split_once("system(") {
                     Some((_, call)) => call.trim_start_matches(['"', '\'']).split(['"', '\'']).next(),
                     None => match line.split_once('!') {
@@ -170,7 +183,7 @@ impl Walker<'_> {
             Language::Debugger => match word {
                 "shell" | "!" | "make" | "system" | "spawn" | "exec" => Some(rest()),
                 "python" | "py" | "python-interactive" => {
-                    self.code(super::code::Lang::Python, rest(), false, span);
+                    self.code(Lang::Python, rest(), false, span);
                     None
                 }
                 "pipe" | "|" => rest().rsplit_once('|').map(|(_, shell)| shell),
@@ -179,44 +192,11 @@ impl Walker<'_> {
                     None => line.strip_prefix('!'),
                 },
             },
-            _ => {
-                let lower = word.to_ascii_lowercase();
-                let piped =
-                    || rest().trim_start_matches(['\'', '"']).strip_prefix('|').map(|s| s.trim_matches(['\'', '"']));
-                match lower.as_str() {
-                    "\\!" | ".shell" | ".system" | "system" | "host" | "!" | "!!" => Some(rest()),
-                    "\\g" | "\\gx" | "\\o" | "\\out" | "\\w" | ".output" | ".once" | ".import" | ".excel" | "tee"
-                    | "pager" | "\\p" | "\\t" => piped().or(if lower == "pager" { Some(rest()) } else { None }),
-                    _ => line.strip_prefix("\\!").or(line.strip_prefix('!')),
-                }
-            }
+            _ => None,
         };
         if let Some(shell) = shell {
             self.find("arbitrary program execution via a flag", span.clone());
             self.shell_line(shell, span);
-        }
-        if lang == Language::Sql
-            && matches!(word, ".output" | ".once" | ".save" | ".backup" | "\\o")
-            && !rest().starts_with(['|', '\''])
-        {
-            self.touch(Role::Write, &Field::known(rest(), span.clone()));
-        }
-    }
-
-    /// Statements that run programs: `copy … program 'x'`, `xp_cmdshell 'x'`, `sys_exec('x')`.
-    fn sql_programs(&mut self, text: &str, span: &Span) {
-        let lower = text.to_ascii_lowercase();
-        for mark in
-            ["program", "xp_cmdshell", "sys_exec(", "sys_eval(", "load_extension(", "into outfile", "into dumpfile"]
-        {
-            let Some(at) = lower.find(mark).filter(|_| mark != "program" || lower.contains("copy")) else { continue };
-            let Some(value) = text.get(at..).and_then(|rest| rest.split('\'').nth(1)) else { continue };
-            if mark.starts_with("into") {
-                self.touch(Role::Write, &Field::known(value, span.clone()));
-                continue;
-            }
-            self.find("arbitrary program execution via a flag", span.clone());
-            self.shell_line(value, span);
         }
     }
 
@@ -284,23 +264,20 @@ impl Walker<'_> {
     }
 
     fn awk_text(&mut self, text: &str, span: &Span) {
-        let pieces: Vec<&str> = text.split('"').collect();
-        let mut runs = text.contains("|&");
-        // Texts are the odd pieces; what stands around one says what it is for.
-        for (i, piece) in pieces.iter().enumerate().skip(1).step_by(2).take(64) {
-            let (before, after) = (pieces[i - 1].trim_end(), pieces.get(i + 1).map_or("", |p| p.trim_start()));
+        let mut runs = text.contains("|&") || text.contains("system(") || text.contains("system (");
+        for (before, string, after) in awk_strings(text) {
             let called = before.ends_with("system(") || before.ends_with("system (");
             let piped = (before.ends_with('|') && !before.ends_with("||"))
                 || (after.starts_with('|') && !after.starts_with("||"));
             if called || piped {
                 runs = true;
                 self.find("arbitrary program execution via a flag", span.clone());
-                self.shell_line(&super::decode::unescape(piece), span);
+                self.shell_line(&super::decode::unescape(string), span);
             } else if before.ends_with('>') {
-                self.touch(Role::Write, &Field::known(*piece, span.clone()));
+                self.touch(Role::Write, &Field::known(string, span.clone()));
             }
         }
-        if runs || text.contains("system(") {
+        if runs {
             self.find("arbitrary program execution via a flag", span.clone());
         }
     }
@@ -377,4 +354,37 @@ fn delimited(text: &str, delimiter: char) -> Vec<String> {
         }
     }
     parts
+}
+
+/// The strings of an awk program, each with what stands before and behind it; patterns in slashes hold none.
+fn awk_strings(text: &str) -> Vec<(&str, &str, &str)> {
+    let bytes = text.as_bytes();
+    let end = |from: usize, close: u8| {
+        let mut at = from;
+        while at < bytes.len() && bytes[at] != close && bytes[at] != b'\n' {
+            at += 1 + usize::from(bytes[at] == b'\\');
+        }
+        at.min(bytes.len())
+    };
+    let (mut all, mut at, mut value) = (Vec::new(), 0, true);
+    while at < bytes.len() && all.len() < 64 {
+        match bytes[at] {
+            b'#' => at = end(at, b'\n'),
+            b'"' => {
+                let to = end(at + 1, b'"');
+                let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or("");
+                let after = part((to + 1).min(text.len())..text.len());
+                all.push((part(0..at).trim_end(), part(at + 1..to), after.trim_start()));
+                (at, value) = (to, false);
+            }
+            b'/' if value => {
+                at = end(at + 1, b'/');
+                value = false;
+            }
+            b if b.is_ascii_whitespace() => {}
+            b => value = !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b')' | b']' | b'.')),
+        }
+        at += 1;
+    }
+    all
 }

@@ -143,6 +143,7 @@ impl<'w> Walker<'w> {
         match given.operands.map(|at| known.argv[at].clone()) {
             Some(file) if !given.stdin && !is_stdin(&file.text) => {
                 self.script_file(&file, me);
+                self.named_script(known, me);
                 Some(Stream::unknown(span))
             }
             _ => self.shell_input(input, known.argv[0].span.clone()),
@@ -237,6 +238,9 @@ impl<'w> Walker<'w> {
             self.find(CODE_TEXT, span.clone());
         }
         let module = known.has(&["-m"]) && known.value(&["-m"]).is_some();
+        if codes.is_empty() {
+            self.named_script(known, me);
+        }
         let file = known.operand(0).filter(|f| !is_stdin(&f.text)).cloned();
         if codes.is_empty() && !module {
             match (file, input) {
@@ -309,7 +313,8 @@ impl<'w> Walker<'w> {
             match flag.value.as_ref().filter(|_| library) {
                 Some((value, _)) => matches!(value.as_str(), "json" | "yaml" | "time" | "date" | "set" | "csv"),
                 None => {
-                    matches!(flag.name.as_str(), "--eval" | "--print")
+                    // The letters of several in one word are told one by one.
+                    flag.name.len() > 2 && !flag.name.starts_with("--") || matches!(flag.name.as_str(), "--eval" | "--print")
                         || !flag.name.starts_with("--")
                             && name.chars().all(|c| allowed.contains(c) || c.is_ascii_digit())
                 }

@@ -12,24 +12,31 @@ mod compound;
 mod crosscheck;
 pub mod decode;
 mod dollar;
+mod erase;
 mod evaluate;
 mod feeds;
 mod fetch;
 mod findings;
+mod git;
 mod interpret;
 mod invoke;
+mod kill;
 mod lex;
+mod lookalike;
+mod memo;
 mod normal;
 mod outputs;
 mod parse;
 mod reader;
 mod redirect;
 mod resolve;
+mod script;
 mod source;
 mod special;
 mod sql;
 mod state;
 mod streams;
+mod subcommand;
 mod subwords;
 mod touch;
 mod unknown;
@@ -39,7 +46,7 @@ mod wrappers;
 mod written;
 mod xargs;
 
-pub use findings::{Finding, Invocation};
+pub use findings::{Finding, Invocation, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -63,6 +70,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
+    /// Paths that its commands name.
+    pub touched: Vec<Touched>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -91,14 +100,16 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
         return judgement;
     }
+    let memo = memo::Memo::new(world);
     for reading in normal::readings(command) {
         let parsed = parse::parse(&reading.text, reading.origin.clone());
-        let mut walker = walk::Walker::new(command, cwd, table, world);
+        let mut walker = walk::Walker::new(command, cwd, table, &memo);
         walker.run(&parsed);
         if !reading.doubtful && parsed.troubles.is_empty() {
             second_reader(&reading, &parsed, &mut walker);
         }
         let offset = judgement.invocations.len();
+        judgement.touched.append(&mut walker.touched);
         for mut finding in walker.findings {
             if reading.doubtful {
                 finding.level = finding.level.min(Level::AskAlways);

@@ -1,4 +1,4 @@
-//! Words of git and of code that choose what runs: aliases, branches or paths, strings.
+//! Texts inside of words that run: aliases of git, strings of code.
 
 use super::ast::Span;
 use super::invoke::Known;
@@ -24,24 +24,6 @@ impl Walker<'_> {
             };
             self.subshell(|w| w.text(&line, &span, None));
             self.current = Some(me);
-        }
-    }
-
-    /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
-    pub(super) fn git_checkout(&mut self, known: &Known<'_>, from: usize) {
-        let creates = known.has(&["-b", "-B", "--orphan", "-t", "--track"]);
-        let dashes = known.argv[from..].iter().any(|f| f.text == "--");
-        let several = known.args.operands.len() > 1 && !creates;
-        let exists = !creates
-            && known.operand(0).is_some_and(|f| {
-                f.is_known()
-                    && self
-                        .absolute(&f.text)
-                        .iter()
-                        .any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
-            });
-        if (dashes && !known.args.operands.is_empty()) || several || exists {
-            self.find("git discards work", known.span());
         }
     }
 

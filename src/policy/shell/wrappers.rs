@@ -139,14 +139,8 @@ impl<'w> Walker<'w> {
             "-newer",
             "-size",
             "-empty",
-            "-user",
-            "-group",
-            "-perm",
             "-inum",
-            "-links",
             "-lname",
-            "-nouser",
-            "-nogroup",
         ];
         let argv = known.argv;
         let paths: Vec<Field> = argv[1..]
@@ -160,11 +154,33 @@ impl<'w> Walker<'w> {
         let everything = !fd || paths.first().is_none_or(|f| matches!(f.text.as_str(), "." | "" | ".*"));
         let paths: Vec<Field> = if fd { paths.into_iter().skip(1).collect() } else { paths };
         let paths = if paths.is_empty() { vec![Field::known(".", argv[0].span.clone())] } else { paths };
-        let narrowed = !everything
-            || argv.iter().any(|f| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x))));
-        let narrow = |path: &Field| {
+        let filters = |f: &Field| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x)));
+        // A pattern that everything matches, or whatever is not one name, leaves nearly all.
+        let all = |i: usize| {
+            let value = argv.get(i + 1).map_or("", |f| f.text.as_str());
+            value.bytes().all(|b| matches!(b, b'*' | b'.' | b'?' | b'/')) && argv[i].text != "-empty"
+                || argv[i - 1].text == "!"
+                || argv[i - 1].text == "-not"
+        };
+        // What stands before the action, back to an `-o` outside of parentheses, holds for it.
+        let narrowed = |action: usize| {
+            let mut depth = 0;
+            (1..action)
+                .rev()
+                .take_while(|i| {
+                    match argv[*i].text.as_str() {
+                        ")" => depth += 1,
+                        "(" => depth -= 1,
+                        "-o" | "-or" | "," => return depth != 0,
+                        _ => {}
+                    }
+                    true
+                })
+                .any(|i| filters(&argv[i]) && !all(i))
+        };
+        let narrow = |path: &Field, action: usize| {
             let mut field = path.clone();
-            if narrowed {
+            if !everything || narrowed(action) {
                 field.text = format!("{}/{UNKNOWN}", path.text.trim_end_matches('/'));
                 field.text.push('x');
             }
@@ -177,7 +193,7 @@ impl<'w> Walker<'w> {
                 "-delete" => {
                     self.find("find -delete", argv[i].span.clone());
                     for path in &paths {
-                        self.delete(&narrow(path), true);
+                        self.delete(&narrow(path, i), true);
                     }
                 }
                 "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
@@ -196,7 +212,7 @@ impl<'w> Walker<'w> {
                         .is_some_and(|n| matches!(n.as_str(), "rm" | "unlink" | "shred" | "srm"));
                     for path in &paths {
                         let mut inner: Vec<Field> = argv[(i + 1).min(end)..end].to_vec();
-                        let target = narrow(path);
+                        let target = narrow(path, i);
                         if word.starts_with("-x") || word.starts_with("-X") || word.starts_with("--") {
                             inner.push(Field::known(target.text.clone(), span.clone()));
                         }

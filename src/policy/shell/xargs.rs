@@ -59,7 +59,6 @@ impl Walker<'_> {
                 let at = inner[0].span.clone();
                 let matched = input.as_ref().is_some_and(|s| s.matched);
                 inner.extend(given.into_iter().take(64).map(|text| Field {
-                    open: text.starts_with(UNKNOWN),
                     unset: true,
                     glob: matched,
                     ..Field::known(text, at.clone())

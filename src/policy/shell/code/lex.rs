@@ -1,7 +1,6 @@
 //! Code of a scripting language as tokens: names, texts and signs, enough to see what is called with what.
 
 use super::Lang;
-use crate::policy::shell::resolve::UNKNOWN;
 
 /// One token.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +12,7 @@ pub(super) enum Token {
     },
     /// `$x`, `@list`, `%hash`: a variable of a language that marks them.
     Variable(String),
-    /// A string; what is put in when it runs is [`UNKNOWN`], and the code that tells it stands before, in braces.
+    /// A string; what is put in when it runs is `UNKNOWN`, and the code that tells it stands before, in braces.
     Text(String),
     /// Backticks, `qx{}`, `%x()`: a shell line.
     Shell(String),
