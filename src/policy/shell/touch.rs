@@ -101,8 +101,10 @@ impl<'w> Walker<'w> {
     fn note_touch(&mut self, role: Role, field: &Field) {
         let how = match role {
             Role::Read | Role::Copy => Touch::Read,
-            Role::Delete | Role::DeleteTree | Role::Move => Touch::Delete,
-            Role::Write | Role::Device | Role::Edit | Role::Permissions | Role::PermissionsTree => Touch::Write,
+            Role::Delete | Role::DeleteTree | Role::Move | Role::Wipe => Touch::Delete,
+            Role::Write | Role::Device | Role::Edit | Role::Permissions | Role::PermissionsTree | Role::Mirror => {
+                Touch::Write
+            }
             Role::None | Role::Link => return,
         };
         if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
