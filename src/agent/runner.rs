@@ -249,9 +249,8 @@ impl Runner {
         let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
         let own = Arc::clone(&frozen);
         let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
-        let remember = Arc::new(move |grant: &Grant| {
-            own.ours(|| crate::config::permissions::remember(&paths, &folder, grant))
-        });
+        let remember =
+            Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
         let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(

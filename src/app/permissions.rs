@@ -115,7 +115,12 @@ pub fn chosen(model: &mut Model, value: &str) {
     let text = format!("{}: {}\n{} · {}", row.rule, row.action, row.scope, row.place);
     let loosens = if row.action == "allow" { "" } else { "\nWithout it, what it kept back may run." };
     let then = ConfirmThen::Revoke(Box::new(row));
-    model.modals.push(Modal::Confirm(Confirm::new("Take a rule back", format!("{text}{loosens}"), "Take it back", then)));
+    model.modals.push(Modal::Confirm(Confirm::new(
+        "Take a rule back",
+        format!("{text}{loosens}"),
+        "Take it back",
+        then,
+    )));
 }
 
 /// A yes.
@@ -202,7 +207,10 @@ mod tests {
         script(&mut model, "<ret>");
         assert!(matches!(model.modals.last(), Some(Modal::Confirm(_))), "{:?}", model.modals);
         let nothing = script(&mut model, "<ret>");
-        assert!(!nothing.iter().any(|effect| matches!(effect, Effect::Load(LoadRequest::Revoke { .. }))), "no is first");
+        assert!(
+            !nothing.iter().any(|effect| matches!(effect, Effect::Load(LoadRequest::Revoke { .. }))),
+            "no is first"
+        );
         script(&mut model, "<ret>");
         let yes = script(&mut model, "y<ret>");
         let wanted = Effect::Load(LoadRequest::Revoke { row: Box::new(row(1, "allow", "terminal(git push *)")) });

@@ -75,7 +75,8 @@ pub fn take(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     let old = read(path)?;
     let root = yaml::parse(&old, &path.to_string_lossy())?;
     let items = key.split('.').try_fold(&root, |at, name| at.get(name)).map_or(&[][..], yaml::Node::items);
-    let missing = || ConfigError::UnknownKey { key: value.into(), hint: format!(": it is not in {key} of {}", path.display()) };
+    let missing =
+        || ConfigError::UnknownKey { key: value.into(), hint: format!(": it is not in {key} of {}", path.display()) };
     let item = items.iter().find(|item| item.scalar().as_deref() == Some(value)).ok_or_else(missing)?;
     let left: Vec<Json> = items.iter().filter(|other| *other != item).map(yaml::Node::to_json).collect();
     let wanted = with_value(root.to_json(), key, if left.is_empty() { Json::Null } else { Json::Array(left.clone()) });

@@ -83,7 +83,7 @@ pub fn remember(paths: &Paths, folder: &Path, grant: &Grant) -> Result<(), Strin
 }
 
 /// The file of the project that a folder is in, and the project's folder: `.hermes/permissions.yaml`, or beside `hermes.yaml`.
-fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)> {
     let own = std::fs::canonicalize(&paths.home).ok();
     let top = top(cwd);
     cwd.ancestors().take_while(|dir| dir.starts_with(top)).find_map(|dir| {
@@ -129,7 +129,10 @@ fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut
         }
     };
     if !matches!(root.value, Value::Map(_) | Value::Null) {
-        let text = format!("holds {}: lines such as `terminal.*: ask` are expected; until that is mended everything is asked about", root.kind());
+        let text = format!(
+            "holds {}: lines such as `terminal.*: ask` are expected; until that is mended everything is asked about",
+            root.kind()
+        );
         found.unreadable = Some(format!("{} {text}", path.display()));
         return warnings.push(warn(Some(root.line.max(1)), text));
     }
@@ -213,9 +216,8 @@ impl Sink<'_> {
         };
         let (word, until) = match &value.value {
             Value::Map(_) => {
-                let unknown = value.entries().iter().find(|(name, _)| {
-                    !matches!(name.text.as_str(), "action" | "until" | "note")
-                });
+                let unknown =
+                    value.entries().iter().find(|(name, _)| !matches!(name.text.as_str(), "action" | "until" | "note"));
                 if let Some((name, _)) = unknown {
                     let text = format!("{:?} is not known here: action, until and note are", name.text);
                     self.warn(place, name.line, key, text);
@@ -237,7 +239,8 @@ impl Sink<'_> {
             "deny" => Action::Deny,
             other => {
                 let hint = super::suggest::hint(other, ["allow", "ask", "deny"]);
-                let text = format!("{other:?} is no answer: write allow, ask or deny{hint}; until then it is asked about");
+                let text =
+                    format!("{other:?} is no answer: write allow, ask or deny{hint}; until then it is asked about");
                 self.warn(place, number, key, text);
                 Action::Ask
             }
@@ -316,7 +319,13 @@ mod tests {
             .iter()
             .map(|one| {
                 let at = [one.folder.as_ref().map(|f| f.display().to_string()), one.platform.clone(), one.chat.clone()];
-                format!("{}:{} {} {}", one.line, one.on.text, one.action.word(), at.into_iter().flatten().collect::<Vec<_>>().join("/"))
+                format!(
+                    "{}:{} {} {}",
+                    one.line,
+                    one.on.text,
+                    one.action.word(),
+                    at.into_iter().flatten().collect::<Vec<_>>().join("/")
+                )
             })
             .collect();
         assert_eq!(

@@ -138,11 +138,7 @@ pub fn parse_first(text: &str, file: &str) -> Result<Node, SyntaxError> {
     parse_as(text, file, serde_saphyr::options::DuplicateKeyPolicy::FirstWins)
 }
 
-fn parse_as(
-    text: &str,
-    file: &str,
-    repeated: serde_saphyr::options::DuplicateKeyPolicy,
-) -> Result<Node, SyntaxError> {
+fn parse_as(text: &str, file: &str, repeated: serde_saphyr::options::DuplicateKeyPolicy) -> Result<Node, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Node { line: 1, column: 1, value: Value::Null });

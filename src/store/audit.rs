@@ -173,7 +173,8 @@ impl Store {
             if let Err(error) = append(db, &record) {
                 let body = serde_json::to_string(&record).unwrap_or_default();
                 tracing::error!(%error, record = %body, "a row of the audit log was not saved");
-                db.shared.set_trouble(Some(format!("the audit log is not saved: {error}; its rows go to the log file")));
+                db.shared
+                    .set_trouble(Some(format!("the audit log is not saved: {error}; its rows go to the log file")));
             } else if db.in_memory {
                 let body = serde_json::to_string(&record).unwrap_or_default();
                 tracing::warn!(record = %body, "the audit log is in memory only");
@@ -244,8 +245,7 @@ fn one(mut statement: rusqlite::CachedStatement<'_>) -> rusqlite::Result<Option<
 /// Takes the oldest rows away beyond the bound, and says so in the log itself.
 fn prune(tx: &Transaction<'_>, at: i64) -> rusqlite::Result<()> {
     let sql = "SELECT key, hash FROM audit ORDER BY key DESC LIMIT 1 OFFSET ?1";
-    let gone: Option<(i64, String)> =
-        tx.query_row(sql, [KEPT], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let gone: Option<(i64, String)> = tx.query_row(sql, [KEPT], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((last, hash)) = gone else { return Ok(()) };
     let record = Record { at, kind: Kind::Pruned, entries: vec![last.to_string(), hash], ..Record::default() };
     add(tx, &record)?;
@@ -259,7 +259,8 @@ fn rows(conn: &Connection, wanted: &Wanted) -> rusqlite::Result<Vec<Row>> {
     let row = |row: &rusqlite::Row<'_>| {
         let body: String = row.get(1)?;
         // A row that cannot be read is one that somebody has changed: it is shown as what it is.
-        let record = serde_json::from_str(&body).unwrap_or_else(|_| Record { what: bounded(&body), ..Record::default() });
+        let record =
+            serde_json::from_str(&body).unwrap_or_else(|_| Record { what: bounded(&body), ..Record::default() });
         Ok(Row { key: row.get(0)?, record })
     };
     conn.prepare_cached(sql)?.query_map((&wanted.session, wanted.since, limit), row)?.collect()
@@ -279,7 +280,9 @@ fn verify(conn: &Connection) -> rusqlite::Result<Verified> {
             Some((before, _)) if *before + 1 != key => {
                 found.faults.push(format!("rows {} to {} are missing", before + 1, key - 1));
             }
-            Some((_, before)) if hash(before, key, &body) != kept => found.faults.push(format!("row {key} was changed")),
+            Some((_, before)) if hash(before, key, &body) != kept => {
+                found.faults.push(format!("row {key} was changed"))
+            }
             None if key == 1 && hash("", key, &body) != kept => found.faults.push("row 1 was changed".into()),
             None => first_key = key,
             Some(_) => {}
@@ -294,8 +297,10 @@ fn verify(conn: &Connection) -> rusqlite::Result<Verified> {
     }
     // The first row that is left follows what was pruned, and nothing else.
     if first_key > 1 {
-        let first: (String, String) = conn
-            .query_row("SELECT body, hash FROM audit WHERE key = ?1", [first_key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let first: (String, String) =
+            conn.query_row("SELECT body, hash FROM audit WHERE key = ?1", [first_key], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         match pruned {
             Some((through, before)) if through + 1 == first_key => {
                 if hash(&before, first_key, &first.0) != first.1 {
@@ -323,7 +328,15 @@ mod tests {
 
     fn record(what: &str) -> Record {
         let (session, tool) = ("s1".into(), "terminal".into());
-        Record { at: 1, session, tool, what: what.into(), cwd: "/p".into(), verdict: "allow".into(), ..Record::default() }
+        Record {
+            at: 1,
+            session,
+            tool,
+            what: what.into(),
+            cwd: "/p".into(),
+            verdict: "allow".into(),
+            ..Record::default()
+        }
     }
 
     fn all() -> Wanted {
@@ -356,12 +369,18 @@ mod tests {
     #[tokio::test]
     async fn what_was_tampered_with_shows() {
         for (sql, want) in [
-            ("DROP TRIGGER audit_stays; UPDATE audit SET body = replace(body, 'echo 2', 'echo x')", "row 3 was changed"),
+            (
+                "DROP TRIGGER audit_stays; UPDATE audit SET body = replace(body, 'echo 2', 'echo x')",
+                "row 3 was changed",
+            ),
             ("DELETE FROM audit WHERE key = 3", "rows 3 to 3 are missing"),
             ("DELETE FROM audit WHERE key = 1", "rows before 2 are missing"),
             ("DELETE FROM audit WHERE key = 5", "rows 5 to 5 are missing at the end"),
             ("DELETE FROM audit", "rows 1 to 5 are missing at the end"),
-            ("INSERT INTO audit SELECT 6, at, session, body, hash FROM audit WHERE key = 5", "rows after 5 were not added"),
+            (
+                "INSERT INTO audit SELECT 6, at, session, body, hash FROM audit WHERE key = 5",
+                "rows after 5 were not added",
+            ),
         ] {
             let home = tempfile::tempdir().expect("a folder");
             filled(home.path(), 5).await.close().await;

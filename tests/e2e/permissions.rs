@@ -144,7 +144,9 @@ fn words_that_were_always_allowed_are_written_and_hold_in_the_next_session() {
         term.send("\t").drawn_after(frames);
     }
     term.send("\r").wait("Pushed.");
-    until("the line is written", || std::fs::read_to_string(&file).unwrap().contains("terminal(git push --force *): allow"));
+    until("the line is written", || {
+        std::fs::read_to_string(&file).unwrap().contains("terminal(git push --force *): allow")
+    });
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# mine\n") && text.contains("your answer to a question"), "{text}");
     // The pane lists it with who made it, tries what is typed, and takes it back after a yes.

@@ -222,7 +222,10 @@ mod tests {
         };
         let rows = vec![row(3, Kind::End, "a", "ok"), row(2, Kind::Call, "b", ""), row(1, Kind::Call, "a", "")];
         let joined = joined(rows, 9);
-        assert_eq!(joined.iter().map(|(row, end)| (row.key, end.is_some())).collect::<Vec<_>>(), [(2, false), (1, true)]);
+        assert_eq!(
+            joined.iter().map(|(row, end)| (row.key, end.is_some())).collect::<Vec<_>>(),
+            [(2, false), (1, true)]
+        );
         assert!(text(&joined).contains("no end known") && text(&joined).contains("ok "));
     }
 }

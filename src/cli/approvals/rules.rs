@@ -264,7 +264,9 @@ fn pick<'a>(rows: &'a [Row], named: &str) -> anyhow::Result<&'a Row> {
     let means = |row: &&Row| row.rule == named || format!("{}: {}", row.rule, row.action) == named;
     match rows.iter().filter(means).collect::<Vec<_>>()[..] {
         [one] => Ok(one),
-        [] => bail!("no rule is `{named}`; `hermes approvals rules` lists them. What a session was granted ends with it"),
+        [] => {
+            bail!("no rule is `{named}`; `hermes approvals rules` lists them. What a session was granted ends with it")
+        }
         ref several => {
             let all: Vec<String> = several.iter().map(|row| format!("{} ({})", row.number, row.place())).collect();
             bail!("`{named}` stands in several places: name one by its number: {}", all.join(", "))

@@ -7,7 +7,8 @@ use serde_json::{Map, Value as Json};
 use std::path::Path;
 
 /// The head of a file that did not exist.
-const TEMPLATE: &str = "# What runs without a question, what asks, what never runs. docs/PERMISSIONS.md tells how lines are written.\n";
+const TEMPLATE: &str =
+    "# What runs without a question, what asks, what never runs. docs/PERMISSIONS.md tells how lines are written.\n";
 
 /// Adds `SUBJECT: allow` at the top level, or under a folder of `projects`; the file is made when missing. `comment` stands
 /// behind it. `false` when it was there already.
@@ -61,7 +62,8 @@ pub fn remove(path: &Path, line: u64, subject: &str) -> Result<(), ConfigError> 
     let first = (line as usize).saturating_sub(1);
     let indent = |text: &str| text.len() - text.trim_start().len();
     let base = lines.get(first).map_or(0, |text| indent(text));
-    let mut count = lines.iter().skip(first + 1).take_while(|text| text.trim().is_empty() || indent(text) > base).count();
+    let mut count =
+        lines.iter().skip(first + 1).take_while(|text| text.trim().is_empty() || indent(text) > base).count();
     while count > 0 && lines[first + count].trim().is_empty() {
         count -= 1;
     }
@@ -159,7 +161,8 @@ fn reads_as(text: &str, wanted: &Json) -> bool {
 fn prune(value: Json) -> Json {
     match value {
         Json::Object(entries) => {
-            let kept = entries.into_iter().map(|(key, value)| (key, prune(value))).filter(|(_, value)| !value.is_null());
+            let kept =
+                entries.into_iter().map(|(key, value)| (key, prune(value))).filter(|(_, value)| !value.is_null());
             let kept: Map<String, Json> = kept.collect();
             if kept.is_empty() { Json::Null } else { Json::Object(kept) }
         }
@@ -191,7 +194,10 @@ mod tests {
         assert_eq!(top, want);
         let app = Path::new("/srv/app");
         let inside = edited(OLD, |path| add(path, Some(app), "terminal(git push *)", "").map(drop)).unwrap();
-        assert!(inside.contains("  /srv/app:\n    terminal(git push *): allow\n    terminal(make *): allow # why"), "{inside}");
+        assert!(
+            inside.contains("  /srv/app:\n    terminal(git push *): allow\n    terminal(make *): allow # why"),
+            "{inside}"
+        );
         let other = edited(OLD, |path| add(path, Some(Path::new("/srv/b: c")), "terminal(x)", "").map(drop)).unwrap();
         assert!(other.contains("projects:\n  \"/srv/b: c\":\n    terminal(x): allow\n"), "{other}");
         for old in [&new, &top, &inside, &other] {
@@ -220,6 +226,9 @@ mod tests {
         assert!(wrong.contains("says something else by now"), "{wrong}");
         let long = "terminal(a):\n  action: allow\n  until: 2026-12-01\nterminal(b): ask\n";
         assert_eq!(edited(long, |path| remove(path, 1, "terminal(a)")).unwrap(), "terminal(b): ask\n");
-        assert!(matches!(edited("{file.*: ask, terminal.*: ask}\n", |p| remove(p, 1, "file.*")), Err(ConfigError::Unsafe { .. })));
+        assert!(matches!(
+            edited("{file.*: ask, terminal.*: ask}\n", |p| remove(p, 1, "file.*")),
+            Err(ConfigError::Unsafe { .. })
+        ));
     }
 }

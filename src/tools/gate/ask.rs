@@ -4,7 +4,9 @@ use super::guard::{Judged, Weighed};
 use super::{Gate, Ready, STOPPED, folder, look};
 use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::rule::EXACTLY;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Proposal, Scope, Verdict, Width, Why, World, proposals};
+use crate::policy::{
+    Approval, ApprovalId, Decision, Grant, Intent, Proposal, Scope, Verdict, Why, Width, World, proposals,
+};
 use crate::store::audit::By;
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
@@ -134,10 +136,8 @@ impl Gate {
                 return Pass::No { outcome: Outcome::Refused, why: refused(why), by: By::Policy };
             }
             Verdict::DeniedByRule(why) => {
-                let why = format!(
-                    "denied by a rule of the user: {}. Do not try to reach the same in another way",
-                    why.text
-                );
+                let why =
+                    format!("denied by a rule of the user: {}. Do not try to reach the same in another way", why.text);
                 return Pass::No { outcome: Outcome::Denied, why, by: By::Rule(seen.rules.clone()) };
             }
             Verdict::Ask(_) | Verdict::AskAlways(_) => {}
