@@ -1,7 +1,5 @@
 //! What commands do to paths: deletes, writes, reads, and redirections.
 
-use super::ast::*;
-use super::decode::Stream;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, is_protected, may_match_protected, normal};
@@ -66,6 +64,7 @@ impl<'w> Walker<'w> {
                 self.find("moves a protected folder", field.span.clone());
             }
         }
+        self.unresolved_target(role, field);
         for class in self.classes(field) {
             let effect = match role {
                 Role::Read => &class.read,
@@ -263,64 +262,5 @@ impl<'w> Walker<'w> {
             .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
         let name = field.text.strip_prefix("/tmp/").unwrap_or("");
         alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
-    }
-
-    /// Judges redirections; gives what standard input is and which files are written.
-    pub(super) fn redirects(&mut self, redirects: &[Redirect], input: Option<Stream>) -> (Option<Stream>, Vec<String>) {
-        let (mut stream, mut files) = (input, Vec::new());
-        for redirect in redirects {
-            let span = redirect.span.clone();
-            if let Some(body) = &redirect.body {
-                let text = match body.get() {
-                    Some(word) => self.expand_text(word).text,
-                    None => UNKNOWN.to_string(),
-                };
-                stream = Some(Stream { here: true, ..Stream::text(text, span) });
-                continue;
-            }
-            let target = self.expand_text(&redirect.target);
-            if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
-                self.find("opens a network connection", span.clone());
-                stream = Some(Stream { remote: true, ..Stream::unknown(span) });
-                continue;
-            }
-            match redirect.op.as_str() {
-                "<<<" => {
-                    stream = Some(Stream {
-                        text: Some(format!("{}\n", target.text)),
-                        span,
-                        ..target.stream.unwrap_or_default()
-                    })
-                }
-                "<" | "<>" => {
-                    self.touch(Role::Read, &target);
-                    if redirect.op == "<>" {
-                        self.touch(Role::Write, &target);
-                    }
-                    stream = Some(match target.stream.clone() {
-                        Some(known) if target.process => known,
-                        _ => self.file(&target).unwrap_or(Stream { file: true, ..Stream::unknown(span) }),
-                    });
-                }
-                "<&" => {}
-                ">&" if target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
-                _ => {
-                    if target.process {
-                        continue;
-                    }
-                    self.touch(Role::Write, &target);
-                    if target.text.len() == 1 && !target.is_known() {
-                        self.find("write to an unresolved path", span);
-                    }
-                    files.extend(self.absolute(&target.text).into_iter().filter(|p| !p.starts_with("/dev/")));
-                }
-            }
-        }
-        (stream, files)
-    }
-
-    /// What a file holds that this line wrote.
-    pub(super) fn file(&self, field: &Field) -> Option<Stream> {
-        self.absolute(&field.text).iter().find_map(|path| self.state.files.get(path)).cloned()
     }
 }
