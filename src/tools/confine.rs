@@ -53,7 +53,18 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
             continue;
         }
         let Some(refused) = REFUSED.as_ref().and_then(|refused| refused.find(line)) else { continue };
-        match paths_in(&line[..refused.start()]).map(|path| cwd.join(path)).find(|path| is_closed(path, sandbox)) {
+        // `cannot copy 'a' to 'b'`: what is written stands last.
+        let mut named: Vec<&str> = paths_in(&line[..refused.start()]).collect();
+        named.reverse();
+        let mut named = named.into_iter().map(|path| cwd.join(path));
+        // Nothing else in a workspace is a mount that cannot be moved away.
+        if matches!(refused.as_str(), "Device or resource busy" | "EBUSY")
+            && let Some(path) = named.clone().find(|path| path.exists() && path.starts_with(&sandbox.workspace))
+        {
+            let what = if protected(&sandbox.workspace, &path) { "writing" } else { "moving away or removing" };
+            return Some(format!("{what} {}, which other programs run later or look into", path.display()));
+        }
+        match named.find(|path| is_closed(path, sandbox)) {
             Some(path) if protected(&sandbox.workspace, &path) => {
                 return Some(format!("writing {}, which other programs run later", path.display()));
             }
@@ -112,7 +123,8 @@ static REFUSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 static NETWORK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let names = "could not resolve|failure in name resolution|name or service not known|network is unreachable|getaddrinfo|\
-                 failed to lookup address|could not connect to server|unable to access 'https?:|error sending request";
+                 EAI_AGAIN|failed to lookup address|(failed|unable|could ?n[o']t) to (connect|establish)|couldn't connect|could \
+                 not connect|unable to access 'https?:|error sending request|urlopen error";
     let calls = r"\b(socket|connect|bind|listen|network|resolve|dns|tcp|udp|https?|port|ping|ssh)\b";
     let why = "operation not permitted|EPERM";
     Regex::new(&format!("(?i){names}|{calls}.*({why})|({why}).*{calls}")).ok()
@@ -184,6 +196,21 @@ mod tests {
             (&write, "cat: /nonexistent/x: No such file or directory".into(), None),
             (&read, "bash: line 1: new: Read-only file system".into(), Some(format!("writing {r}/work/new"))),
             (&read, "curl: (6) Could not resolve host: example.com".into(), None),
+            (
+                &write,
+                "curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server".into(),
+                Some("the network".into()),
+            ),
+            (
+                &write,
+                format!("fatal: cannot copy '/usr/share/x' to '{r}/work/.git/hooks/y': Read-only file system"),
+                Some(format!("writing {r}/work/.git/hooks/y")),
+            ),
+            (
+                &write,
+                "mv: cannot move '.git' to 'old': Device or resource busy".into(),
+                Some(format!("moving away or removing {r}/work/.git")),
+            ),
         ] {
             let got = blocked(&output, &work, sandbox);
             match &expected {

@@ -72,7 +72,8 @@ fn a_person_sees_the_sandbox_and_may_run_a_command_again_without() {
     term.send("write two files\r");
     term.wait("echo one > first").wait("the sandbox blocked writing").wait("Run again without the sandbox").wait(AWAKE);
     assert!(!home.project().join("first").exists());
-    term.send("y").wait("Enter confirms").send("\r");
+    term.send("y").wait("Enter confirms");
+    term.send("\r");
     until("the first file is written", || home.project().join("first").exists());
     term.wait("echo two > second").wait("Run again without the sandbox").wait(AWAKE);
     term.send("\r");
