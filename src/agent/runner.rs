@@ -6,6 +6,7 @@ mod about;
 mod actions;
 mod calls;
 mod hooks;
+mod policy;
 mod request;
 mod resume;
 mod rewind;
@@ -13,16 +14,18 @@ mod session;
 mod tools;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
+use super::frozen::Frozen;
 use super::models::Models;
 use super::outbox::Outbox;
 use super::port::{Port, Wish};
 use super::turn::{Input, Limits, Said, Turn};
+use super::veil::Veil;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
-use crate::policy::{ApprovalId, Decision};
+use crate::policy::{ApprovalId, Decision, Grant};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -94,6 +97,8 @@ struct ModelCall {
     reply: oneshot::Receiver<Result<Reply, ProviderError>>,
     text: String,
     reasoning: String,
+    /// What is held back of both.
+    veils: (Veil, Veil),
     thinking: Thinking,
     /// Text that the store does not have yet is saved by then.
     save_at: Option<Instant>,
@@ -176,6 +181,8 @@ pub struct Runner {
     last_answer: String,
     /// Tools of open approvals.
     asked_tools: HashMap<ApprovalId, String>,
+    /// The files of the policy as this session read them.
+    frozen: Arc<Frozen>,
     /// The history of files was tidied in this run.
     swept: bool,
 }
@@ -190,10 +197,18 @@ type Asked = (Option<String>, Arc<dyn Provider>);
 const REPEATS: u32 = 4;
 
 /// The rules of a configuration.
-pub fn rules(config: &crate::config::Config) -> crate::policy::rule::Rules {
+pub fn rules(loaded: &Loaded) -> crate::policy::rule::Rules {
+    let config = &loaded.config;
     crate::policy::rule::Rules {
         allowlist: config.command_allowlist.clone(),
         deny_globs: config.approvals.deny.clone(),
+        permissions: Arc::clone(&loaded.permissions.all),
+        unreadable: loaded.permissions.unreadable.clone(),
+        here: crate::policy::permissions::Here {
+            backend: config.terminal.backend.clone(),
+            folder: loaded.permissions.folder.clone(),
+            ..Default::default()
+        },
         ..crate::policy::rule::Rules::default()
     }
 }
@@ -231,22 +246,21 @@ impl Runner {
         notices: mpsc::Receiver<Notice>,
     ) -> Self {
         let (wish, wishes) = mpsc::channel(32);
-        let config_file = deps.paths.config();
-        let remember = Arc::new(move |entries: &[String]| {
-            for entry in entries {
-                crate::config::edit::append(&config_file, "command_allowlist", entry).map_err(|e| e.to_string())?;
-            }
-            Ok(())
-        });
-        let port = Arc::new(Port::new(wish, start.interactive, remember));
+        let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
+        let own = Arc::clone(&frozen);
+        let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
+        let remember =
+            Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
+        let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
-        let gate = Arc::new(Gate::new(
+        let gate = Gate::new(
             Arc::clone(&deps.dispatch),
-            rules(&deps.loaded.config),
+            rules(&deps.loaded),
             mode,
             Arc::clone(&deps.world),
             Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
-        ));
+        );
+        let gate = Arc::new(gate.with_log(deps.store.clone()));
         let turn = Turn::new(limits(&deps.loaded.config, start.max_turns, deps.models.fallbacks()));
         Self {
             session: Session::new(&deps, &start, mode),
@@ -278,6 +292,7 @@ impl Runner {
             asked: mpsc::channel(4),
             asking: None,
             trouble: None,
+            frozen,
             leaving: false,
             swept: false,
         }
@@ -288,6 +303,7 @@ impl Runner {
     }
 
     async fn run(mut self) {
+        self.look_up();
         match self.start.resume.clone() {
             Some(id) => self.resume(id).await,
             None => self.opened(Vec::new()).await,
@@ -398,6 +414,8 @@ impl Runner {
                 }
             }
             AgentCommand::Reload => self.reload().await,
+            AgentCommand::LookAtPolicy => self.look_at_policy().await,
+            AgentCommand::Policy(answer) => self.policy_answered(answer).await,
             AgentCommand::Close => {}
         }
     }
@@ -455,6 +473,8 @@ impl Runner {
                 }
                 self.out.send(AgentEvent::PlanChanged(plan)).await;
             }
+            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
+            Wish::Untrusted => self.untrusted_changed().await,
             Wish::Granted => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;

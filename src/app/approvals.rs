@@ -73,7 +73,8 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Input(_)
-        | Modal::Trust(_) => None,
+        | Modal::Trust(_)
+        | Modal::Frozen(_) => None,
     }
 }
 
@@ -149,6 +150,7 @@ pub fn seen_again(model: &mut Model) {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
             Modal::Trust(modal) => modal.inert_until = until,
+            Modal::Frozen(modal) => modal.inert_until = until,
             Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Picker(_)
             | Modal::Sessions(_)
@@ -168,6 +170,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
         Some(Modal::Trust(modal)) => &mut modal.inert_until,
+        Some(Modal::Frozen(modal)) => &mut modal.inert_until,
         Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
@@ -185,7 +188,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
 pub fn inbox(model: &mut Model) {
     let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
-        [] => model.notices.add(model.now, Level::Info, "no open questions"),
+        [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),
         [id] => open(model, id, model.now),
         _ => {
             let items = model.approvals.entries.iter().enumerate().map(|(at, entry)| item(at, entry)).collect();
@@ -312,7 +315,10 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
         Mode::Manual => (Level::Info, "approvals: ask"),
-        Mode::Smart => (Level::Info, "approvals: auto"),
+        Mode::Smart => match model.session.as_ref().map(|session| &session.adviser) {
+            Some(None) => (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you"),
+            _ => (Level::Info, "approvals: auto"),
+        },
         Mode::Off => (Level::Warning, "approvals: yolo, nothing asks in this session"),
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);

@@ -7,6 +7,7 @@ pub mod first_run;
 pub mod layout;
 pub mod modal;
 pub mod notices;
+pub mod permissions;
 pub mod processes;
 pub mod queue;
 pub mod rewind;
@@ -43,6 +44,7 @@ pub struct Model {
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
     pub extensions: extensions::Extensions,
+    pub policy: PolicyOnDisk,
     /// MCP servers, by name.
     pub servers: Vec<servers::ServerRow>,
     /// Topmost last.
@@ -102,6 +104,8 @@ pub struct Model {
     pub uses: super::uses::Uses,
     /// vi keys: on or off, and where each field is.
     pub vi: super::vi::Vi,
+    /// Rules as last listed.
+    pub permissions: permissions::Permissions,
     /// Toolsets as last listed.
     pub toolsets: Vec<toolsets::ToolsetRow>,
     /// The shape that the terminal's cursor was last given.
@@ -117,6 +121,14 @@ pub enum Tab {
     Previous,
     /// Counted from 0.
     Nth(usize),
+}
+
+/// The files of the policy, as far as they are not what the session read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyOnDisk {
+    pub changes: Vec<crate::config::held::Change>,
+    /// The card was put aside: it opens by itself only when there is news.
+    pub aside: bool,
 }
 
 /// A prompt on its way.

@@ -8,8 +8,8 @@ use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, borders, composer, docs, drafts, editor, extensions, find, history, looks, models, palette, processes,
-    queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
+    approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
+    processes, queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -44,6 +44,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::QueueSteer => queue::steer(model, out),
         Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
+        Action::Inbox if argument.trim() == "log" => {
+            out.push(Effect::Load(LoadRequest::Report { name: "approvals".into(), argument: String::new() }));
+        }
         Action::Inbox => approvals::inbox(model),
         Action::ApprovalMode => approvals::next_mode(model, out),
         Action::Yolo => approvals::yolo(model, out),
@@ -69,6 +72,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),
         Action::Trust => extensions::trust(model),
+        Action::Policy => frozen::show(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
         Action::ProviderKey => models::ask_key(model, argument),
@@ -79,6 +83,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinNext => looks::next_skin(model, out),
         Action::ThemePicker => looks::pick_theme(model, out, argument),
         Action::Mcp => super::servers::open(model, out, argument),
+        Action::Permissions => super::permissions::open(model, out, argument),
         Action::Toolsets => super::toolsets::open(model, out, argument),
         Action::Tools
         | Action::Skills
@@ -87,7 +92,6 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Usage
         | Action::Config
         | Action::Doctor
-        | Action::Permissions
         | Action::Diff => report(out, action, argument),
         Action::Export => export(model, out, argument),
         Action::Busy => settings::busy(model, out, argument),

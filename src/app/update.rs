@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, history, items, keys, looks,
-    marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, toolsets, uses, vi, wake,
+    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history, items,
+    keys, looks, marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, toolsets, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -44,6 +44,7 @@ impl Model {
             servers: Vec::new(),
             sidebar: Default::default(),
             extensions: Default::default(),
+            policy: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
             pane_selection: None,
@@ -77,6 +78,7 @@ impl Model {
             wake: None,
             uses: Default::default(),
             vi,
+            permissions: Default::default(),
             toolsets: Vec::new(),
             caret: vi::Caret::Usual,
             window_title: String::new(),
@@ -178,6 +180,9 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Git(git) => model.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
+        LoadReply::Permissions(new) => super::permissions::listed(model, new),
+        LoadReply::Tried { command, verdict } => super::permissions::tried(model, command, verdict),
+        LoadReply::Revoked(result) => super::permissions::revoked(model, out, result),
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
         LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
         LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
@@ -195,6 +200,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
     approvals::open_waiting(model);
+    frozen::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);
     processes::watch(model, out);

@@ -6,11 +6,13 @@ pub mod dotenv;
 pub mod edit;
 pub mod embedded;
 pub mod error;
+pub mod held;
 pub mod keymap;
 pub mod layer;
 pub mod load;
 pub mod mcp;
 pub mod paths;
+pub mod permissions;
 pub mod project;
 pub mod remove;
 pub mod schema;
@@ -45,6 +47,7 @@ pub struct Config {
     pub terminal: TerminalConfig,
     pub approvals: ApprovalsConfig,
     pub sandbox: SandboxConfig,
+    pub auxiliary: AuxiliaryConfig,
     pub command_allowlist: Vec<String>,
     pub memory: MemoryConfig,
     pub compression: CompressionConfig,
@@ -240,6 +243,34 @@ impl SandboxMode {
             Self::WorkspaceWrite => "workspace-write",
             Self::ReadOnly => "read-only",
         }
+    }
+}
+
+/// `auxiliary:`, models for work beside the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuxiliaryConfig {
+    pub approval: AuxiliaryModel,
+}
+
+/// `auxiliary.approval`: the model of smart mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuxiliaryModel {
+    /// Provider id, or empty, `auto` or `main`: the session's.
+    pub provider: String,
+    pub model: String,
+    pub base_url: String,
+    pub api_key: String,
+    /// Seconds.
+    pub timeout: f64,
+}
+
+impl Default for AuxiliaryModel {
+    fn default() -> Self {
+        let text = String::new;
+        // A person waits behind it.
+        Self { provider: text(), model: text(), base_url: text(), api_key: text(), timeout: 8.0 }
     }
 }
 

@@ -6,18 +6,24 @@
 pub mod approval;
 pub mod decide;
 pub mod files;
+pub mod frozen;
 pub mod glob;
+pub mod low_risk;
+pub mod permissions;
 pub mod proposals;
 pub mod redact;
 pub mod remote;
 pub mod rule;
 pub mod shell;
+pub mod smart;
 pub mod table;
+pub mod taint;
 #[cfg(test)]
 mod tests;
 
 pub use approval::{Approval, ApprovalId, Decision, Grant, Past, Proposal, Scope, Target, Width};
 pub use decide::{decide, decide_in};
+pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
 use serde::{Deserialize, Serialize};
@@ -112,6 +118,11 @@ pub trait World: Send + Sync {
     fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
     /// The path with symlinks and `..` resolved as far as it exists.
     fn resolve(&self, path: &std::path::Path) -> PathBuf;
+    /// The text of a file of at most `limit` bytes; `None` when it is longer, is not there or cannot be told.
+    fn text(&self, path: &std::path::Path, limit: usize) -> Option<String> {
+        let _ = (path, limit);
+        None
+    }
 }
 
 /// How questions are treated. Shown as *ask*, *auto*, *yolo*.
@@ -120,7 +131,7 @@ pub trait World: Send + Sync {
 pub enum Mode {
     #[default]
     Manual,
-    /// An auxiliary model may pass low-risk questions. Until one is configured it asks like manual.
+    /// An auxiliary model may pass questions of low risk ([`low_risk`]); where none can be asked it is like manual.
     Smart,
     Off,
 }

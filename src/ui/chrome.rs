@@ -183,6 +183,10 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     let approvals = model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
         Approvals::Manual => (" ask ", Slot::BadgeGood),
+        // Without a model nothing passes: the badge says so.
+        Approvals::Smart if model.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
+            (" auto: no model, all is asked ", Slot::BadgeGood)
+        }
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
         Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
     };
@@ -234,6 +238,9 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
             _ => "questions",
         };
         part(paint, &format!("⚠ {asked} {kind} ({})", hints::key_of(model, "inbox")), paint.role(Role::Careful));
+    }
+    if !model.policy.changes.is_empty() {
+        part(paint, "⚠ policy changed: /policy", paint.role(Role::Careful));
     }
     if !model.mouse_captured {
         part(paint, "mouse released", strong);

@@ -82,7 +82,7 @@ impl Runner {
         let before = self.session.choice.replace(choice);
         match self.session.provider(&self.deps.models, 0) {
             Ok(_) => {
-                self.session.look_up(&self.deps.models);
+                self.look_up();
                 self.ask_window();
                 let (id, model) = (self.session.id.clone(), self.session.model_name());
                 if self.session.created
@@ -140,13 +140,14 @@ impl Runner {
         let Ok(loaded) = tokio::task::spawn_blocking(read).await else { return };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded.config));
+        self.gate.set_rules(super::rules(&loaded));
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;
         self.turn.set_limits(self.limits());
         self.session.disconnect();
-        self.session.look_up(&self.deps.models);
+        self.look_up();
+        self.policy_read().await;
         self.ask_window();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }

@@ -32,11 +32,37 @@ pub struct Invocation {
     pub quiet: bool,
 }
 
+/// A path that a command names, and what it does to it.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// Absolute; several where the folder is not certain.
+    pub paths: Vec<String>,
+    pub how: Touch,
+    /// Names have to be compared with what is there.
+    pub glob: bool,
+    pub span: Span,
+}
+
+/// What a command does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    Read,
+    Write,
+    Delete,
+}
+
 impl Walker<'_> {
     /// Notes an effect with the sentence of the table.
     pub(super) fn find(&mut self, effect: &str, span: Span) {
         let text = self.table.effect(effect).say;
         self.find_as(effect, text, span);
+    }
+
+    /// Notes an effect with the sentence of the table and a level of its own.
+    pub(super) fn find_at(&mut self, effect: &str, level: Level, span: Span) {
+        let known = self.table.effect(effect);
+        let (effect, text, fixed) = (effect.to_owned(), known.say, known.fixed);
+        self.note(Finding { effect, text, span, level, fixed, by: self.current });
     }
 
     /// Notes an effect with a sentence of its own.

@@ -11,21 +11,28 @@ mod compound;
 mod crosscheck;
 pub mod decode;
 mod dollar;
+mod erase;
 mod evaluate;
 mod findings;
+mod git;
 mod invoke;
+mod kill;
 mod lex;
+mod lookalike;
+mod memo;
 mod normal;
 mod outputs;
 mod parse;
 mod reader;
 mod redirect;
 mod resolve;
+mod script;
 mod source;
 mod special;
 mod sql;
 mod state;
 mod streams;
+mod subcommand;
 mod touch;
 mod unknown;
 mod unresolved;
@@ -33,7 +40,7 @@ mod walk;
 mod wrappers;
 mod written;
 
-pub use findings::{Finding, Invocation};
+pub use findings::{Finding, Invocation, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -57,6 +64,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
+    /// Paths that its commands name.
+    pub touched: Vec<Touched>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -85,14 +94,16 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
         return judgement;
     }
+    let memo = memo::Memo::new(world);
     for reading in normal::readings(command) {
         let parsed = parse::parse(&reading.text, reading.origin.clone());
-        let mut walker = walk::Walker::new(command, cwd, table, world);
+        let mut walker = walk::Walker::new(command, cwd, table, &memo);
         walker.run(&parsed);
         if !reading.doubtful && parsed.troubles.is_empty() {
             second_reader(&reading, &parsed, &mut walker);
         }
         let offset = judgement.invocations.len();
+        judgement.touched.append(&mut walker.touched);
         for mut finding in walker.findings {
             if reading.doubtful {
                 finding.level = finding.level.min(Level::AskAlways);

@@ -1,5 +1,6 @@
 //! What commands do to paths: deletes, writes, reads, and redirections.
 
+use super::findings::{Touch, Touched};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, is_protected, may_match_protected, normal};
@@ -20,13 +21,18 @@ impl<'w> Walker<'w> {
             && let Some(last) = fields.last()
         {
             self.limit(&last.span);
+            self.beyond(role, &fields[MAX_PATHS..]);
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
-            (Role::Copy | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+            (Role::Copy | Role::Mirror | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+                if role == Role::Mirror {
+                    self.loses_all(last);
+                }
+                self.nowhere(role, sources, last);
                 for source in sources {
                     match role {
-                        Role::Copy => self.touch(Role::Copy, source),
+                        Role::Copy | Role::Mirror => self.touch(Role::Copy, source),
                         Role::Move => self.touch(Role::Move, source),
                         _ => {}
                     }
@@ -49,6 +55,7 @@ impl<'w> Walker<'w> {
 
     /// Judges one path.
     pub(super) fn touch(&mut self, role: Role, field: &Field) {
+        self.note_touch(role, field);
         if matches!(role, Role::Delete | Role::DeleteTree) {
             return self.delete(field, role == Role::DeleteTree);
         }
@@ -64,12 +71,15 @@ impl<'w> Walker<'w> {
                 self.find("moves a protected folder", field.span.clone());
             }
         }
+        if role == Role::Wipe {
+            self.loses(field);
+        }
         self.unresolved_target(role, field);
         for class in self.classes(field) {
             let effect = match role {
                 Role::Read => &class.read,
-                Role::Copy => &class.copy,
-                Role::Write | Role::Device => &class.write,
+                Role::Copy | Role::Mirror => &class.copy,
+                Role::Write | Role::Device | Role::Wipe => &class.write,
                 Role::Edit => &class.edit,
                 Role::Move => {
                     if class.delete.is_empty() {
@@ -87,7 +97,23 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn find_path(&mut self, effect: &str, field: &Field) {
+    /// Notes the path for permissions that name paths.
+    fn note_touch(&mut self, role: Role, field: &Field) {
+        let how = match role {
+            Role::Read | Role::Copy => Touch::Read,
+            Role::Delete | Role::DeleteTree | Role::Move | Role::Wipe => Touch::Delete,
+            Role::Write | Role::Device | Role::Edit | Role::Permissions | Role::PermissionsTree | Role::Mirror => {
+                Touch::Write
+            }
+            Role::None | Role::Link => return,
+        };
+        if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
+            let paths = self.absolute(&field.text);
+            self.touched.push(Touched { paths, how, glob: field.glob, span: field.span.clone() });
+        }
+    }
+
+    pub(super) fn find_path(&mut self, effect: &str, field: &Field) {
         let say = self.table.effect(effect).say;
         let path = field.text.replace(UNKNOWN, "…");
         self.find_as(effect, format!("{say}: {path}"), field.span.clone());
@@ -138,7 +164,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The folders that a path names or empties (`DIR/*`), and whether it empties them.
-    fn base(&self, field: &Field) -> (Vec<String>, bool) {
+    pub(super) fn base(&self, field: &Field) -> (Vec<String>, bool) {
         let mut text = field.text.as_str();
         let mut all = false;
         loop {
@@ -229,6 +255,9 @@ impl<'w> Walker<'w> {
             if Path::new(&self.own).starts_with(path) && !is_protected(path, self.world) {
                 self.find_path("edit of the approval policy", field);
             }
+        }
+        if all && !tree && field.is_known() {
+            self.find_path("delete of everything in a folder", field);
         }
         for class in self.classes(field) {
             if !class.delete.is_empty() && class.delete != "delete in root path" {
