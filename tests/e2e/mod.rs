@@ -24,6 +24,7 @@ mod permissions;
 mod person;
 mod print;
 mod rewind;
+mod sandbox;
 mod sessions;
 mod signals;
 mod story;

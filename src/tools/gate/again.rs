@@ -88,6 +88,7 @@ impl Gate {
             intent: run.intent().clone(),
             verdict: Verdict::AskAlways(reasons),
             targets: Vec::new(),
+            // No answer to this lasts.
             proposals: Vec::new(),
             asker: self.asker.asker(),
             asked_at: self.asker.now(),
@@ -120,7 +121,10 @@ impl Gate {
                 self.leave_blocked(&what);
                 "the user keeps the sandbox: go on without this, or ask how".to_owned()
             }
-            _ => "it was not allowed to run without the sandbox".to_owned(),
+            Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
+            Decision::Once | Decision::Grant(_) | Decision::Edited(_) => {
+                "it was not allowed to run without the sandbox".to_owned()
+            }
         };
         set(&moved);
         left(first, &note)
