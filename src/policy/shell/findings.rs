@@ -32,6 +32,25 @@ pub struct Invocation {
     pub quiet: bool,
 }
 
+/// A path that a command names, and what it does to it.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// Absolute; several where the folder is not certain.
+    pub paths: Vec<String>,
+    pub how: Touch,
+    /// Names have to be compared with what is there.
+    pub glob: bool,
+    pub span: Span,
+}
+
+/// What a command does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    Read,
+    Write,
+    Delete,
+}
+
 impl Walker<'_> {
     /// Notes an effect with the sentence of the table.
     pub(super) fn find(&mut self, effect: &str, span: Span) {

@@ -40,7 +40,7 @@ mod walk;
 mod wrappers;
 mod written;
 
-pub use findings::{Finding, Invocation};
+pub use findings::{Finding, Invocation, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -64,6 +64,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
+    /// Paths that its commands name.
+    pub touched: Vec<Touched>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -101,6 +103,7 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             second_reader(&reading, &parsed, &mut walker);
         }
         let offset = judgement.invocations.len();
+        judgement.touched.append(&mut walker.touched);
         for mut finding in walker.findings {
             if reading.doubtful {
                 finding.level = finding.level.min(Level::AskAlways);
