@@ -381,7 +381,7 @@ mod tests {
         let changes = held.changes();
         assert_eq!(changes.len(), 1);
         let diff = &changes[0].diff;
-        for line in ["-  mode: manual", "+  mode: false", "-    - rm *", "+  - recursive delete"] {
+        for line in ["-  mode: manual", "+  mode: off", "-    - rm *", "+  - recursive delete"] {
             assert!(diff.lines().any(|it| it == line), "{line}\n{diff}");
         }
         assert!(!diff.contains("secret") && diff.contains("K: *** ("), "{diff}");

@@ -218,7 +218,7 @@ impl Gate {
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx).await;
         let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
         let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
         if let Some(what) = output.blocked.take() {

@@ -10,6 +10,7 @@ mod extensions;
 mod first_run;
 mod floods;
 mod gate;
+mod guard;
 mod hangup;
 mod hooks;
 mod hostile;
