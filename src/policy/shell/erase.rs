@@ -16,8 +16,8 @@ const LOGS: &[&str] = &["log", "txt", "out", "err", "tmp", "temp", "csv", "pid",
 impl Walker<'_> {
     /// The files that a word names lose what they hold: over a protected folder that is its deletion.
     pub(super) fn loses(&mut self, field: &Field) {
-        let (folders, all) = self.base(field);
-        if all && folders.iter().any(|path| is_protected(path, self.world)) {
+        let (folders, _) = self.base(field);
+        if folders.iter().any(|path| is_protected(path, self.world)) {
             self.find_path("delete of root, home or a system folder", field);
         }
     }
