@@ -127,7 +127,15 @@ impl Walker<'_> {
             return out;
         };
         let mut text = known.argv[at..split].iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
-        let given = if values.is_empty() { vec![Field::known(UNKNOWN.to_string(), span.clone())] } else { values };
+        // Without values on the command line each line of the input is one.
+        let lines = input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096).unwrap_or("");
+        let mut given = values;
+        if split == known.argv.len() {
+            given.extend(lines.lines().take(16).map(|line| Field::known(line, span.clone())));
+        }
+        if given.is_empty() {
+            given.push(Field::known(UNKNOWN.to_string(), span.clone()));
+        }
         if REMOVES.contains(&program(&known.argv[at].text).as_str()) {
             self.find("xargs with rm", span.clone());
         }
