@@ -213,7 +213,9 @@ impl<'w> Walker<'w> {
         let span = known.span();
         let lang = Lang::of(&known.name);
         let mut codes: Vec<Field> = Vec::new();
-        for flag in known.args.flags.iter().filter(|f| CODE.contains(&f.name.as_str())) {
+        // `-r` names a library but in PHP.
+        let is_code = |name: &str| CODE.contains(&name) && (name != "-r" || lang == Lang::Php);
+        for flag in known.args.flags.iter().filter(|f| is_code(&f.name)) {
             if let Some((text, at)) = &flag.value {
                 codes.push(Field { text: text.clone(), ..known.argv[*at].clone() });
             }
@@ -314,7 +316,8 @@ impl<'w> Walker<'w> {
                 Some((value, _)) => matches!(value.as_str(), "json" | "yaml" | "time" | "date" | "set" | "csv"),
                 None => {
                     // The letters of several in one word are told one by one.
-                    flag.name.len() > 2 && !flag.name.starts_with("--") || matches!(flag.name.as_str(), "--eval" | "--print")
+                    flag.name.len() > 2 && !flag.name.starts_with("--")
+                        || matches!(flag.name.as_str(), "--eval" | "--print")
                         || !flag.name.starts_with("--")
                             && name.chars().all(|c| allowed.contains(c) || c.is_ascii_digit())
                 }

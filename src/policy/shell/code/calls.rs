@@ -174,7 +174,7 @@ impl Calls<'_, '_, '_> {
 
     fn call(&mut self, i: usize) {
         let path = self.path(i);
-        let last = path.rsplit('.').next().unwrap_or("").to_owned();
+        let last = path.rsplit('.').next().unwrap_or("").trim_end_matches('!').to_owned();
         let means = |list: &[String]| {
             list.iter().any(|n| *n == last || (n.contains('.') && (path == *n || path.ends_with(&format!(".{n}")))))
         };
