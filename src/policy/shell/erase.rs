@@ -54,7 +54,7 @@ impl Walker<'_> {
 
     /// Redirections of a command that writes nothing.
     pub(super) fn empties(&mut self, redirects: &[Redirect]) {
-        for redirect in redirects.iter().filter(|r| matches!(r.op.as_str(), ">" | ">|" | "&>")) {
+        for redirect in redirects.iter().filter(|r| matches!(r.op.as_str(), ">" | ">|" | "&>")).take(32) {
             let target = self.expand_text(&redirect.target);
             if !target.text.starts_with("/dev/") {
                 self.empties_file(&target);
