@@ -32,6 +32,7 @@ pub struct Walker<'w> {
     pub(super) state: State,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
+    pub touched: Vec<super::findings::Touched>,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -69,6 +70,7 @@ impl<'w> Walker<'w> {
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
             findings: Vec::new(),
             invocations: Vec::new(),
+            touched: Vec::new(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -125,6 +127,7 @@ impl<'w> Walker<'w> {
     /// What the work inside found, without keeping it.
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
+        let touched = self.touched.len();
         let all = std::mem::take(&mut self.findings);
         let state = self.state.clone();
         self.subshell(|w| {
@@ -136,6 +139,7 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.touched.truncate(touched);
         self.current = kept.2;
         level
     }
