@@ -61,7 +61,7 @@ fn granted(verdict: Verdict, rules: &Rules) -> Verdict {
 }
 
 fn judge_line(line: &str, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdict {
-    let Judgement { mut findings, invocations } = shell::judge(line, cwd, world);
+    let Judgement { mut findings, invocations, .. } = shell::judge(line, cwd, world);
     if findings.iter().any(|f| f.level == Level::Refuse) {
         return verdict(reasons(findings));
     }

@@ -4,6 +4,7 @@
 mod ask;
 mod look;
 mod place;
+mod seen;
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
@@ -12,10 +13,10 @@ use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::decide::decide_in;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Origin, Verdict, World};
 use futures::future::BoxFuture;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -31,8 +32,14 @@ pub trait Asker: Send + Sync {
     /// These classes are granted for the rest of the session.
     fn granted(&self, classes: &[String]);
 
-    /// Words that tell who asks and why: `the main agent: "start from a clean tree"`.
-    fn asker(&self) -> String;
+    /// A question that it was asked is void now; how it ended.
+    fn withdraw(&self, id: ApprovalId, how: Decision);
+
+    /// Who asks and why.
+    fn origin(&self) -> Origin;
+
+    /// The number of the next question: never the same twice in a process.
+    fn number(&self) -> u64;
 
     /// Now, in milliseconds since the epoch.
     fn now(&self) -> i64;
@@ -52,7 +59,9 @@ pub struct Gate {
     mode: Mutex<Mode>,
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
-    next_approval: AtomicU64,
+    /// Questions that wait for an answer.
+    open: Mutex<HashMap<ApprovalId, ask::Open>>,
+    denials: Mutex<seen::Denials>,
 }
 
 /// A planned call on its way through the gate.
@@ -81,7 +90,8 @@ impl Gate {
             mode: Mutex::new(mode),
             world,
             asker,
-            next_approval: AtomicU64::new(1),
+            open: Mutex::default(),
+            denials: Mutex::default(),
         }
     }
 
@@ -97,6 +107,10 @@ impl Gate {
     /// Changes how questions are treated. Only a person's command reaches this.
     pub fn set_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the rules of a configuration that was read again; the grants of the session stay.
@@ -124,7 +138,7 @@ impl Gate {
         world: &Arc<dyn World>,
         cancel: &CancellationToken,
     ) -> Option<Verdict> {
-        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        let mode = self.mode();
         // A copy: looking at the disk may take long, and nobody should wait for the lock.
         let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if *intent == Intent::Talk {
@@ -199,7 +213,7 @@ impl Gate {
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
         let output = self.run(ready, &spec, ctx, &call.id, &events).await;
         let target = std::mem::take(&mut body.view.target);
-        body.content = match edited {
+        body.content = match &edited {
             Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
             None => output.content,
         };
@@ -211,6 +225,7 @@ impl Gate {
             body.view.target = target;
         }
         body.view.approval = approval;
+        body.view.edited = edited.unwrap_or_default();
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         body
     }
@@ -265,6 +280,8 @@ fn blocked_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Refused => "refused",
         Outcome::Denied => "denied",
+        Outcome::TimedOut => "no answer in time",
+        Outcome::NoOne => "nobody to ask",
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
     }

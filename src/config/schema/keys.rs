@@ -80,6 +80,12 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
     key("approvals.mode", Kind::Mode, Tighten, "`manual` asks, `smart` lets low risks pass, `off` never asks"),
     key("approvals.deny", TextList, Tighten, "commands that never run, in words with `*`"),
+    key(
+        "approvals.timeout",
+        Integer(0, 604_800),
+        Never,
+        "seconds a question waits before it counts as no; 0: for ever",
+    ),
     key("command_allowlist", TextList, Never, "classes of commands that run without a question"),
     key("memory.memory_enabled", Bool, May, "put the agent's notes into the prompt"),
     key("memory.user_profile_enabled", Bool, May, "put what is known about you into the prompt"),

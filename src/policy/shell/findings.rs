@@ -1,8 +1,9 @@
 //! What a walk finds: effects with their sentences, and the commands that would run.
 
 use super::ast::Span;
+use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::Level;
+use crate::policy::table::{Level, Role};
 
 /// Something that the line would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,60 @@ pub struct Invocation {
     pub quiet: bool,
 }
 
+/// A path that a command reaches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Touched {
+    pub role: Role,
+    /// As the command gets it, with globs and [`super::UNKNOWN`] still in it.
+    pub text: String,
+    pub glob: bool,
+    /// Where it is looked for, as far as that is known.
+    pub cwd: String,
+    pub span: Span,
+    /// The command, an index into [`Walker::invocations`].
+    pub by: Option<usize>,
+}
+
+/// A text that an interpreter gets and that does not stand in the line as it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload {
+    pub text: String,
+    /// Where it comes from.
+    pub span: Span,
+    /// Went through a decoder.
+    pub decoded: bool,
+}
+
+/// What the modal shows beside the findings.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub touched: Vec<Touched>,
+    pub payloads: Vec<Payload>,
+}
+
+/// Paths and payloads of one line that are kept for the modal.
+const MOST_TOUCHED: usize = 512;
+const MOST_PAYLOADS: usize = 8;
+
 impl Walker<'_> {
+    /// Keeps a path for the modal.
+    pub(super) fn touches(&mut self, role: Role, field: &Field) {
+        if role == Role::None || self.seen.touched.len() >= MOST_TOUCHED {
+            return;
+        }
+        let cwd = self.state.cwds.first().cloned().unwrap_or_default();
+        let (text, span) = (field.text.clone(), field.span.clone());
+        self.seen.touched.push(Touched { role, text, glob: field.glob, cwd, span, by: self.current });
+    }
+
+    /// Keeps a text that reaches an interpreter for the modal.
+    pub(super) fn reaches(&mut self, text: &str, span: &Span, decoded: bool) {
+        let known = |p: &Payload| p.text == text && p.span == *span;
+        if self.seen.payloads.len() < MOST_PAYLOADS && !self.seen.payloads.iter().any(known) {
+            self.seen.payloads.push(Payload { text: text.to_owned(), span: span.clone(), decoded });
+        }
+    }
+
     /// Notes an effect with the sentence of the table.
     pub(super) fn find(&mut self, effect: &str, span: Span) {
         let text = self.table.effect(effect).say;

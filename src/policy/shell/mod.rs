@@ -27,7 +27,7 @@ mod unknown;
 mod walk;
 mod wrappers;
 
-pub use findings::{Finding, Invocation};
+pub use findings::{Finding, Invocation, Payload, Seen, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -51,6 +51,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
+    /// Paths and payloads, for the modal.
+    pub seen: Seen,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -96,6 +98,15 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             let start = command.floor_char_boundary(finding.span.start);
             finding.span = start..command.ceil_char_boundary(finding.span.end).max(start);
             judgement.findings.push(finding);
+        }
+        for mut touched in walker.seen.touched {
+            touched.by = touched.by.map(|by| by + offset);
+            judgement.seen.touched.push(touched);
+        }
+        for payload in walker.seen.payloads {
+            if !judgement.seen.payloads.iter().any(|known| known.text == payload.text) {
+                judgement.seen.payloads.push(payload);
+            }
         }
         for mut invocation in walker.invocations {
             invocation.within = invocation.within.map(|(by, at)| (by + offset, at));

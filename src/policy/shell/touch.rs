@@ -51,6 +51,7 @@ impl<'w> Walker<'w> {
 
     /// Judges one path.
     pub(super) fn touch(&mut self, role: Role, field: &Field) {
+        self.touches(role, field);
         if matches!(role, Role::Delete | Role::DeleteTree) {
             return self.delete(field, role == Role::DeleteTree);
         }

@@ -3,7 +3,7 @@
 use super::ast::*;
 use super::bomb::is_bomb;
 use super::decode::Stream;
-use super::findings::{Finding, Invocation};
+use super::findings::{Finding, Invocation, Seen};
 use super::parse::{Parsed, parse_at};
 use super::resolve::{Field, UNKNOWN};
 use super::source::Origin;
@@ -30,6 +30,7 @@ pub struct Walker<'w> {
     pub(super) state: State,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
+    pub seen: Seen,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -55,6 +56,7 @@ impl<'w> Walker<'w> {
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
             findings: Vec::new(),
             invocations: Vec::new(),
+            seen: Seen::default(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -104,6 +106,7 @@ impl<'w> Walker<'w> {
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
         let all = std::mem::take(&mut self.findings);
+        let seen = (self.seen.touched.len(), self.seen.payloads.len());
         self.subshell(|w| {
             work(w);
             None
@@ -112,6 +115,8 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.seen.touched.truncate(seen.0);
+        self.seen.payloads.truncate(seen.1);
         self.current = kept.2;
         level
     }

@@ -84,6 +84,7 @@ impl<'w> Walker<'w> {
                 self.find("execute remote content via command substitution", text.span.clone());
             }
             if text.stream.as_ref().is_some_and(|s| s.decoded) {
+                self.reaches(&text.text, &text.span, true);
                 self.find("pipe decoded content to shell (possible command obfuscation)", text.span.clone());
             }
             let zero = known.operand(1).map(|f| f.text.clone());
@@ -154,7 +155,10 @@ impl<'w> Walker<'w> {
             self.find_as("pipe decoded content to shell (possible command obfuscation)", text, at.clone());
         }
         match stream.text {
-            Some(text) => self.subshell(|w| w.text(&text, &stream.span, None)),
+            Some(text) => {
+                self.reaches(&text, &at, stream.decoded);
+                self.subshell(|w| w.text(&text, &stream.span, None))
+            }
             None => {
                 if !stream.remote && !stream.decoded {
                     self.find("pipe content to shell", at);
@@ -171,6 +175,9 @@ impl<'w> Walker<'w> {
         if let Some(code) = &code {
             if code.stream.as_ref().is_some_and(|s| s.remote) {
                 self.find("execute remote content via command substitution", code.span.clone());
+            }
+            if code.stream.as_ref().is_some_and(|s| s.decoded) {
+                self.reaches(&code.text, &code.span, true);
             }
             self.scan_code(&code.text.clone(), &code.span.clone());
         }
@@ -205,6 +212,7 @@ impl<'w> Walker<'w> {
                     };
                     self.find(effect, at.clone());
                     if let Some(text) = stream.text {
+                        self.reaches(&text, &at, stream.decoded);
                         self.scan_code(&text, &at);
                     }
                 }
@@ -227,6 +235,7 @@ impl<'w> Walker<'w> {
                     self.find("execute remote content via command substitution", span.clone());
                 }
                 if stream.decoded {
+                    self.reaches(&text, &span, true);
                     let shown = format!("runs decoded text: {}", shorten(&text));
                     self.find_as("pipe decoded content to shell (possible command obfuscation)", shown, span.clone());
                 }

@@ -1,12 +1,14 @@
 //! The question of a call: what the rules say, what a person answers, and what the answer means.
 
+use super::seen::Seen;
 use super::{Gate, Ready, STOPPED, folder, look};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Scope, Verdict, Why, proposals};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Preview, Scope, Verdict, Why, proposals};
+use crate::store::LARGEST;
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
+use crate::tools::targets::Found;
 use crate::tools::tool_call;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -14,14 +16,28 @@ use std::time::Duration;
 enum Pass {
     /// Run it; how it was approved, in words, when a person was asked.
     Go(String),
-    /// Run this line instead.
-    Edited(String),
+    /// Run this line instead; how it was judged when the person confirmed it.
+    Edited { line: String, shown: Option<Seen> },
     /// Do not run it.
     No { outcome: Outcome, why: String },
 }
 
-/// Time to count what a command would touch before the modal opens.
-const TARGET_BUDGET: Duration = Duration::from_millis(200);
+/// A question that waits for its answer.
+pub(super) struct Open {
+    intent: Intent,
+    ctx: ToolCtx,
+    /// Lines that the person may run instead, as they were judged when they were shown.
+    previews: Vec<(String, Seen)>,
+}
+
+/// What the person has seen of a call before it is judged.
+#[derive(Default)]
+struct Known {
+    /// Effects of the line that another stands in for.
+    effects: Vec<String>,
+    /// The confirmed line, as it was shown.
+    shown: Option<Seen>,
+}
 
 impl Gate {
     /// The call that may run, and how it was approved; or the outcome and why not.
@@ -33,32 +49,34 @@ impl Gate {
         ctx: &ToolCtx,
     ) -> Result<(Ready, String), (Outcome, String)> {
         let intent = ready.run.intent().clone();
-        match self.pass(call, spec, intent, ready.ask.as_deref(), ctx, &[]).await {
+        match self.pass(call, spec, intent, ready.ask.as_deref(), ctx, Known::default()).await {
             Pass::Go(note) => Ok((ready, note)),
             Pass::No { outcome, why } => Err((outcome, why)),
-            Pass::Edited(line) => {
+            Pass::Edited { line, shown } => {
                 // What a hook asked about was answered by the edit.
                 let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
                 let world = self.place(ready.run.intent(), ctx).await.ok_or_else(stopped)?;
                 let seen = self.judge(ready.run.intent(), &folder(ctx), &world, &ctx.cancel).await;
-                let seen = seen.ok_or_else(stopped)?;
-                let known: Vec<String> = effects(&seen);
+                let effects = effects(&seen.ok_or_else(stopped)?);
                 // The command stands in the arguments of the tool itself, not in those of a call around it.
                 let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
                 let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
                 let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
                 let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
                 let edited = Ready { run, args: planned.args, ask: None, edited: Some(line.clone()) };
-                match self.pass(call, spec, edited.run.intent().clone(), None, ctx, &known).await {
+                let known = Known { effects, shown };
+                match self.pass(call, spec, edited.run.intent().clone(), None, ctx, known).await {
                     Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
                     Pass::No { outcome, why } => Err((outcome, why)),
-                    Pass::Edited(_) => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
+                    Pass::Edited { .. } => {
+                        Err((Outcome::Denied, "edited twice; ask again with the whole command".into()))
+                    }
                 }
             }
         }
     }
 
-    /// Judges one intent and asks if need be. Effects in `known` were seen by the person already.
+    /// Judges one intent, asks if need be, and looks again after the answer: what has changed meanwhile is asked anew.
     async fn pass(
         &self,
         call: &ToolCall,
@@ -66,58 +84,165 @@ impl Gate {
         intent: Intent,
         ask: Option<&str>,
         ctx: &ToolCtx,
-        known: &[String],
+        known: Known,
     ) -> Pass {
         let cwd = folder(ctx);
         let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
-        let Some(world) = self.place(&intent, ctx).await else { return stopped() };
-        let Some(verdict) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
-        let verdict = match (verdict, ask) {
-            (Verdict::Allow(_), Some(reason)) => {
-                Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
-            }
-            (verdict, _) => verdict,
-        };
-        match &verdict {
-            Verdict::Allow(_) => return Pass::Go(String::new()),
-            Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },
-            Verdict::DeniedByRule(why) => {
-                return Pass::No {
-                    outcome: Outcome::Denied,
-                    why: format!(
+        // What was shown, and the answer to it.
+        let mut answered = known.shown.map(|shown| (shown, Decision::Once));
+        loop {
+            let Some(world) = self.place(&intent, ctx).await else { return stopped() };
+            let Some(verdict) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
+            let verdict = match (verdict, ask) {
+                (Verdict::Allow(_), Some(reason)) => Verdict::AskAlways(vec![Why {
+                    effect: "asked by a hook".into(),
+                    text: reason.to_owned(),
+                    span: 0..0,
+                }]),
+                (verdict, _) => verdict,
+            };
+            match &verdict {
+                Verdict::Allow(_) if answered.is_none() => return Pass::Go(String::new()),
+                Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },
+                Verdict::DeniedByRule(why) => {
+                    let why = format!(
                         "denied by a rule of the user: {}. Do not try to reach the same in another way",
                         why.text
-                    ),
-                };
+                    );
+                    return Pass::No { outcome: Outcome::Denied, why };
+                }
+                Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_) => {}
             }
-            Verdict::Ask(_) | Verdict::AskAlways(_) => {}
+            let mut changed = Vec::new();
+            if let Some((shown, decision)) = answered.take() {
+                let mut now = Seen { verdict: verdict.clone(), places: None };
+                if shown.places.is_some() {
+                    now.places = look::places(&intent, &verdict, &cwd, &world, &ctx.cancel).await;
+                }
+                if ctx.cancel.is_cancelled() {
+                    return stopped();
+                }
+                changed = shown.differences(&now);
+                if changed.is_empty() {
+                    return self.settle(decision, &shown.verdict, &intent).await;
+                }
+            }
+            let classes = effects(&verdict);
+            if !known.effects.is_empty()
+                && changed.is_empty()
+                && classes.iter().all(|class| known.effects.contains(class))
+            {
+                return Pass::Go("edited".into());
+            }
+            if let Some(said) = self.denied(&intent) {
+                return Pass::No { outcome: Outcome::Denied, why: said };
+            }
+            let found = look::found(&intent, &verdict, &cwd, &world).await;
+            let shown = Seen { verdict: verdict.clone(), places: found.places.clone() };
+            let (decision, preview) = self.ask(call, spec, &intent, &verdict, found, changed, ctx).await;
+            match decision {
+                Decision::Once | Decision::Grant(_) => answered = Some((shown, decision)),
+                Decision::Edited(line) => return Pass::Edited { line, shown: preview },
+                Decision::Deny { .. } | Decision::TimedOut | Decision::Interrupted | Decision::NoOne => {
+                    return self.settle(decision, &verdict, &intent).await;
+                }
+            }
         }
-        let classes = effects(&verdict);
-        if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
-            return Pass::Go("edited".into());
-        }
-        let targets = look::targets(&intent, &verdict, &cwd, &world, TARGET_BUDGET).await;
-        let proposals = proposals::offered(&intent, &verdict);
+    }
+
+    /// Asks the person, and waits as long as the configuration says. With the answer, how the line that stands in it was
+    /// judged when it was shown.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one question")]
+    async fn ask(
+        &self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        intent: &Intent,
+        verdict: &Verdict,
+        found: Found,
+        changed: Vec<String>,
+        ctx: &ToolCtx,
+    ) -> (Decision, Option<Seen>) {
+        let id = ApprovalId(self.asker.number());
         let approval = Approval {
-            id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
+            id,
             call_id: call.id.clone(),
             tool: spec.name.to_string(),
-            intent,
+            intent: intent.clone(),
             verdict: verdict.clone(),
-            targets,
-            proposals,
-            asker: self.asker.asker(),
+            targets: found.targets,
+            payloads: found.payloads,
+            proposals: proposals::offered(intent, verdict),
+            origin: self.asker.origin(),
+            changed,
+            kept: kept(intent, ctx),
             asked_at: self.asker.now(),
         };
-        let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &verdict).await
+        let open = Open { intent: intent.clone(), ctx: ctx.clone(), previews: Vec::new() };
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
+        let answer = self.asker.ask(approval, ctx.cancel.clone());
+        let decision = match ctx.config.approvals.timeout {
+            0 => answer.await,
+            seconds => match tokio::time::timeout(Duration::from_secs(seconds), answer).await {
+                Ok(decision) => decision,
+                Err(_) => {
+                    self.asker.withdraw(id, Decision::TimedOut);
+                    Decision::TimedOut
+                }
+            },
+        };
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let shown = match &decision {
+            Decision::Edited(line) => open.and_then(|open| {
+                open.previews.into_iter().rev().find(|(shown, _)| shown == line).map(|(_, seen)| seen)
+            }),
+            _ => None,
+        };
+        (decision, shown)
+    }
+
+    /// How a line would be judged in place of the one that is asked about; `None` when that is no longer asked.
+    pub async fn preview(&self, id: ApprovalId, line: String) -> Option<Preview> {
+        let (intent, ctx) = {
+            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let open = open.get(&id)?;
+            let Intent::Command { cwd, background, .. } = &open.intent else { return None };
+            let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background: *background };
+            (intent, open.ctx.clone())
+        };
+        let cwd = folder(&ctx);
+        let world = self.place(&intent, &ctx).await?;
+        let verdict = self.judge(&intent, &cwd, &world, &ctx.cancel).await?;
+        let found = look::found(&intent, &verdict, &cwd, &world).await;
+        let seen = Seen { verdict: verdict.clone(), places: found.places };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.get_mut(&id)?.previews.push((line.clone(), seen));
+        Some(Preview { line, verdict, targets: found.targets, payloads: found.payloads })
+    }
+
+    /// The person has said something new: what they denied before may be asked again.
+    pub fn heard_anew(&self) {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).forget();
+    }
+
+    /// What the person said when they denied the same call since they last spoke, for the model.
+    fn denied(&self, intent: &Intent) -> Option<String> {
+        let denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = denials.said(intent)?;
+        let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
+        Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
     }
 
     /// What an answer means.
-    async fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
+    async fn settle(&self, decision: Decision, verdict: &Verdict, intent: &Intent) -> Pass {
+        if let Decision::Deny { feedback } = &decision {
+            self.denials.lock().unwrap_or_else(PoisonError::into_inner).keep(intent, feedback);
+        }
         let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
         let may_widen = matches!(verdict, Verdict::Ask(_));
         match decision {
+            // The answer was to ask no more, and this call is the first of them.
+            Decision::Once if self.mode() == Mode::Off && may_widen => Pass::Go("allowed by the user: yolo".into()),
             Decision::Once => Pass::Go("allowed once by the user".into()),
             Decision::Grant(_) if !may_widen => Pass::Go("allowed once by the user".into()),
             Decision::Grant(Grant { scope: Scope::Session, entries, .. }) => {
@@ -133,19 +258,25 @@ impl Gate {
                     Err(problem) => Pass::Go(format!("allowed for this session by the user ({problem})")),
                 }
             }
-            Decision::Edited(line) => Pass::Edited(line),
+            Decision::Edited(line) => Pass::Edited { line, shown: None },
             Decision::Deny { feedback } if feedback.trim().is_empty() => denied(
                 "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
             ),
             Decision::Deny { feedback } => denied(format!("the user denied this call and says: {feedback}")),
-            Decision::TimedOut => denied("not run: nobody answered in time. Go on without it, or say what the user should run".into()),
+            Decision::TimedOut => Pass::No {
+                outcome: Outcome::TimedOut,
+                why: "not run: nobody answered in time. Go on without it, or say what the user should run".into(),
+            },
             Decision::Interrupted => {
                 Pass::No { outcome: Outcome::Interrupted, why: "not run: the user stopped the turn before answering".into() }
             }
-            Decision::NoOne => denied(format!(
-                "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
-                effects(verdict).join(", ")
-            )),
+            Decision::NoOne => Pass::No {
+                outcome: Outcome::NoOne,
+                why: format!(
+                    "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
+                    effects(verdict).join(", ")
+                ),
+            },
         }
     }
 
@@ -159,6 +290,14 @@ impl Gate {
         drop(rules);
         self.asker.granted(classes);
     }
+}
+
+/// Whether the edit history keeps what the files of a call hold.
+fn kept(intent: &Intent, ctx: &ToolCtx) -> bool {
+    let Intent::Edit(edits) = intent else { return false };
+    // What does not exist yet is kept as that.
+    let fits = |path: &std::path::Path| path.symlink_metadata().map_or(true, |meta| meta.len() <= LARGEST);
+    ctx.history.is_some() && edits.iter().all(|edit| fits(&edit.path))
 }
 
 /// The arguments with another command; anything that is no object becomes one.

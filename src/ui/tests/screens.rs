@@ -155,6 +155,7 @@ fn answers_say_all_that_they_grant() {
         if let Entry::Approval(approval) = entry {
             let why = |number| Why { effect: format!("class number {number}"), text: String::new(), span: 0..2 };
             approval.verdict = Verdict::Ask((1..=6).map(why).collect());
+            approval.proposals = crate::policy::proposals::offered(&approval.intent, &approval.verdict);
         }
     }
     let text = shown(&model, 140, 45);
