@@ -214,6 +214,9 @@ impl Outcome {
     }
 }
 
+/// What the id of a call begins with that runs a person's `!command`.
+pub const PERSONS: &str = "person_";
+
 /// A call the model asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {

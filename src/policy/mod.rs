@@ -6,13 +6,17 @@
 pub mod approval;
 pub mod decide;
 pub mod files;
+pub mod frozen;
 pub mod glob;
+pub mod low_risk;
 pub mod proposals;
 pub mod redact;
 pub mod remote;
 pub mod rule;
 pub mod shell;
+pub mod smart;
 pub mod table;
+pub mod taint;
 #[cfg(test)]
 mod tests;
 
@@ -109,6 +113,10 @@ pub fn label(name: &str) -> &str {
     LABELS.iter().find(|(known, _)| *known == name).map_or(name, |(_, label)| label)
 }
 
+/// The class of a command that a sandbox stopped and that a person may have run again without it. No rule, grant or mode
+/// answers it.
+pub const WITHOUT_SANDBOX: &str = "run without the sandbox";
+
 /// A bounded look at the machine where the call would run.
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.
@@ -122,6 +130,11 @@ pub trait World: Send + Sync {
     fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
     /// The path with symlinks and `..` resolved as far as it exists.
     fn resolve(&self, path: &std::path::Path) -> PathBuf;
+    /// The text of a file of at most `limit` bytes; `None` when it is longer, is not there or cannot be told.
+    fn text(&self, path: &std::path::Path, limit: usize) -> Option<String> {
+        let _ = (path, limit);
+        None
+    }
 }
 
 /// How questions are treated. Shown as *ask*, *auto*, *yolo*.
@@ -130,7 +143,7 @@ pub trait World: Send + Sync {
 pub enum Mode {
     #[default]
     Manual,
-    /// An auxiliary model may pass low-risk questions. Until one is configured it asks like manual.
+    /// An auxiliary model may pass questions of low risk ([`low_risk`]); where none can be asked it is like manual.
     Smart,
     Off,
 }

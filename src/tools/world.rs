@@ -82,22 +82,36 @@ impl World for LocalWorld {
         found
     }
 
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        let about = std::fs::metadata(path).ok()?;
+        if !about.is_file() || about.len() > limit as u64 {
+            return None;
+        }
+        std::fs::read_to_string(path).ok()
+    }
+
     fn resolve(&self, path: &Path) -> PathBuf {
         let absolute = if path.is_absolute() { path.to_path_buf() } else { Path::new("/").join(path) };
-        // The part that exists is resolved by the system, the rest stays as it is.
-        let mut tail: Vec<std::ffi::OsString> = Vec::new();
-        let mut head = absolute.clone();
-        for _ in 0..64 {
-            if let Ok(real) = head.canonicalize() {
-                let joined = tail.iter().rev().fold(real, |path, part| path.join(part));
-                return PathBuf::from(normal(Path::new("/"), &joined.to_string_lossy()));
+        if let Ok(real) = absolute.canonicalize() {
+            return PathBuf::from(normal(Path::new("/"), &real.to_string_lossy()));
+        }
+        // The part that exists is resolved by the system, the rest stays as it is. Looked for from the top: of a long path that
+        // is not there the first missing folder ends the search.
+        let parts: Vec<_> = absolute.components().collect();
+        let mut there = 0;
+        let mut head = PathBuf::new();
+        for part in &parts {
+            head.push(part);
+            if head.symlink_metadata().is_err() {
+                break;
             }
-            match (head.parent().map(Path::to_path_buf), head.components().next_back()) {
-                (Some(parent), Some(part)) => {
-                    tail.push(part.as_os_str().to_owned());
-                    head = parent;
-                }
-                _ => break,
+            there += 1;
+        }
+        for end in (1..=there).rev() {
+            let head: PathBuf = parts[..end].iter().collect();
+            if let Ok(real) = head.canonicalize() {
+                let joined = parts[end..].iter().fold(real, |path, part| path.join(part));
+                return PathBuf::from(normal(Path::new("/"), &joined.to_string_lossy()));
             }
         }
         PathBuf::from(normal(Path::new("/"), &absolute.to_string_lossy()))

@@ -89,6 +89,8 @@ impl Runner {
                 }
                 self.out.send(AgentEvent::PlanChanged(plan)).await;
             }
+            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
+            Wish::Untrusted => self.untrusted_changed().await,
             Wish::Granted => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;

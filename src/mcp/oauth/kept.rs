@@ -1,15 +1,40 @@
 //! The file of a login: `mcp-tokens/NAME.json`, readable by its owner only.
 
+use crate::config::remove;
+use crate::policy::redact::Secrets;
 use futures::future::BoxFuture;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// The folder of the logins, and those who mask what is in them.
+#[derive(Clone, Debug, Default)]
+pub struct Logins {
+    pub dir: PathBuf,
+    /// Learns every token that is got.
+    pub secrets: Secrets,
+}
+
+impl From<PathBuf> for Logins {
+    fn from(dir: PathBuf) -> Self {
+        Self { dir, secrets: Secrets::default() }
+    }
+}
+
+impl std::ops::Deref for Logins {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.dir
+    }
+}
+
 /// Where a login is kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     file: PathBuf,
+    secrets: Secrets,
 }
 
 /// What is kept. The token's own fields stand beside ours, as Python Hermes writes them.
@@ -48,17 +73,23 @@ pub fn is_logged_in(tokens: &Path, server: &str) -> bool {
 /// # Errors
 /// Why the file is still there.
 pub fn forget(tokens: &Path, server: &str) -> Result<bool, String> {
-    let file = file(tokens, server);
-    match std::fs::remove_file(&file) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(format!("{} could not be removed: {error}", file.display())),
-    }
+    delete(&file(tokens, server)).map_err(|error| error.to_string())
+}
+
+/// `file` lies in `mcp-tokens` of the home.
+fn delete(file: &Path) -> Result<bool, remove::RemoveError> {
+    let home = file.parent().and_then(Path::parent).unwrap_or(file);
+    remove::file(remove::File::Login, home, file)
 }
 
 impl Kept {
     pub(super) fn of(tokens: &Path, server: &str) -> Self {
-        Self { file: file(tokens, server) }
+        Self { file: file(tokens, server), secrets: Secrets::default() }
+    }
+
+    /// The same, and what is got is masked from then on.
+    pub(super) fn learning(logins: &Logins, server: &str) -> Self {
+        Self { secrets: logins.secrets.clone(), ..Self::of(logins, server) }
     }
 
     pub(super) fn read(&self) -> Result<Option<File>, String> {
@@ -144,6 +175,10 @@ impl CredentialStore for Kept {
             let before = self.read().ok().flatten().unwrap_or_default();
             let same = before.client_id == credentials.client_id;
             let token = credentials.token_response.map(serde_json::to_value).transpose();
+            // Known before it is used for the first time.
+            let got = token.as_ref().ok().and_then(|token| token.as_ref()?.as_object());
+            let values = got.into_iter().flatten().filter(|(name, _)| name.ends_with("_token"));
+            self.secrets.add(values.filter_map(|(_, value)| value.as_str().map(str::to_owned)));
             self.write(&File {
                 client_secret: before.client_secret.filter(|_| same),
                 client_id: credentials.client_id,
@@ -162,12 +197,7 @@ impl CredentialStore for Kept {
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async move {
-            match std::fs::remove_file(&self.file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(fail(error.to_string())),
-                _ => Ok(()),
-            }
-        })
+        Box::pin(async move { delete(&self.file).map(|_| ()).map_err(|error| fail(error.to_string())) })
     }
 }
 

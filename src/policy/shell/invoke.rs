@@ -5,7 +5,6 @@ use super::ast::Span;
 use super::decode::Stream;
 use super::findings::Invocation;
 use super::resolve::{Field, UNKNOWN};
-use super::sql;
 use super::walk::Walker;
 use crate::policy::glob;
 use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
@@ -40,6 +39,10 @@ pub(super) struct Known<'a> {
     pub args: Args,
     pub argv: &'a [Field],
     pub name: String,
+    /// Something is piped into it.
+    pub fed: bool,
+    /// The place of the first word behind the command, or behind its subcommand.
+    pub from: usize,
 }
 
 impl Known<'_> {
@@ -78,7 +81,7 @@ impl<'w> Walker<'w> {
     ) -> Option<Stream> {
         let first = argv.first()?;
         let span = first.span.clone();
-        if !self.spend(1 + argv.len() / 16, &span) {
+        if !self.spend(1 + argv.len() / 4, &span) {
             return None;
         }
         let words: Vec<String> = argv.iter().map(|f| f.text.clone()).collect();
@@ -102,6 +105,7 @@ impl<'w> Walker<'w> {
             }
             return Some(Stream::unknown(all));
         }
+        self.look_alike(first);
         if first.glob && may_expand(&first.text) {
             return self.pattern(&argv, input, me);
         }
@@ -137,7 +141,11 @@ impl<'w> Walker<'w> {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
-        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name };
+        let args = args::parse(argv, 1, &spec.takes, spec.posix);
+        let known = Known { spec, args, argv, name, from: 1, fed: input.is_some() };
+        if self.only_fresh(&known) {
+            return None;
+        }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
         let out = match self.subcommand(&known, me, input.clone()) {
@@ -149,19 +157,6 @@ impl<'w> Walker<'w> {
         };
         self.current = Some(me);
         out
-    }
-
-    /// A subcommand or an option that is only known when it runs may be one that asks.
-    fn unresolved_words(&mut self, known: &Known<'_>) {
-        let asks = !known.spec.rules.is_empty() || !known.spec.sub.is_empty();
-        let chosen = !known.spec.sub.is_empty() || known.spec.rules.iter().any(|rule| !rule.first.is_empty());
-        let option =
-            known.argv[1..].iter().find(|f| asks && f.text.starts_with('-') && !f.is_known() && !f.text.contains('='));
-        let word = known.operand(0).filter(|f| chosen && f.text.starts_with(UNKNOWN));
-        if let Some(field) = option.or(word) {
-            let span = field.span.clone();
-            self.find("unresolved words", span);
-        }
     }
 
     /// A pattern in the place of a command: what it matches runs, with the further matches as arguments.
@@ -215,70 +210,12 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// The most exact subcommand that the table knows.
-    fn subcommand(&mut self, known: &Known<'_>, me: usize, input: Option<Stream>) -> Option<Option<Stream>> {
-        let words: Vec<(usize, &str)> =
-            known.args.operands.iter().take(3).map(|at| (*at, known.argv[*at].text.as_str())).collect();
-        let mut found: Option<(&Spec, usize, String)> = None;
-        for (key, spec) in &known.spec.sub {
-            for name in key.split(',').map(str::trim) {
-                let len = name.split(' ').count();
-                let given = words.iter().take(len).map(|w| w.1);
-                if words.len() >= len && name.split(' ').eq(given) && found.as_ref().is_none_or(|f| f.1 < len) {
-                    found = Some((spec, len, name.to_owned()));
-                }
-            }
-        }
-        if let Some(operand) = words.first() {
-            // `git -C dir push` is `git push`.
-            let mut plain = vec![known.name.clone()];
-            plain.extend(known.argv[operand.0..].iter().map(|f| f.text.clone()));
-            self.invocations[me].plain = plain;
-        }
-        let (spec, len, name) = found?;
-        let from = words[len - 1].0 + 1;
-        let inner = Known {
-            spec,
-            args: args::parse(known.argv, from, &spec.takes, spec.posix),
-            argv: known.argv,
-            name: known.name.clone(),
-        };
-        self.rules(&inner, &spec.rules, from);
-        self.paths(&inner);
-        if known.spec.kind == Kind::Git && name == "checkout" {
-            self.git_checkout(&inner, from);
-        }
-        if spec.wrap.is_some() {
-            return Some(self.wrapped(&inner, input, me));
-        }
-        let span = known.span();
-        Some(Some(input.map_or_else(|| Stream::unknown(span.clone()), |s| s.changed(&span))))
-    }
-
-    /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
-    fn git_checkout(&mut self, known: &Known<'_>, from: usize) {
-        let creates = known.has(&["-b", "-B", "--orphan", "-t", "--track"]);
-        let dashes = known.argv[from..].iter().any(|f| f.text == "--");
-        let several = known.args.operands.len() > 1 && !creates;
-        let exists = !creates
-            && known.operand(0).is_some_and(|f| {
-                f.is_known()
-                    && self
-                        .absolute(&f.text)
-                        .iter()
-                        .any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
-            });
-        if (dashes && !known.args.operands.is_empty()) || several || exists {
-            self.find("git discards work", known.span());
-        }
-    }
-
     /// Notes the effects whose conditions hold.
-    fn rules(&mut self, known: &Known<'_>, rules: &[RuleSpec], from: usize) {
+    pub(super) fn rules(&mut self, known: &Known<'_>, rules: &[RuleSpec], from: usize) {
         let any = |patterns: &[String], text: &str| patterns.iter().any(|p| glob::matches(p, text));
         for rule in rules {
             let args = &known.args;
-            if rule.bare && known.argv.len() > 1 {
+            if rule.bare && known.argv.len() > 1 || rule.fed && !known.fed {
                 continue;
             }
             if args.operands.len() < rule.min || args.has_exactly(&rule.not) {
@@ -301,13 +238,25 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let mut ok = true;
-            for (patterns, field) in [(&rule.first, args.operands.first()), (&rule.last, args.operands.last())] {
+            let first = known.first_operands();
+            let next = args.operands.get(first.len()..).unwrap_or_default();
+            let (second, last) = (next.first(), args.operands.last());
+            let places = [
+                (&rule.first, first),
+                (&rule.second, second.map(std::slice::from_ref).unwrap_or_default()),
+                (&rule.last, last.map(std::slice::from_ref).unwrap_or_default()),
+            ];
+            for (patterns, fields) in places {
                 if !patterns.is_empty() {
-                    match field.filter(|at| any(patterns, &known.argv[**at].text)) {
+                    match fields.iter().find(|at| any(patterns, &known.argv[**at].text)) {
                         Some(at) => span = known.argv[*at].span.clone(),
                         None => ok = false,
                     }
                 }
+            }
+            let named = |at: &usize| any(&rule.but, &known.argv[*at].text.to_lowercase());
+            if !rule.but.is_empty() && first.iter().any(named) {
+                continue;
             }
             if ok && !rule.operand.is_empty() {
                 match known.operands().find(|f| any(&rule.operand, &f.text)) {
@@ -328,7 +277,11 @@ impl<'w> Walker<'w> {
             }
             if ok {
                 let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
-                self.find(&rule.effect, if span.start >= whole.start { whole } else { span });
+                let span = if span.start >= whole.start { whole } else { span };
+                match rule.level {
+                    Some(level) => self.find_at(&rule.effect, level, span),
+                    None => self.find(&rule.effect, span),
+                }
                 // Code of a language is looked through where it is read.
                 if RUNNERS.contains(&rule.effect.as_str()) && known.spec.kind != Kind::Interpreter {
                     for field in
@@ -342,7 +295,7 @@ impl<'w> Walker<'w> {
     }
 
     /// Judges the operands and path options.
-    fn paths(&mut self, known: &Known<'_>) {
+    pub(super) fn paths(&mut self, known: &Known<'_>) {
         let mut chosen = None;
         for paths in &known.spec.paths {
             if paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some() {
@@ -355,10 +308,17 @@ impl<'w> Walker<'w> {
                 && paths.role != Role::PermissionsTree
                 && known.has(&["-e", "-f", "--expression", "--regexp", "--file"]);
             let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
-            let skip = if given { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
+            // The mode may look like an option: `chmod -x FILE`.
+            let mode = |f: &args::Flag| f.name[1..].chars().all(|c| "rwxXst".contains(c));
+            let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
+            let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
             let fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
             let target =
                 known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
+            let here = self.state.cwds.clone();
+            for flag in known.args.flags.iter().filter(|f| known.spec.folder.contains(&f.name)) {
+                self.state.cwds = flag.value.as_ref().map_or_else(|| here.clone(), |(folder, _)| self.absolute(folder));
+            }
             if target {
                 for field in &fields {
                     self.touch(paths.role, field);
@@ -366,6 +326,7 @@ impl<'w> Walker<'w> {
             } else {
                 self.touch_all(paths.role, &fields);
             }
+            self.state.cwds = here;
             if known.name == "chmod"
                 && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text))
             {
@@ -441,13 +402,6 @@ impl<'w> Walker<'w> {
                 );
                 return;
             }
-        }
-    }
-
-    /// SQL in a text.
-    pub(super) fn sql(&mut self, text: &str, span: &Span) {
-        if let Some(effect) = sql::danger(text) {
-            self.find(effect, span.clone());
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What commands do to paths: deletes, writes, reads, and redirections.
 
-use super::ast::*;
-use super::decode::Stream;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, is_protected, may_match_protected, normal};
@@ -25,10 +23,14 @@ impl<'w> Walker<'w> {
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
-            (Role::Copy | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+            (Role::Copy | Role::Mirror | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+                if role == Role::Mirror {
+                    self.loses_all(last);
+                }
+                self.nowhere(role, sources, last);
                 for source in sources {
                     match role {
-                        Role::Copy => self.touch(Role::Copy, source),
+                        Role::Copy | Role::Mirror => self.touch(Role::Copy, source),
                         Role::Move => self.touch(Role::Move, source),
                         _ => {}
                     }
@@ -67,11 +69,15 @@ impl<'w> Walker<'w> {
                 self.find("moves a protected folder", field.span.clone());
             }
         }
+        if role == Role::Wipe {
+            self.loses(field);
+        }
+        self.unresolved_target(role, field);
         for class in self.classes(field) {
             let effect = match role {
                 Role::Read => &class.read,
-                Role::Copy => &class.copy,
-                Role::Write | Role::Device => &class.write,
+                Role::Copy | Role::Mirror => &class.copy,
+                Role::Write | Role::Device | Role::Wipe => &class.write,
                 Role::Edit => &class.edit,
                 Role::Move => {
                     if class.delete.is_empty() {
@@ -89,7 +95,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn find_path(&mut self, effect: &str, field: &Field) {
+    pub(super) fn find_path(&mut self, effect: &str, field: &Field) {
         let say = self.table.effect(effect).say;
         let path = field.text.replace(UNKNOWN, "…");
         self.find_as(effect, format!("{say}: {path}"), field.span.clone());
@@ -140,7 +146,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The folders that a path names or empties (`DIR/*`), and whether it empties them.
-    fn base(&self, field: &Field) -> (Vec<String>, bool) {
+    pub(super) fn base(&self, field: &Field) -> (Vec<String>, bool) {
         let mut text = field.text.as_str();
         let mut all = false;
         loop {
@@ -232,6 +238,9 @@ impl<'w> Walker<'w> {
                 self.find_path("edit of the approval policy", field);
             }
         }
+        if all && !tree && field.is_known() {
+            self.find_path("delete of everything in a folder", field);
+        }
         for class in self.classes(field) {
             if !class.delete.is_empty() && class.delete != "delete in root path" {
                 self.find_path(&class.delete, field);
@@ -264,64 +273,5 @@ impl<'w> Walker<'w> {
             .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
         let name = field.text.strip_prefix("/tmp/").unwrap_or("");
         alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
-    }
-
-    /// Judges redirections; gives what standard input is and which files are written.
-    pub(super) fn redirects(&mut self, redirects: &[Redirect], input: Option<Stream>) -> (Option<Stream>, Vec<String>) {
-        let (mut stream, mut files) = (input, Vec::new());
-        for redirect in redirects {
-            let span = redirect.span.clone();
-            if let Some(body) = &redirect.body {
-                let text = match body.get() {
-                    Some(word) => self.expand_text(word).text,
-                    None => UNKNOWN.to_string(),
-                };
-                stream = Some(Stream { here: true, ..Stream::text(text, span) });
-                continue;
-            }
-            let target = self.expand_text(&redirect.target);
-            if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
-                self.find("opens a network connection", span.clone());
-                stream = Some(Stream { remote: true, ..Stream::unknown(span) });
-                continue;
-            }
-            match redirect.op.as_str() {
-                "<<<" => {
-                    stream = Some(Stream {
-                        text: Some(format!("{}\n", target.text)),
-                        span,
-                        ..target.stream.unwrap_or_default()
-                    })
-                }
-                "<" | "<>" => {
-                    self.touch(Role::Read, &target);
-                    if redirect.op == "<>" {
-                        self.touch(Role::Write, &target);
-                    }
-                    stream = Some(match target.stream.clone() {
-                        Some(known) if target.process => known,
-                        _ => self.file(&target).unwrap_or(Stream { file: true, ..Stream::unknown(span) }),
-                    });
-                }
-                "<&" => {}
-                ">&" if target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
-                _ => {
-                    if target.process {
-                        continue;
-                    }
-                    self.touch(Role::Write, &target);
-                    if target.text.len() == 1 && !target.is_known() {
-                        self.find("write to an unresolved path", span);
-                    }
-                    files.extend(self.absolute(&target.text).into_iter().filter(|p| !p.starts_with("/dev/")));
-                }
-            }
-        }
-        (stream, files)
-    }
-
-    /// What a file holds that this line wrote.
-    pub(super) fn file(&self, field: &Field) -> Option<Stream> {
-        self.absolute(&field.text).iter().find_map(|path| self.state.files.get(path)).cloned()
     }
 }

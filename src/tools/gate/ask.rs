@@ -1,16 +1,14 @@
 //! The question of a call: what the rules say, what a person answers, and what the answer means.
 
+use super::guard::Weighed;
 use super::seen::Seen;
-use super::{Gate, Ready, STOPPED, folder, look};
+use super::{Gate, Ready, STOPPED, folder, look, question};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Preview, Scope, Verdict, Why, proposals};
-use crate::store::LARGEST;
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Scope, Verdict, Why, proposals};
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
-use crate::tools::targets::Found;
 use crate::tools::tool_call;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 /// What became of the question.
 enum Pass {
@@ -20,14 +18,6 @@ enum Pass {
     Edited { line: String, shown: Option<Seen> },
     /// Do not run it.
     No { outcome: Outcome, why: String },
-}
-
-/// A question that waits for its answer.
-pub(super) struct Open {
-    intent: Intent,
-    ctx: ToolCtx,
-    /// Lines that the person may run instead, as they were judged when they were shown.
-    previews: Vec<(String, Seen)>,
 }
 
 /// What the person has seen of a call before it is judged.
@@ -57,7 +47,7 @@ impl Gate {
                 let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
                 let world = self.place(ready.run.intent(), ctx).await.ok_or_else(stopped)?;
                 let seen = self.judge(ready.run.intent(), &folder(ctx), &world, &ctx.cancel).await;
-                let effects = effects(&seen.ok_or_else(stopped)?);
+                let effects = effects(&seen.ok_or_else(stopped)?.verdict);
                 // The command stands in the arguments of the tool itself, not in those of a call around it.
                 let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
                 let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
@@ -92,8 +82,12 @@ impl Gate {
         let mut answered = known.shown.map(|shown| (shown, Decision::Once));
         loop {
             let Some(world) = self.place(&intent, ctx).await else { return stopped() };
-            let Some(verdict) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
-            let verdict = match (verdict, ask) {
+            if let Some(why) = self.masked(&intent, ctx) {
+                return Pass::No { outcome: Outcome::Failed, why };
+            }
+            let Some(judged) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
+            let mut judged = self.leaking(judged, &intent, ctx);
+            let verdict = match (judged.verdict.clone(), ask) {
                 (Verdict::Allow(_), Some(reason)) => Verdict::AskAlways(vec![Why {
                     effect: "asked by a hook".into(),
                     text: reason.to_owned(),
@@ -124,7 +118,7 @@ impl Gate {
                 }
                 changed = shown.differences(&now);
                 if changed.is_empty() {
-                    return self.settle(decision, &shown.verdict, &intent).await;
+                    return self.settle(decision, &shown.verdict, &intent, !judged.once).await;
                 }
             }
             let classes = effects(&verdict);
@@ -137,109 +131,49 @@ impl Gate {
             if let Some(said) = self.denied(&intent) {
                 return Pass::No { outcome: Outcome::Denied, why: said };
             }
+            let mut told = verdict.clone();
+            // What the person was asked about once is theirs alone.
+            if changed.is_empty() {
+                match self.weigh(&mut judged, ctx).await {
+                    Weighed::Pass(note) => return Pass::Go(note),
+                    Weighed::Ask(None) => {}
+                    Weighed::Ask(Some(why)) | Weighed::Warned(why) => told = with_reason(told, why),
+                }
+            }
             let found = look::found(&intent, &verdict, &cwd, &world).await;
-            let shown = Seen { verdict: verdict.clone(), places: found.places.clone() };
-            let (decision, preview) = self.ask(call, spec, &intent, &verdict, found, changed, ctx).await;
+            let shown = Seen { verdict: verdict.clone(), places: found.places };
+            let approval = Approval {
+                id: ApprovalId(self.asker.number()),
+                call_id: call.id.clone(),
+                tool: spec.name.to_string(),
+                intent: intent.clone(),
+                verdict: told,
+                targets: found.targets,
+                payloads: found.payloads,
+                proposals: if judged.once { Vec::new() } else { proposals::offered(&intent, &verdict) },
+                origin: self.asker.origin(),
+                changed,
+                kept: question::kept(&intent, ctx),
+                asked_at: self.asker.now(),
+            };
+            let (decision, preview) = self.put(approval, ctx).await;
             match decision {
                 Decision::Once | Decision::Grant(_) => answered = Some((shown, decision)),
                 Decision::Edited(line) => return Pass::Edited { line, shown: preview },
                 Decision::Deny { .. } | Decision::TimedOut | Decision::Interrupted | Decision::NoOne => {
-                    return self.settle(decision, &verdict, &intent).await;
+                    return self.settle(decision, &verdict, &intent, !judged.once).await;
                 }
             }
         }
     }
 
-    /// Asks the person, and waits as long as the configuration says. With the answer, how the line that stands in it was
-    /// judged when it was shown.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one question")]
-    async fn ask(
-        &self,
-        call: &ToolCall,
-        spec: &ToolSpec,
-        intent: &Intent,
-        verdict: &Verdict,
-        found: Found,
-        changed: Vec<String>,
-        ctx: &ToolCtx,
-    ) -> (Decision, Option<Seen>) {
-        let id = ApprovalId(self.asker.number());
-        let approval = Approval {
-            id,
-            call_id: call.id.clone(),
-            tool: spec.name.to_string(),
-            intent: intent.clone(),
-            verdict: verdict.clone(),
-            targets: found.targets,
-            payloads: found.payloads,
-            proposals: proposals::offered(intent, verdict),
-            origin: self.asker.origin(),
-            changed,
-            kept: kept(intent, ctx),
-            asked_at: self.asker.now(),
-        };
-        let open = Open { intent: intent.clone(), ctx: ctx.clone(), previews: Vec::new() };
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
-        let answer = self.asker.ask(approval, ctx.cancel.clone());
-        let decision = match ctx.config.approvals.timeout {
-            0 => answer.await,
-            seconds => match tokio::time::timeout(Duration::from_secs(seconds), answer).await {
-                Ok(decision) => decision,
-                Err(_) => {
-                    self.asker.withdraw(id, Decision::TimedOut);
-                    Decision::TimedOut
-                }
-            },
-        };
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let shown = match &decision {
-            Decision::Edited(line) => open.and_then(|open| {
-                open.previews.into_iter().rev().find(|(shown, _)| shown == line).map(|(_, seen)| seen)
-            }),
-            _ => None,
-        };
-        (decision, shown)
-    }
-
-    /// How a line would be judged in place of the one that is asked about; `None` when that is no longer asked.
-    pub async fn preview(&self, id: ApprovalId, line: String) -> Option<Preview> {
-        let (intent, ctx) = {
-            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            let open = open.get(&id)?;
-            let Intent::Command { cwd, background, .. } = &open.intent else { return None };
-            let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background: *background };
-            (intent, open.ctx.clone())
-        };
-        let cwd = folder(&ctx);
-        let world = self.place(&intent, &ctx).await?;
-        let verdict = self.judge(&intent, &cwd, &world, &ctx.cancel).await?;
-        let found = look::found(&intent, &verdict, &cwd, &world).await;
-        let seen = Seen { verdict: verdict.clone(), places: found.places };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.get_mut(&id)?.previews.push((line.clone(), seen));
-        Some(Preview { line, verdict, targets: found.targets, payloads: found.payloads })
-    }
-
-    /// The person has said something new: what they denied before may be asked again.
-    pub fn heard_anew(&self) {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).forget();
-    }
-
-    /// What the person said when they denied the same call since they last spoke, for the model.
-    fn denied(&self, intent: &Intent) -> Option<String> {
-        let denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = denials.said(intent)?;
-        let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
-        Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
-    }
-
     /// What an answer means.
-    async fn settle(&self, decision: Decision, verdict: &Verdict, intent: &Intent) -> Pass {
+    async fn settle(&self, decision: Decision, verdict: &Verdict, intent: &Intent, may_last: bool) -> Pass {
         if let Decision::Deny { feedback } = &decision {
             self.denials.lock().unwrap_or_else(PoisonError::into_inner).keep(intent, feedback);
         }
         let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
-        let may_widen = matches!(verdict, Verdict::Ask(_));
+        let may_widen = may_last && matches!(verdict, Verdict::Ask(_));
         match decision {
             // The answer was to ask no more, and this call is the first of them.
             Decision::Once if self.mode() == Mode::Off && may_widen => Pass::Go("allowed by the user: yolo".into()),
@@ -292,16 +226,19 @@ impl Gate {
     }
 }
 
-/// Whether the edit history keeps what the files of a call hold.
-fn kept(intent: &Intent, ctx: &ToolCtx) -> bool {
-    let Intent::Edit(edits) = intent else { return false };
-    // What does not exist yet is kept as that.
-    let fits = |path: &std::path::Path| path.symlink_metadata().map_or(true, |meta| meta.len() <= LARGEST);
-    ctx.history.is_some() && edits.iter().all(|edit| fits(&edit.path))
+/// The question with one more reason.
+fn with_reason(verdict: Verdict, reason: Why) -> Verdict {
+    match verdict {
+        Verdict::Ask(mut why) => {
+            why.push(reason);
+            Verdict::Ask(why)
+        }
+        other => other,
+    }
 }
 
 /// The arguments with another command; anything that is no object becomes one.
-fn with_command(args: &str, line: &str) -> String {
+pub(super) fn with_command(args: &str, line: &str) -> String {
     let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()
@@ -317,7 +254,7 @@ fn effects(verdict: &Verdict) -> Vec<String> {
     found
 }
 
-fn refused(why: &[Why]) -> String {
+pub(super) fn refused(why: &[Why]) -> String {
     let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
     format!(
         "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",

@@ -238,6 +238,7 @@ fn label(choice: ApprovalChoice, approval: &Approval, room: usize) -> String {
     let what = approvals::effects(approval);
     match choice {
         ApprovalChoice::Deny => "Deny, and say why".to_owned(),
+        ApprovalChoice::Once if approvals::leaves_sandbox(approval) => "Run again without the sandbox".to_owned(),
         ApprovalChoice::Once => "Allow once".to_owned(),
         ApprovalChoice::Edit => "Edit the command".to_owned(),
         ApprovalChoice::Session if what.is_empty() => "Allow for this session".to_owned(),
