@@ -9,6 +9,7 @@ pub mod files;
 pub mod frozen;
 pub mod glob;
 pub mod low_risk;
+pub mod permissions;
 pub mod proposals;
 pub mod redact;
 pub mod remote;
@@ -24,6 +25,7 @@ pub use approval::{
     Approval, ApprovalId, Decision, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Width,
 };
 pub use decide::{decide, decide_in};
+pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
 use serde::{Deserialize, Serialize};

@@ -146,7 +146,7 @@ fn payloads(intent: &Intent, judgement: &Judgement) -> Vec<Payload> {
         Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => return Vec::new(),
     };
     let hidden = |payload: &&shell::Payload| !payload.text.trim().is_empty() && !line.contains(payload.text.trim());
-    let shown = judgement.seen.payloads.iter().filter(hidden).map(|payload| Payload {
+    let shown = judgement.payloads.iter().filter(hidden).map(|payload| Payload {
         from: line.get(payload.span.clone()).unwrap_or_default().to_owned(),
         text: payload.text.replace(shell::UNKNOWN, "…"),
         decoded: payload.decoded,

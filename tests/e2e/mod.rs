@@ -21,6 +21,7 @@ mod mcp_login;
 mod mcp_many;
 mod mcp_official;
 mod panes;
+mod permissions;
 mod person;
 mod print;
 mod rewind;

@@ -1,7 +1,6 @@
 //! What a walk finds: effects with their sentences, and the commands that would run.
 
 use super::ast::Span;
-use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::table::{Level, Role};
 
@@ -33,12 +32,16 @@ pub struct Invocation {
     pub quiet: bool,
 }
 
-/// A path that a command reaches.
-#[derive(Clone, Debug, PartialEq)]
+/// A path that a command names, and what it does to it.
+#[derive(Clone, Debug)]
 pub struct Touched {
+    /// Absolute; several where the folder is not certain.
+    pub paths: Vec<String>,
+    pub how: Touch,
     pub role: Role,
     /// As the command gets it, with globs and [`super::UNKNOWN`] still in it.
     pub text: String,
+    /// Names have to be compared with what is there.
     pub glob: bool,
     /// Where it is looked for, as far as that is known.
     pub cwd: String,
@@ -47,7 +50,7 @@ pub struct Touched {
     pub by: Option<usize>,
 }
 
-/// A text that an interpreter gets and that does not stand in the line as it runs.
+/// A text that an interpreter gets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payload {
     pub text: String,
@@ -57,33 +60,23 @@ pub struct Payload {
     pub decoded: bool,
 }
 
-/// What the modal shows beside the findings.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    pub touched: Vec<Touched>,
-    pub payloads: Vec<Payload>,
-}
-
-/// Paths and payloads of one line that are kept for the modal.
-const MOST_TOUCHED: usize = 512;
+/// Payloads of one line that are kept.
 const MOST_PAYLOADS: usize = 8;
 
-impl Walker<'_> {
-    /// Keeps a path for the modal.
-    pub(super) fn touches(&mut self, role: Role, field: &Field) {
-        if role == Role::None || self.seen.touched.len() >= MOST_TOUCHED {
-            return;
-        }
-        let cwd = self.state.cwds.first().cloned().unwrap_or_default();
-        let (text, span) = (field.text.clone(), field.span.clone());
-        self.seen.touched.push(Touched { role, text, glob: field.glob, cwd, span, by: self.current });
-    }
+/// What a command does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    Read,
+    Write,
+    Delete,
+}
 
+impl Walker<'_> {
     /// Keeps a text that reaches an interpreter for the modal.
     pub(super) fn reaches(&mut self, text: &str, span: &Span, decoded: bool) {
         let known = |p: &Payload| p.text == text && p.span == *span;
-        if self.seen.payloads.len() < MOST_PAYLOADS && !self.seen.payloads.iter().any(known) {
-            self.seen.payloads.push(Payload { text: text.to_owned(), span: span.clone(), decoded });
+        if self.payloads.len() < MOST_PAYLOADS && !self.payloads.iter().any(known) {
+            self.payloads.push(Payload { text: text.to_owned(), span: span.clone(), decoded });
         }
     }
 

@@ -40,7 +40,7 @@ mod walk;
 mod wrappers;
 mod written;
 
-pub use findings::{Finding, Invocation, Payload, Seen, Touched};
+pub use findings::{Finding, Invocation, Payload, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -64,8 +64,10 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
-    /// Paths and payloads, for the modal.
-    pub seen: Seen,
+    /// Paths that its commands name.
+    pub touched: Vec<Touched>,
+    /// Texts that interpreters would get.
+    pub payloads: Vec<Payload>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -113,13 +115,13 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             finding.span = start..command.ceil_char_boundary(finding.span.end).max(start);
             judgement.findings.push(finding);
         }
-        for mut touched in walker.seen.touched {
+        for mut touched in walker.touched {
             touched.by = touched.by.map(|by| by + offset);
-            judgement.seen.touched.push(touched);
+            judgement.touched.push(touched);
         }
-        for payload in walker.seen.payloads {
-            if !judgement.seen.payloads.iter().any(|known| known.text == payload.text) {
-                judgement.seen.payloads.push(payload);
+        for payload in walker.payloads {
+            if !judgement.payloads.iter().any(|known| known.text == payload.text) {
+                judgement.payloads.push(payload);
             }
         }
         for mut invocation in walker.invocations {

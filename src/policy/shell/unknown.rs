@@ -109,6 +109,10 @@ impl Walker<'_> {
             if text.starts_with('-') || text.contains(UNKNOWN) && !spaced || self.table.command(&name).is_none() {
                 continue;
             }
+            // The same word again starts nothing else.
+            if !spaced && i > 1 && argv[i - 1].text == argv[i].text {
+                continue;
+            }
             if !self.spend(4 + (argv.len() - i) / 16, &argv[i].span) {
                 return;
             }

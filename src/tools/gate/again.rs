@@ -62,7 +62,7 @@ impl Gate {
         reasons.extend(hook.map(|text| Why { effect: "asked by a hook".into(), text, span: 0..0 }));
         let world = self.place(&intent, &ctx).await;
         let verdict = match &world {
-            Some(world) => self.judge(run.intent(), &cwd, world, &ctx.cancel).await,
+            Some(world) => self.judge(&spec.name, run.intent(), &cwd, world, &ctx.cancel).await,
             None => None,
         };
         let no = match verdict.map(|judged| judged.verdict) {

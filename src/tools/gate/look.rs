@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Time to count what a command would touch before the modal opens.
-const BUDGET: Duration = Duration::from_millis(200);
+pub const BUDGET: Duration = Duration::from_millis(200);
 /// Time that the counting gets beyond its budget to notice it.
 const SLACK: Duration = Duration::from_millis(50);
 /// Time to follow the links once more before the run.

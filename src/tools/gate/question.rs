@@ -10,6 +10,7 @@ use std::time::Duration;
 
 /// A question that waits for its answer.
 pub(super) struct Open {
+    tool: String,
     intent: Intent,
     ctx: ToolCtx,
     /// Lines that the person may run instead, as they were judged when they were shown.
@@ -21,7 +22,12 @@ impl Gate {
     /// judged when it was shown.
     pub(super) async fn put(&self, approval: Approval, ctx: &ToolCtx) -> (Decision, Option<Seen>) {
         let id = approval.id;
-        let open = Open { intent: approval.intent.clone(), ctx: ctx.clone(), previews: Vec::new() };
+        let open = Open {
+            tool: approval.tool.clone(),
+            intent: approval.intent.clone(),
+            ctx: ctx.clone(),
+            previews: Vec::new(),
+        };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
         let answer = self.asker.ask(approval, ctx.cancel.clone());
         let decision = match ctx.config.approvals.timeout {
@@ -46,16 +52,16 @@ impl Gate {
 
     /// How a line would be judged in place of the one that is asked about; `None` when that is no longer asked.
     pub async fn preview(&self, id: ApprovalId, line: String) -> Option<Preview> {
-        let (intent, ctx) = {
+        let (tool, intent, ctx) = {
             let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             let open = open.get(&id)?;
             let Intent::Command { cwd, background, .. } = &open.intent else { return None };
             let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background: *background };
-            (intent, open.ctx.clone())
+            (open.tool.clone(), intent, open.ctx.clone())
         };
         let cwd = folder(&ctx);
         let world = self.place(&intent, &ctx).await?;
-        let verdict = self.judge(&intent, &cwd, &world, &ctx.cancel).await?.verdict;
+        let verdict = self.judge(&tool, &intent, &cwd, &world, &ctx.cancel).await?.verdict;
         let found = look::found(&intent, &verdict, &cwd, &world).await;
         let seen = Seen { verdict: verdict.clone(), places: found.places };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -56,7 +56,7 @@ impl Asker for Denies {
         self.asked.lock().unwrap().push(approval);
         Box::pin(async { Decision::Deny { feedback: String::new() } })
     }
-    fn remember(&self, _: &[String]) -> Result<(), String> {
+    fn remember(&self, _: &Grant) -> Result<(), String> {
         Ok(())
     }
     fn granted(&self, _: &[String]) {}
@@ -112,7 +112,7 @@ async fn the_question_comes_although_the_counting_hangs() {
     // how many looks the judgement alone takes
     let counting = Hangs::after(10_000);
     let intent = Intent::Command { line: "rm -rf build/*".into(), cwd: bench.path(""), background: false };
-    decide_in(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting.world(&bench));
+    explain(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting.world(&bench));
     let looks = 10_000 - *counting.left.lock().unwrap();
     let world = Hangs::after(looks);
     let asker = Arc::new(Denies::default());

@@ -88,7 +88,7 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
             all.push(named);
         }
     };
-    let touched = &judgement.seen.touched;
+    let touched = &judgement.touched;
     for one in touched {
         let command = one.by.and_then(|by| judgement.invocations.get(by));
         let changes = !matches!(one.role, Role::None | Role::Read | Role::Copy | Role::Link);
