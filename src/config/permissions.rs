@@ -83,7 +83,7 @@ pub fn remember(paths: &Paths, folder: &Path, grant: &Grant) -> Result<(), Strin
 }
 
 /// The file of the project that a folder is in, and the project's folder: `.hermes/permissions.yaml`, or beside `hermes.yaml`.
-fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(super) fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)> {
     let own = std::fs::canonicalize(&paths.home).ok();
     let top = top(cwd);
     cwd.ancestors().take_while(|dir| dir.starts_with(top)).find_map(|dir| {

@@ -12,7 +12,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Names of questions that are no class of effect: a grant of them would answer questions about anything.
-const NO_CLASS: &[&str] = &[BY_RULE, "beside the rule", "asked by a hook", "unreadable permissions"];
+const NO_CLASS: &[&str] = &[
+    BY_RULE,
+    "beside the rule",
+    "asked by a hook",
+    "unreadable permissions",
+    "smart mode",
+    "sends a secret",
+    super::frozen::CHANGED,
+    super::taint::AFTER,
+    super::WITHOUT_SANDBOX,
+];
 
 /// The proposals for a call, narrowest first within a scope. None for what is asked every time.
 pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {

@@ -1,7 +1,8 @@
 //! The modal of a dangerous command: what it tells before the answer, and that nothing else runs than was answered.
 
+use crate::harness::home::{err, out};
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step, Term, err, out, until};
+use crate::harness::{Home, Mock, Step, Term, until};
 use base64::Engine as _;
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;

@@ -2,8 +2,9 @@
 
 use super::ask::{refused, with_command};
 use super::{CallEvent, Gate, Ready, folder, with_note};
-use crate::llm::message::ToolCall;
+use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
+use crate::store::audit::By;
 use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
 use crate::tools::tool_call;
 use std::path::PathBuf;
@@ -95,6 +96,9 @@ impl Gate {
         };
         let note = match self.put(approval, &ctx).await.0 {
             Decision::Once if !ctx.cancel.is_cancelled() => {
+                self.ended(Some(self.end_of(call, &spec.name, &ctx)), Outcome::Failed, 0);
+                let by = By::Person("run again without the sandbox".into());
+                self.judged(call, &spec.name, run.intent(), None, by, None, &ctx);
                 ctx.unconfined = true;
                 self.tell_start(call, spec, run.target(), events).await;
                 let ready = Ready { run, args, ask: None, edited: None };
