@@ -61,8 +61,12 @@ impl Asker for Denies {
         Ok(())
     }
     fn granted(&self, _: &[String]) {}
-    fn asker(&self) -> String {
-        String::new()
+    fn withdraw(&self, _: ApprovalId, _: Decision) {}
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+    fn number(&self) -> u64 {
+        1
     }
     fn now(&self) -> i64 {
         0
