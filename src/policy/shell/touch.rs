@@ -109,7 +109,9 @@ impl<'w> Walker<'w> {
         };
         if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
             let paths = self.absolute(&field.text);
-            self.touched.push(Touched { paths, how, glob: field.glob, span: field.span.clone() });
+            let cwd = self.state.cwds.first().cloned().unwrap_or_default();
+            let (text, glob, span) = (field.text.clone(), field.glob, field.span.clone());
+            self.touched.push(Touched { paths, how, role, text, glob, cwd, span, by: self.current });
         }
     }
 
@@ -264,7 +266,7 @@ impl<'w> Walker<'w> {
                 self.find_path(&class.delete, field);
             }
         }
-        if !field.is_known() {
+        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
             self.find("delete of unresolved paths", span);
         } else if self.is_outside(field) && !self.is_own_scratch(field) {
             self.find_path("delete in root path", field);
