@@ -46,6 +46,8 @@ pub struct Spec {
     pub paths: Vec<Paths>,
     /// Options whose value is a path.
     pub values: BTreeMap<String, Role>,
+    /// It looks for files by patterns in its words itself, quoted or not.
+    pub globs: bool,
     /// Options whose value is the folder that operands are below.
     pub folder: Vec<String>,
     pub rules: Vec<RuleSpec>,
@@ -220,6 +222,8 @@ pub struct RuleSpec {
     pub arg2: Vec<String>,
     /// At least so many operands.
     pub min: usize,
+    /// At most so many, when not 0.
+    pub max: usize,
     /// No words at all.
     pub bare: bool,
     /// Standard input is a pipe, a file or a text.
@@ -415,8 +419,15 @@ impl Table {
         let key = self
             .exact
             .get(name)
-            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key))?;
-        self.commands.commands.get(key)
+            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key));
+        match key {
+            Some(key) => self.commands.commands.get(key),
+            // `npx rimraf@5`, `uvx twine==6`
+            None => {
+                let end = name.find(['@', '=']).filter(|at| *at > 0)?;
+                self.commands.commands.get(self.exact.get(&name[..end])?)
+            }
+        }
     }
 
     /// The level, sentence and coverage of an effect. One that the table lacks asks.

@@ -367,6 +367,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_row_costs_its_caller_microseconds() {
+        let home = tempfile::tempdir().expect("a folder");
+        let store = Store::spawn(home.path());
+        store.opened().await;
+        let cost = |at: usize| {
+            let began = std::time::Instant::now();
+            store.audit(move || record(&format!("echo {at}")));
+            began.elapsed()
+        };
+        let best = (0..200).map(cost).min().expect("some");
+        assert!(best < std::time::Duration::from_micros(100), "{best:?}");
+        assert_eq!(store.audit_rows(all()).await.expect("rows").len(), 200, "and none is lost");
+    }
+
+    #[tokio::test]
     async fn what_was_tampered_with_shows() {
         for (sql, want) in [
             (

@@ -160,7 +160,14 @@ impl<'w> Walker<'w> {
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
         let args = args::parse(argv, 1, &spec.takes, spec.posix);
-        let known = Known { spec, args, argv, name, from: 1, fed: input.is_some() };
+        let known = Known {
+            spec,
+            args,
+            argv,
+            name,
+            from: 1,
+            fed: input.as_ref().is_some_and(|s| s.text.as_deref() != Some("")),
+        };
         if input.as_ref().is_some_and(|s| s.environment) {
             self.environment(&known);
         }
@@ -265,7 +272,8 @@ impl<'w> Walker<'w> {
             if rule.bare && known.argv.len() > 1 || rule.fed && !known.fed {
                 continue;
             }
-            if args.operands.len() < rule.min || args.has_exactly(&rule.not) {
+            let count = args.operands.len();
+            if count < rule.min || rule.max > 0 && count > rule.max || args.has_exactly(&rule.not) {
                 continue;
             }
             let mut span = known.argv[0].span.clone();
@@ -360,7 +368,10 @@ impl<'w> Walker<'w> {
             let mode = |f: &args::Flag| f.name[1..].chars().all(|c| "rwxXst".contains(c));
             let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
             let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
-            let fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+            let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+            for field in fields.iter_mut().filter(|f| known.spec.globs && glob::is_pattern(&f.text)) {
+                field.glob = true;
+            }
             let target =
                 known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
             let here = self.state.cwds.clone();

@@ -109,7 +109,9 @@ impl<'w> Walker<'w> {
         };
         if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
             let paths = self.absolute(&field.text);
-            self.touched.push(Touched { paths, how, glob: field.glob, span: field.span.clone() });
+            let cwd = self.state.cwds.first().cloned().unwrap_or_default();
+            let (text, glob, span) = (field.text.clone(), field.glob, field.span.clone());
+            self.touched.push(Touched { paths, how, role, text, glob, cwd, span, by: self.current });
         }
     }
 

@@ -33,6 +33,7 @@ pub struct Walker<'w> {
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
     pub touched: Vec<super::findings::Touched>,
+    pub payloads: Vec<super::findings::Payload>,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -71,6 +72,7 @@ impl<'w> Walker<'w> {
             findings: Vec::new(),
             invocations: Vec::new(),
             touched: Vec::new(),
+            payloads: Vec::new(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -127,7 +129,7 @@ impl<'w> Walker<'w> {
     /// What the work inside found, without keeping it.
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
-        let touched = self.touched.len();
+        let (touched, payloads) = (self.touched.len(), self.payloads.len());
         let all = std::mem::take(&mut self.findings);
         let state = self.state.clone();
         self.subshell(|w| {
@@ -140,6 +142,7 @@ impl<'w> Walker<'w> {
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
         self.touched.truncate(touched);
+        self.payloads.truncate(payloads);
         self.current = kept.2;
         level
     }

@@ -167,6 +167,7 @@ impl<'w> Walker<'w> {
             let mut depth = 0;
             (1..action)
                 .rev()
+                .take(512)
                 .take_while(|i| {
                     match argv[*i].text.as_str() {
                         ")" => depth += 1,
@@ -186,11 +187,13 @@ impl<'w> Walker<'w> {
             }
             field
         };
-        let mut i = 1;
+        let (mut i, mut deletes) = (1, 0);
         while i < argv.len() {
             let word = argv[i].text.as_str();
             match word {
-                "-delete" => {
+                // Again it finds nothing that is left.
+                "-delete" if deletes < 8 => {
+                    deletes += 1;
                     self.find("find -delete", argv[i].span.clone());
                     for path in &paths {
                         self.delete(&narrow(path, i), true);
