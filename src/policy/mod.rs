@@ -6,6 +6,7 @@
 pub mod decide;
 pub mod files;
 pub mod glob;
+pub mod reach;
 pub mod redact;
 pub mod remote;
 pub mod rule;
@@ -13,6 +14,8 @@ pub mod shell;
 pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod url;
+pub mod variable;
 
 pub use decide::{decide, decide_in};
 pub use rule::{Rule, Rules};

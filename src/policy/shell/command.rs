@@ -12,6 +12,7 @@ const MAX_ROUNDS: usize = 3;
 impl Walker<'_> {
     pub(super) fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
         let outer = self.current.take();
+        self.elsewhere = self.elsewhere.filter(|depth| self.depth > *depth);
         let assigned = self.assigns(command);
         let fields = self.expand_all(&command.words);
         let (stream, files) = self.redirects(&command.redirects, input);
@@ -67,7 +68,7 @@ impl Walker<'_> {
                 let old = self.value_of(&assign.name);
                 value = format!("{}{value}", old.first().map_or("", String::as_str));
             }
-            self.check_variable(&assign.name, &value, &assign.span);
+            self.check_assignment(&assign.name, &value, !command.words.is_empty(), &assign.span);
             if assign.index.is_none() {
                 all.push((assign.name.clone(), vec![value]));
             } else {

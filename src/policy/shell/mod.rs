@@ -1,6 +1,7 @@
 //! Judges shell lines: read (`normal`, `parse`, `lex`, `crosscheck`), resolve words (`resolve`), walk like a shell would
 //! (`walk`, `wrappers`, `special`), and say what each command does (`invoke`, `touch`) from the tables in `assets/policy`.
 
+mod archive;
 mod args;
 mod ast;
 mod bomb;
@@ -14,6 +15,7 @@ mod findings;
 mod invoke;
 mod lex;
 mod normal;
+mod operands;
 mod parse;
 mod reader;
 mod redirect;
@@ -24,6 +26,7 @@ mod sql;
 mod state;
 mod touch;
 mod unknown;
+mod variables;
 mod walk;
 mod wrappers;
 

@@ -155,7 +155,12 @@ impl Walker<'_> {
                     continue;
                 }
                 Part::Quoted(text) => vec![Value::text(text.clone(), true)],
-                Part::Variable { name, operation, quoted } => self.variable(name, operation, *quoted, span),
+                Part::Variable { name, operation, quoted } => {
+                    if self.is_secret(name, operation) {
+                        via.push(format!("${name}"));
+                    }
+                    self.variable(name, operation, *quoted, span)
+                }
                 Part::Number(words) => {
                     for word in words {
                         let _ = self.expand_text(word);
@@ -298,7 +303,7 @@ impl Walker<'_> {
                 let fallback = self.expand_text(word).text;
                 if is_empty(&found) {
                     if *assigns {
-                        self.state.set(name, vec![fallback.clone()]);
+                        self.assign(name, vec![fallback.clone()], span);
                     }
                     vec![fallback]
                 } else {

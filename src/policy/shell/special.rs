@@ -62,12 +62,7 @@ impl<'w> Walker<'w> {
                         }
                     }
                 }
-                for field in &known.argv[1..] {
-                    if let Some((name, value)) = field.text.split_once('=') {
-                        self.check_variable(name, value, &field.span);
-                        self.state.set(name, vec![value.to_owned()]);
-                    }
-                }
+                self.declares(known);
                 if known.argv.len() == 1 && matches!(known.name.as_str(), "export" | "declare" | "typeset") {
                     self.find("prints the environment", span);
                 }
@@ -95,7 +90,7 @@ impl<'w> Walker<'w> {
                 let names: Vec<String> = known.operands().map(|f| f.text.clone()).collect();
                 for name in &names {
                     let values = if names.len() == 1 { values.clone() } else { vec![UNKNOWN.to_string()] };
-                    self.state.set(name, values);
+                    self.assign(name, values, &span);
                 }
                 None
             }

@@ -28,6 +28,10 @@ pub struct Walker<'w> {
     pub(super) home: String,
     pub(super) own: String,
     pub(super) state: State,
+    /// The working folder of the task: what a line writes elsewhere is asked about, as a file tool would.
+    pub(super) start: String,
+    /// The depth at which a command started that runs others on another machine or in a container.
+    pub(super) elsewhere: Option<usize>,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
     pub(super) current: Option<usize>,
@@ -53,6 +57,8 @@ impl<'w> Walker<'w> {
             home: world.home().to_string_lossy().into_owned(),
             own: world.hermes_home().to_string_lossy().into_owned(),
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
+            start: normal(cwd, ""),
+            elsewhere: None,
             findings: Vec::new(),
             invocations: Vec::new(),
             current: None,
@@ -297,7 +303,7 @@ impl<'w> Walker<'w> {
                         Some(words) => self.expand_all(words).into_iter().map(|f| self.loop_value(f)).collect(),
                         None => self.state.positional.clone().unwrap_or_else(|| vec![UNKNOWN.to_string()]),
                     };
-                    self.state.set(name, if all.is_empty() { vec![String::new()] } else { all });
+                    self.assign(name, if all.is_empty() { vec![String::new()] } else { all }, &(0..0));
                 }
                 let before = self.state.clone();
                 let mut out = self.script(body, input.clone());
