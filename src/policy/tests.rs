@@ -123,7 +123,7 @@ fn more_cases() {
 #[test]
 fn judge_cases() {
     let mut wrong = Vec::new();
-    for case in cases!("judge-walk.jsonl").chain(cases!("judge-wrap.jsonl")) {
+    for case in cases!("judge-walk.jsonl").chain(cases!("judge-wrap.jsonl")).chain(cases!("judge-paths.jsonl")) {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
         let got = judge(command, &[], Mode::Manual);
         let off = judge(command, &[], Mode::Off);

@@ -115,7 +115,8 @@ impl Walker<'_> {
                 chosen = Some(paths);
             }
         }
-        let Some(paths) = chosen else {
+        let script = known.spec.kind == Kind::Interpreter;
+        let Some(paths) = chosen.filter(|paths| paths.role != Role::None || !script) else {
             if known.spec.wrap.is_none() {
                 self.may_read(known);
             }
@@ -162,6 +163,14 @@ impl Walker<'_> {
     }
 
     fn path_options(&mut self, known: &Known<'_>) {
+        // These look at the public half of what a file holds.
+        let public = known.name == "openssl"
+            && known
+                .operand(0)
+                .is_some_and(|f| matches!(f.text.as_str(), "x509" | "verify" | "crl" | "req" | "s_client"));
+        if public {
+            return;
+        }
         for flag in &known.args.flags {
             if let (Some(role), Some((text, at))) = (known.spec.values.get(&flag.name), &flag.value) {
                 let field = Field { text: text.clone(), ..known.argv[*at].clone() };
