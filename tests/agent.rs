@@ -10,8 +10,8 @@ use hermes::config::paths::Paths;
 use hermes::exec::{Exec, ExecOptions};
 use hermes::llm::message::{Body, Item, Message, NoteKind, Outcome, SessionId};
 use hermes::llm::scripted::{Script, Scripted};
-use hermes::policy::Decision;
 use hermes::policy::redact::RedactKind;
+use hermes::policy::{Decision, Grant, Scope, Width};
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
 use hermes::tools::registry::Registry;
@@ -172,7 +172,11 @@ steps:
     let Some(AgentEvent::ApprovalRequested(approval)) = seen.last() else { unreachable!() };
     assert!(world.work().join("one").exists());
     let classes = approval.verdict.reasons().iter().map(|why| why.effect.clone()).collect();
-    talk.order(AgentCommand::Decide(approval.id, Decision::Session(classes))).await;
+    talk.order(AgentCommand::Decide(
+        approval.id,
+        Decision::Grant(Grant { scope: Scope::Session, width: Width::Effects, entries: classes }),
+    ))
+    .await;
     // The second delete does not ask; the other class does.
     let seen = talk.until(|e| matches!(e, AgentEvent::ApprovalRequested(_))).await;
     assert!(!world.work().join("one").exists() && !world.work().join("two").exists());

@@ -6,4 +6,5 @@ mod docs;
 mod e2e;
 #[allow(dead_code, reason = "the measures use some of it, the tests the rest")]
 mod harness;
+mod judge;
 mod tidy;

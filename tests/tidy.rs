@@ -192,6 +192,59 @@ fn nothing_panics_or_prints() {
     fail_on("words that may not stand in src", faults);
 }
 
+/// Where other programs are started, and whose words they are. What a model can reach goes through the gate: a new place
+/// here needs a door in `tests/e2e/gate.rs`, or a reason why no call of a model decides what it runs.
+const STARTS: &[(&str, &str)] = &[
+    ("exec/leave.rs", "keeps output flowing when the program is left; fixed words"),
+    ("exec/shell.rs", "the shell of the terminal tool: behind the gate"),
+    ("exec/handle.rs", "the shell of the terminal tool: behind the gate"),
+    ("exec/once.rs", "one run and its result, for the callers below"),
+    ("exec/piped.rs", "servers and plugins, which a person named and trusted"),
+    ("exec/browse.rs", "opens the page of a login that a person began"),
+    ("exec/login.rs", "the person's login shell, for its variables"),
+    ("runtime/reports.rs", "git, fixed words"),
+    ("runtime/images.rs", "the clipboard's picture, fixed words"),
+    ("agent/situation.rs", "git, fixed words"),
+    ("cli/config.rs", "the person's editor, from the command line"),
+    ("tools/file/checks.rs", "checkers of the person's configuration after an edit"),
+    ("tools/terminal.rs", "the terminal tool: behind the gate"),
+    ("plugins/fire.rs", "hooks, which a person said yes to"),
+    ("plugins/install.rs", "the installer, from the command line"),
+    ("term/clipboard.rs", "the clipboard, fixed words"),
+];
+
+#[test]
+fn processes_start_in_few_places() {
+    let start = Regex::new(r"\bCommand::new\(|\.launch\(").unwrap();
+    let faults = sources()
+        .iter()
+        .filter(|source| start.is_match(&source.code))
+        .map(|source| source.path.display().to_string())
+        .filter(|path| !STARTS.iter().any(|(known, _)| path.ends_with(known)))
+        .collect();
+    fail_on("starts another program outside of the known places", faults);
+}
+
+#[test]
+fn nothing_is_deleted_but_through_one_function() {
+    // The function itself, and the deletion of a person's file by a call that the person let through or a rewind.
+    let exceptions = ["config/remove.rs", "tools/file/write.rs"];
+    let bad = Regex::new(r"\b(remove_(file|dir|dir_all)|unlink(at)?|rmdir)\b").unwrap();
+    let program = Regex::new(r#"Command::new\("(?:/usr)?(?:/bin/)?(?:rm|rmdir|unlink|shred)""#).unwrap();
+    let mut faults = Vec::new();
+    let mut excepted = Vec::new();
+    for source in sources() {
+        let found = bad.find(&source.code).map(|m| m.as_str()).or(program.find(&source.raw).map(|m| m.as_str()));
+        let Some(found) = found else { continue };
+        match exceptions.iter().find(|path| source.path == Path::new(path)) {
+            Some(path) => excepted.push(*path),
+            None => faults.push(format!("{}: {found}; use config::remove", source.path.display())),
+        }
+    }
+    fail_on("deletions beside config::remove", faults);
+    assert_eq!(excepted, exceptions, "exceptions that delete nothing");
+}
+
 #[test]
 fn colours_live_in_the_theme() {
     let colour =

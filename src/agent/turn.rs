@@ -11,7 +11,7 @@ pub use facts::{Action, Input, Limits, Said};
 
 use super::event::TurnEnd;
 use super::guard::LoopGuard;
-use crate::llm::message::{Body, NoteKind, ToolBody, ToolCall};
+use crate::llm::message::{AssistantBody, Body, NoteKind, StopReason, ToolBody, ToolCall};
 use bodies::{user, with_context};
 use std::collections::VecDeque;
 
@@ -45,6 +45,8 @@ pub struct Turn {
     empty_replies: u32,
     steers: VecDeque<Said>,
     stopping: bool,
+    /// The turn is a command of the person and ends with it.
+    own: bool,
     /// The budget is used up: the call that is made now only sums up.
     closing: bool,
     guard: LoopGuard,
@@ -67,6 +69,7 @@ impl Turn {
             empty_replies: 0,
             steers: VecDeque::new(),
             stopping: false,
+            own: false,
             closing: false,
             guard: LoopGuard::default(),
         }
@@ -99,6 +102,7 @@ impl Turn {
     pub fn on(&mut self, input: Input) -> Vec<Action> {
         match input {
             Input::Submitted { said, context } => self.submitted(said, context),
+            Input::Ran { said, context, call } => self.ran(said, context, call),
             Input::Replied(reply) if self.state == State::Calling => self.replied(reply),
             Input::CallFailed { kind, message, retry_after, partial, dice } if self.state == State::Calling => {
                 self.failed(kind, message, retry_after, partial, dice)
@@ -130,6 +134,23 @@ impl Turn {
         let mut actions = vec![Action::Append(with_context(said, context))];
         actions.extend(self.next_step());
         actions
+    }
+
+    /// The model sees the line as said and the call as made, as if it had been asked to run it.
+    fn ran(&mut self, said: Said, context: String, call: ToolCall) -> Vec<Action> {
+        if self.is_running() {
+            return Vec::new();
+        }
+        *self = Self::new(self.limits);
+        self.own = true;
+        self.state = State::Tools { open: vec![call.id.clone()], calls: vec![call.clone()] };
+        let asked =
+            AssistantBody { calls: vec![call.clone()], stop: StopReason::ToolCalls, ..AssistantBody::default() };
+        vec![
+            Action::Append(with_context(said, context)),
+            Action::Append(Body::Assistant(asked)),
+            Action::RunTools(vec![call]),
+        ]
     }
 
     /// One more step, if the budget allows.
@@ -168,6 +189,8 @@ impl Turn {
         self.guard.step_ended();
         if self.stopping {
             actions.extend(self.finish(TurnEnd::Stopped));
+        } else if self.own {
+            actions.extend(self.finish(TurnEnd::Completed));
         } else if let Some(round) = self.guard.repeated(self.limits.repeats) {
             self.state = State::Guarding;
             actions.push(Action::AskGuard(round));

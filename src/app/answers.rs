@@ -133,8 +133,7 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
     modal.stage = match modal.selected {
         ApprovalChoice::Deny => ApprovalStage::Reason(String::new()),
         ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always => {
-            let widths = approvals::widths(approval, modal.selected);
-            modal.width = widths.first().map(|(width, _)| *width).unwrap_or_default();
+            modal.offer = 0;
             ApprovalStage::Confirming
         }
         ApprovalChoice::Edit => match &approval.intent {
@@ -153,23 +152,22 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
 }
 
 fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<Decision> {
-    let widths = approvals::widths(approval, modal.selected);
-    let at = widths.iter().position(|(width, _)| *width == modal.width);
+    let offers = approvals::offers(approval, modal.selected);
     match key.code {
         Code::Enter if !key.ctrl && !key.alt => {
-            let rules = at.and_then(|at| widths.into_iter().nth(at)).map(|(_, rules)| rules);
             return match modal.selected {
                 ApprovalChoice::Once => Some(Decision::Once),
-                ApprovalChoice::Session => rules.map(Decision::Session),
-                ApprovalChoice::Always => rules.map(Decision::Always),
+                ApprovalChoice::Session | ApprovalChoice::Always => {
+                    offers.get(modal.offer).map(|offer| Decision::Grant(offer.grant.clone()))
+                }
                 // these have stages of their own
                 ApprovalChoice::Deny | ApprovalChoice::Edit => None,
             };
         }
-        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if widths.len() > 1 => {
+        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if offers.len() > 1 => {
             let back = matches!(key.code, Code::BackTab | Code::Up | Code::Left);
-            let step = if back { widths.len() - 1 } else { 1 };
-            modal.width = widths[(at.unwrap_or_default() + step) % widths.len()].0;
+            let step = if back { offers.len() - 1 } else { 1 };
+            modal.offer = (modal.offer + step) % offers.len();
         }
         Code::Esc => modal.stage = ApprovalStage::Choosing,
         _ => {

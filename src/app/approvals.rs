@@ -5,7 +5,7 @@ use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
     ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind, QuestionModal,
-    Read, Width,
+    Read,
 };
 use super::model::notices::About;
 use super::model::transcript::ToolState;
@@ -13,7 +13,7 @@ use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict, remote};
+use crate::policy::{Approval, Decision, Intent, Mode, Proposal, Scope, proposals};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -111,7 +111,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             stage: ApprovalStage::Choosing,
             scroll: 0,
             read: Read::default(),
-            width: Width::Command,
+            offer: 0,
             cursor: 0,
             stray: false,
         }),
@@ -236,54 +236,27 @@ pub const GRID: [ApprovalChoice; 5] =
 
 /// The choices that an approval offers, in the order of the grid.
 pub fn choices(approval: &Approval) -> Vec<ApprovalChoice> {
-    let lasting = !matches!(approval.verdict, Verdict::AskAlways(_));
-    let classes = !effects(approval).is_empty();
     let offered = |choice: &ApprovalChoice| match choice {
         ApprovalChoice::Deny | ApprovalChoice::Once => true,
         ApprovalChoice::Edit => matches!(approval.intent, Intent::Command { .. }),
-        ApprovalChoice::Session => lasting && classes,
-        ApprovalChoice::Always => lasting && (classes || exact(approval).is_some()),
+        ApprovalChoice::Session | ApprovalChoice::Always => !offers(approval, *choice).is_empty(),
     };
     GRID.into_iter().filter(offered).collect()
 }
 
 /// The classes of effect that were asked about, each once.
 pub fn effects(approval: &Approval) -> Vec<String> {
-    let mut effects: Vec<String> = Vec::new();
-    for why in approval.verdict.reasons() {
-        if !why.effect.is_empty() && !effects.contains(&why.effect) {
-            effects.push(why.effect.clone());
-        }
-    }
-    effects
+    proposals::effects(&approval.verdict)
 }
 
-/// The command as a rule that matches nothing else; a line with wildcards would match more.
-fn exact(approval: &Approval) -> Option<String> {
-    match &approval.intent {
-        Intent::Command { line, .. } if !line.contains(['*', '?', '[', '\n']) => Some(line.clone()),
-        _ => None,
-    }
-}
-
-/// What an answer that lasts can cover: width and the rules that it makes, narrowest first. None for the others.
-pub fn widths(approval: &Approval, choice: ApprovalChoice) -> Vec<(Width, Vec<String>)> {
-    let exact = match choice {
-        ApprovalChoice::Always => exact(approval),
-        // A session's grants are classes and tools, never a line.
-        ApprovalChoice::Session => None,
-        ApprovalChoice::Deny | ApprovalChoice::Edit | ApprovalChoice::Once => return Vec::new(),
+/// The grants that an answer that lasts can be, narrowest first. None for the others.
+pub fn offers(approval: &Approval, choice: ApprovalChoice) -> Vec<&Proposal> {
+    let lasts = |scope: Scope| match choice {
+        ApprovalChoice::Session => scope == Scope::Session,
+        ApprovalChoice::Always => scope > Scope::Session,
+        ApprovalChoice::Deny | ApprovalChoice::Edit | ApprovalChoice::Once => false,
     };
-    let effects = effects(approval);
-    let server = match &approval.intent {
-        // A rule that names the tool, not what it does, is what is asked about.
-        Intent::Remote { server, tool, .. } if effects == [tool.as_str()] => remote::every_tool(server, tool),
-        _ => None,
-    };
-    let exact = exact.map(|line| (Width::Command, vec![line]));
-    let classes = (!effects.is_empty()).then_some((Width::Effects, effects));
-    let server = server.map(|entry| (Width::Server, vec![entry]));
-    exact.into_iter().chain(classes).chain(server).collect()
+    approval.proposals.iter().filter(|proposal| lasts(proposal.grant.scope)).collect()
 }
 
 /// Answers and goes on to the next question.

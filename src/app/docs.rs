@@ -28,6 +28,10 @@ pub fn help(keymap: &Keymap) -> Vec<Line> {
     lines.push(heading("vi keys, in every text field (/vi)"));
     lines.extend(VI.iter().map(|(keys, what)| row(keys, what)));
     lines.push(Line::default());
+    lines.push(heading("In the composer"));
+    lines.push(row("!command", "Run it in the agent's shell; the model sees it with the next prompt"));
+    lines.push(row("@path", "Name a file or folder, with completion"));
+    lines.push(Line::default());
     lines.push(heading("Slash commands"));
     for (entry, slash) in ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash))) {
         let mut call = format!("/{} {}", slash.name, slash.argument);

@@ -102,11 +102,12 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
 /// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if is_running(model) || model.session.is_none() || model.switching {
-        let busy = Busy::of(model);
+        // A command is no word for a running turn.
+        let busy = if text.trim_start().starts_with('!') { Busy::Queue } else { Busy::of(model) };
         queue::wait(model, out, text, busy);
         return;
     }
-    if !has_model(model) {
+    if !text.trim_start().starts_with('!') && !has_model(model) {
         return;
     }
     let images = std::mem::take(&mut model.composer.images);

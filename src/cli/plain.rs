@@ -5,7 +5,7 @@ use super::{ChatArgs, print};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
 use crate::agent::runner::{self, Start};
 use crate::llm::message::{Body, Item, NoteKind, Outcome};
-use crate::policy::{Approval, Decision, Intent, Verdict};
+use crate::policy::{Approval, Decision, Intent, Scope};
 use std::io::{self, BufRead as _, Write as _};
 use tokio::sync::mpsc;
 
@@ -244,9 +244,10 @@ fn question(approval: &Approval) -> String {
 fn decision(approval: &Approval, line: &str) -> Decision {
     match line.trim() {
         "y" | "yes" => Decision::Once,
-        "s" if matches!(approval.verdict, Verdict::Ask(_)) => {
-            Decision::Session(approval.verdict.reasons().iter().map(|why| why.effect.clone()).collect())
-        }
+        "s" => match approval.proposals.iter().find(|proposal| proposal.grant.scope == Scope::Session) {
+            Some(proposal) => Decision::Grant(proposal.grant.clone()),
+            None => Decision::Deny { feedback: String::new() },
+        },
         "" | "n" | "no" => Decision::Deny { feedback: String::new() },
         reason => Decision::Deny { feedback: reason.to_owned() },
     }

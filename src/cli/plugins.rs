@@ -1,7 +1,7 @@
 //! `hermes plugins`: what there is, on and off, from elsewhere, and whether one works.
 
 use super::setup;
-use crate::config::{edit, trust};
+use crate::config::{edit, remove, trust};
 use crate::plugins::create::{self, Language};
 use crate::plugins::found::{self, Found, May};
 use crate::plugins::known::read_known;
@@ -100,6 +100,10 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
             let language = if language == LanguageArg::Sh { Language::Sh } else { Language::Python };
             let parent = dir.unwrap_or_else(|| base.paths.plugins());
             let made = create::create(&parent, &name, language).map_err(|why| anyhow!(why))?;
+            if made.parent() == Some(base.paths.plugins().as_path()) {
+                // So that `uninstall` knows it for ours; elsewhere it is the person's.
+                remove::mark(remove::Tree::Plugin, &made).with_context(|| made.display().to_string())?;
+            }
             writeln!(out, "{} is made", made.display())?;
             writeln!(out, "try it: hermes plugins check {}", made.display())?;
         }

@@ -12,6 +12,7 @@ pub mod load;
 pub mod mcp;
 pub mod paths;
 pub mod project;
+pub mod remove;
 pub mod schema;
 pub mod skin;
 pub mod suggest;

@@ -1,19 +1,13 @@
 //! Folders that vanish with the program: each names the process that made it, which holds a lock in it. One that was
 //! killed leaves its folders behind; the next start removes them.
 
+use crate::config::remove::{self, OWNER, Tree, scratch_owner};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, getuid, test_kill_process};
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-
-/// Beginning of every name: `hermes-KIND-PID-XXXXXX`.
-const OURS: &str = "hermes-";
-/// The file that the owner keeps locked.
-const OWNER: &str = ".owner";
-/// What such folders are for.
-const KINDS: [&str; 3] = ["shell", "demo", "plugin"];
 
 /// A private folder, removed with this value.
 #[derive(Debug)]
@@ -24,11 +18,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder (mode 0700) of this kind, `shell`, `demo` or `plugin`, in `parent`.
+    /// Makes a folder (mode 0700) of this kind, one of [`remove::SCRATCH`], in `parent`.
     pub fn new(parent: &Path, kind: &str) -> io::Result<Self> {
+        let parent = &std::path::absolute(parent)?;
         let mut tries = 0;
         let path = loop {
-            let path = parent.join(format!("{OURS}{kind}-{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24)));
+            let path = parent.join(format!("hermes-{kind}-{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24)));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => break path,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
@@ -66,21 +61,11 @@ pub fn sweep(parent: &Path) -> usize {
 
 /// Whether this is a folder that a dead process of this user made here. When in doubt it is not.
 fn is_abandoned(path: &Path) -> bool {
-    let Some(pid) = path.file_name().and_then(|name| name.to_str()).and_then(owner_in) else { return false };
+    let pid = path.file_name().and_then(|name| name.to_str()).and_then(scratch_owner).and_then(Pid::from_raw);
+    let Some(pid) = pid else { return false };
     let ours = path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == getuid().as_raw());
     // A process of another user has the id now: the owner is dead all the same, but the lock decides as well.
     ours && matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)) && is_unlocked(&path.join(OWNER))
-}
-
-/// The process id in a name of ours.
-fn owner_in(name: &str) -> Option<Pid> {
-    let (kind, rest) = name.strip_prefix(OURS)?.split_once('-')?;
-    let (pid, random) = rest.split_once('-')?;
-    let plain = random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !KINDS.contains(&kind) || !plain {
-        return None;
-    }
-    Pid::from_raw(pid.parse().ok().filter(|pid| *pid > 0)?)
 }
 
 /// Nobody holds the lock, not even in another container with process ids of its own. Without the file: in doubt, no.
@@ -88,12 +73,10 @@ fn is_unlocked(owner: &Path) -> bool {
     File::open(owner).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
 }
 
-/// The one place where such a folder is deleted.
 fn remove(path: &Path) {
-    match std::fs::remove_dir_all(path) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => tracing::debug!("could not remove {}: {error}", path.display()),
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    if let Err(error) = remove::tree(Tree::Scratch, parent, path) {
+        tracing::debug!("{error}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::env::Env;
 use super::scratch::Scratch;
+use crate::config::remove;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -112,8 +113,8 @@ impl Shell {
     pub(crate) fn take_state(&self, pid: u32) -> Option<ShellState> {
         let path = self.folder.path().join(pid.to_string());
         let bytes = std::fs::read(&path).ok()?;
-        if let Err(error) = std::fs::remove_file(&path) {
-            tracing::warn!("could not remove {}: {error}", path.display());
+        if let Err(error) = remove::file(remove::File::ShellState, self.folder.path(), &path) {
+            tracing::warn!("{error}");
         }
         parse_state(&bytes)
     }

@@ -4,7 +4,7 @@ use super::endpoint::{Endpoint, is_local};
 use super::http::Http;
 use super::providers::{Auth, Dialect};
 use super::{ErrorKind, ModelInfo, Price, ProviderError, errors, wire};
-use crate::config::Config;
+use crate::config::{Config, remove};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -237,8 +237,10 @@ pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -
                 return Refreshed::No;
             }
             // The question does not count: nobody answered it.
-            if let Err(error) = std::fs::remove_file(&asked) {
-                tracing::info!(file = %asked.display(), %error, "the model list is asked for tomorrow");
+            // `cache/models` of the home.
+            let home = cache_dir.parent().and_then(Path::parent).unwrap_or(cache_dir);
+            if let Err(error) = remove::file(remove::File::Asked, home, &asked) {
+                tracing::info!(%error, "the model list is asked for tomorrow");
                 return Refreshed::No;
             }
             Refreshed::Failed

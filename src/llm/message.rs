@@ -187,6 +187,9 @@ pub enum Outcome {
     Interrupted,
 }
 
+/// What the id of a call begins with that runs a person's `!command`.
+pub const PERSONS: &str = "person_";
+
 /// A call the model asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {

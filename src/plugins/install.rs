@@ -3,6 +3,7 @@
 use super::manifest::{self, FILE, is_name};
 use crate::config::Paths;
 use crate::config::paths::{ensure_dir, write_atomic};
+use crate::config::remove::{self, Tree};
 use crate::exec::{Bounds, Most, Once, OnceError, Rest};
 use crate::text::foreign;
 use std::collections::BTreeMap;
@@ -56,7 +57,11 @@ fn folder(paths: &Paths, source: &Path) -> Result<Installed, String> {
     let read = manifest::read(&source).map_err(|error| error.to_string())?;
     manifest::start(&source, &read).map_err(|error| error.to_string())?;
     let dir = fresh(paths, &read.name)?;
-    copy(&source, &dir).map_err(|error| format!("{} could not be copied: {error}", source.display()))?;
+    mark(Tree::Plugin, &dir)?;
+    if let Err(error) = copy(&source, &dir) {
+        let why = format!("{} could not be copied: {error}", source.display());
+        return Err(discard(Tree::Plugin, paths, &dir, why));
+    }
     Ok(Installed { name: read.name, dir })
 }
 
@@ -68,12 +73,25 @@ fn fresh(paths: &Paths, name: &str) -> Result<PathBuf, String> {
     Ok(dir)
 }
 
+fn mark(kind: Tree, dir: &Path) -> Result<(), String> {
+    remove::mark(kind, dir).map_err(|error| error.to_string())
+}
+
+/// Half of it helps nobody: it goes, and `why` says so when it does not.
+fn discard(kind: Tree, paths: &Paths, dir: &Path, why: String) -> String {
+    match remove::tree(kind, &paths.home, dir) {
+        Ok(_) => why,
+        Err(error) => format!("{why}; {error}"),
+    }
+}
+
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
-        if entry.file_name() == ".git" {
+        // A mark stands for the folder that it lies in.
+        if entry.file_name() == ".git" || entry.file_name() == remove::MARK {
             continue;
         }
         if kind.is_dir() {
@@ -105,13 +123,9 @@ fn package(paths: &Paths, requirement: &str, around: &Around<'_>) -> Result<Vec<
     if venv.exists() {
         return Err(format!("{} is there already; uninstall its plugins first", venv.display()));
     }
-    ensure_dir(&paths.plugin_venvs()).map_err(|error| error.to_string())?;
-    let done = packaged(paths, requirement, &venv, around);
-    if done.is_err() {
-        // Half an environment helps nobody.
-        let _ = std::fs::remove_dir_all(&venv);
-    }
-    done
+    ensure_dir(&venv).map_err(|error| error.to_string())?;
+    mark(Tree::Environment, &venv)?;
+    packaged(paths, requirement, &venv, around).map_err(|why| discard(Tree::Environment, paths, &venv, why))
 }
 
 fn packaged(paths: &Paths, requirement: &str, venv: &Path, around: &Around<'_>) -> Result<Vec<Installed>, String> {
@@ -150,6 +164,7 @@ fn packaged(paths: &Paths, requirement: &str, venv: &Path, around: &Around<'_>) 
             "source": format!("pip:{requirement}"), "python": python, "entry_point": name,
         });
         let text = serde_json::to_string_pretty(&manifest).unwrap_or_default();
+        mark(Tree::Plugin, &dir)?;
         write_atomic(&dir.join(FILE), &format!("{text}\n")).map_err(|error| error.to_string())?;
         installed.push(Installed { name, dir });
     }
@@ -188,14 +203,15 @@ pub fn uninstall(paths: &Paths, name: &str) -> Result<PathBuf, String> {
         // A manifest may name anything: only an environment that lies right in our folder is ours to remove.
         let venv = python.parent()?.parent()?.canonicalize().ok()?;
         let ours = venv.parent() == paths.plugin_venvs().canonicalize().ok().as_deref();
-        (ours && venv.join("pyvenv.cfg").is_file()).then_some(venv)
+        let ours = ours.then(|| venv.file_name().map(|name| paths.plugin_venvs().join(name)))??;
+        ours.join("pyvenv.cfg").is_file().then_some(ours)
     };
     let own = venv(&dir);
-    std::fs::remove_dir_all(&dir).map_err(|error| format!("{} cannot be removed: {error}", dir.display()))?;
+    remove::tree(Tree::Plugin, &paths.home, &dir).map_err(|error| error.to_string())?;
     if let Some(own) = own {
         let others = std::fs::read_dir(paths.plugins()).into_iter().flatten().filter_map(Result::ok);
         if !others.map(|entry| entry.path()).any(|other| venv(&other).as_ref() == Some(&own)) {
-            std::fs::remove_dir_all(&own).map_err(|error| format!("{} cannot be removed: {error}", own.display()))?;
+            remove::tree(Tree::Environment, &paths.home, &own).map_err(|error| error.to_string())?;
         }
     }
     Ok(dir)

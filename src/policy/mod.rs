@@ -3,9 +3,11 @@
 //! Pure: questions about the machine go through [`World`], which a test fakes. `tools::dispatch` is the only caller that
 //! acts on a verdict, so every door goes through one gate.
 
+pub mod approval;
 pub mod decide;
 pub mod files;
 pub mod glob;
+pub mod proposals;
 pub mod reach;
 pub mod redact;
 pub mod remote;
@@ -17,6 +19,7 @@ mod tests;
 pub mod url;
 pub mod variable;
 
+pub use approval::{Approval, ApprovalId, Decision, Grant, Past, Proposal, Scope, Target, Width};
 pub use decide::{decide, decide_in};
 pub use rule::{Rule, Rules};
 
@@ -120,57 +123,3 @@ pub enum Mode {
     Smart,
     Off,
 }
-
-/// What the person (or the absence of one) answered.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
-    Once,
-    /// These classes of effect for the rest of the session.
-    Session(Vec<String>),
-    /// Written to `command_allowlist`.
-    Always(Vec<String>),
-    /// Run this line instead; it is judged again, and only a refusal or a new class stops it.
-    Edited(String),
-    Deny {
-        feedback: String,
-    },
-    Interrupted,
-    /// Headless: no one to ask.
-    NoOne,
-}
-
-/// A question for a person, as the modal and the inbox show it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Approval {
-    pub id: ApprovalId,
-    pub call_id: String,
-    pub tool: String,
-    pub intent: Intent,
-    /// `ask` or `ask-always`, with reasons.
-    pub verdict: Verdict,
-    /// What it would touch, with counts and sizes; bounded work.
-    pub targets: Vec<Target>,
-    /// Who asks and why: `the main agent: "start from a clean tree"`.
-    pub asker: String,
-    /// Milliseconds since the epoch.
-    pub asked_at: i64,
-}
-
-/// Something a command would touch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    /// As typed or resolved, for the first column.
-    pub name: String,
-    /// Number of files; `None` when not counted.
-    pub files: Option<u64>,
-    /// Bytes; `None` when not measured.
-    pub bytes: Option<u64>,
-    /// The count stopped at a bound.
-    pub at_least: bool,
-    /// `ignored by git`, `outside this folder`, `does not exist`.
-    pub note: String,
-}
-
-/// Counts up within a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ApprovalId(pub u64);

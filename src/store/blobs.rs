@@ -1,5 +1,6 @@
 //! Bytes of files as they were, in a folder of their own, each named by its hash. Private: they may hold secrets.
 
+use crate::config::remove;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -115,8 +116,7 @@ impl Blobs {
                 continue;
             }
             match self.remove(&path) {
-                Ok(()) => removed += 1,
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Ok(gone) => removed += usize::from(gone),
                 Err(error) => {
                     tracing::warn!(%error, "a file of the history stays");
                     continue;
@@ -127,12 +127,10 @@ impl Blobs {
         Ok(removed)
     }
 
-    /// The only deletion: a file that lies in the folder itself and has a name that we give.
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        if path.parent() != Some(self.folder.as_path()) || !is_ours(path) || !fs::symlink_metadata(path)?.is_file() {
-            return Err(io::Error::other(format!("{} is not a file of the history and stays", path.display())));
-        }
-        fs::remove_file(path)
+    fn remove(&self, path: &Path) -> io::Result<bool> {
+        // `history` of the home.
+        let home = self.folder.parent().unwrap_or(&self.folder);
+        Ok(remove::file(remove::File::Kept, home, path)?)
     }
 }
 

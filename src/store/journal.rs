@@ -3,6 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::{NewSession, items, sessions};
+use crate::config::remove;
 use crate::llm::message::{Item, ItemId, SessionId};
 use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
@@ -166,7 +167,8 @@ fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
                     .map_err(|error| StoreError::file("keep unreadable lines of the journal in", &kept, &error))?;
                 tracing::warn!(path = %kept.display(), "lines of the journal could not be read; they are kept there");
             }
-            fs::remove_file(&claimed).map_err(|error| StoreError::file("remove the journal", &claimed, &error))?;
+            remove::file(remove::File::Journal, &db.home, &claimed)
+                .map_err(|error| StoreError::file("remove the journal", &claimed, &error.into()))?;
             Ok(moved)
         }
         Err(error) => {
@@ -220,9 +222,9 @@ pub(super) fn forget(db: &Db, session: &SessionId) -> Result<(), StoreError> {
         return Ok(());
     }
     let path = path(&db.home, session);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::file("remove the journal", &path, &error)),
-        _ => Ok(()),
+    match remove::file(remove::File::Journal, &db.home, &path) {
+        Err(error) => Err(StoreError::file("remove the journal", &path, &error.into())),
+        Ok(_) => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ use super::db::Db;
 use super::error::StoreError;
 use super::open::{self, Found};
 use super::{Opened, Repaired, Stats, index, journal, salvage};
+use crate::config::remove;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -178,7 +179,9 @@ fn merge(db: &mut Db, sources: &[PathBuf], report: &mut Repaired) -> Result<(), 
             }
         }
         // The index of the log is worthless without it.
-        let _ = fs::remove_file(beside(source, "-shm"));
+        if let Err(error) = remove::file(remove::File::LogIndex, &db.home, &beside(source, "-shm")) {
+            tracing::debug!("{error}");
+        }
         report.kept.push(kept.display().to_string());
     }
     let target = primary(&db.home);

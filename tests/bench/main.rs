@@ -16,6 +16,7 @@ mod files;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod inside;
+mod judge;
 mod measures;
 mod proc;
 

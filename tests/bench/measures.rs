@@ -27,6 +27,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("resume", resume),
     ("prompt", prompt),
     ("dispatch", crate::inside::dispatch),
+    ("judge", crate::judge::judge_lines),
     ("search", crate::files::search),
     ("patch", crate::files::patch),
 ];

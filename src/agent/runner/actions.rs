@@ -5,7 +5,7 @@ use super::{ModelCall, Runner, Thinking};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::guard::Round;
 use crate::agent::turn::{Action, Input, Said};
-use crate::llm::message::{Body, Item, ItemId, NoteKind, Origin, SessionId, ToolBody, ToolCall};
+use crate::llm::message::{Body, Item, ItemId, NoteKind, Origin, PERSONS, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+/// The tool that runs a person's `!command`.
+const TERMINAL: &str = "terminal";
 /// The answer that lets a repeated call go on.
 pub const GO_ON: &str = "Let it go on";
 /// The id of the loop guard's own question; tools count up from one.
@@ -52,7 +54,16 @@ impl Runner {
         self.prepare_prompt().await;
         self.create_once().await;
         let context = with_words(self.situation(git).await, &words);
-        self.feed(Input::Submitted { said, context }).await;
+        let input = match said.command().filter(|_| self.start.interactive) {
+            Some(line) => {
+                let args = serde_json::json!({ "command": line }).to_string();
+                let id = format!("{PERSONS}{}", self.session.next_item);
+                let call = ToolCall { id, name: TERMINAL.into(), args, ..ToolCall::default() };
+                Input::Ran { said, context, call }
+            }
+            None => Input::Submitted { said, context },
+        };
+        self.feed(input).await;
     }
 
     /// Gives a fact to the machine and carries out what it orders, and what follows from that.

@@ -7,7 +7,7 @@ use crate::llm::Reply;
 use crate::llm::message::{AssistantBody, Body, NoteKind, Origin};
 use crate::plugins::answer::{Answer, Verdict};
 use crate::plugins::{Event, Moment, Told};
-use crate::policy::{Approval, Decision, Intent};
+use crate::policy::{Approval, Decision, Intent, Scope};
 use std::sync::PoisonError;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -201,9 +201,10 @@ impl Runner {
     pub(super) fn decided(&mut self, id: crate::policy::ApprovalId, decision: &Decision) {
         let choice = match decision {
             Decision::Once | Decision::Edited(_) => "once",
-            Decision::Session(_) => "session",
-            Decision::Always(_) => "always",
+            Decision::Grant(grant) if grant.scope == Scope::Session => "session",
+            Decision::Grant(_) => "always",
             Decision::Deny { .. } => "deny",
+            Decision::TimedOut => "timed_out",
             Decision::Interrupted | Decision::NoOne => "interrupted",
         };
         let tool = self.asked_tools.remove(&id).unwrap_or_default();

@@ -40,6 +40,12 @@ impl Said {
         Self { origin: Origin::Steer, ..Self::person(text, images) }
     }
 
+    /// The shell line of a prompt that is one: `!ls` of a person.
+    pub fn command(&self) -> Option<&str> {
+        let line = self.text.trim().strip_prefix('!')?.trim();
+        (self.origin == Origin::Person && self.images.is_empty() && !line.is_empty()).then_some(line)
+    }
+
     /// What the program tells the model by itself.
     pub fn program(text: impl Into<String>, gist: impl Into<String>) -> Self {
         Self { text: text.into(), images: Vec::new(), origin: Origin::Program, gist: gist.into() }
@@ -53,6 +59,12 @@ pub enum Input {
     Submitted {
         said: Said,
         context: String,
+    },
+    /// A shell line of the person instead of a prompt: the call that runs it is the whole turn.
+    Ran {
+        said: Said,
+        context: String,
+        call: ToolCall,
     },
     Replied(Reply),
     CallFailed {

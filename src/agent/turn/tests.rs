@@ -43,6 +43,31 @@ fn note(kind: NoteKind, text: &str) -> Action {
     Action::Append(Body::Note { kind, text: text.into() })
 }
 
+#[test]
+fn a_command_of_the_person_is_a_turn_of_its_own() {
+    let said = Said::person("!ls -l", vec![]);
+    assert_eq!(said.command(), Some("ls -l"));
+    for other in [Said::person("ls", vec![]), Said::person("! ", vec![]), Said::steer("!ls", vec![])] {
+        assert_eq!(other.command(), None);
+    }
+    let mut turn = Turn::new(LIMITS);
+    let ran = call("person_3", "{}");
+    let asked = AssistantBody { calls: vec![ran.clone()], stop: StopReason::ToolCalls, ..AssistantBody::default() };
+    assert_eq!(
+        turn.on(Input::Ran { said: said.clone(), context: "cwd: /p".into(), call: ran.clone() }),
+        [
+            Action::Append(with_context(said.clone(), "cwd: /p".into())),
+            Action::Append(Body::Assistant(asked)),
+            Action::RunTools(vec![ran.clone()]),
+        ]
+    );
+    assert!(turn.is_running() && turn.on(Input::Ran { said, context: String::new(), call: ran }).is_empty());
+    let done = turn.on(Input::ToolFinished(result("person_3")));
+    assert_eq!(done, [Action::Append(Body::Tool(result("person_3"))), Action::Finish(TurnEnd::Completed)]);
+    // The next prompt is one for the model again.
+    assert_eq!(shape(&submit(&mut turn)), ["user", "call"]);
+}
+
 /// Names of the actions, for long sequences.
 fn shape(actions: &[Action]) -> Vec<&'static str> {
     actions

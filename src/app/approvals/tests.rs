@@ -6,16 +6,19 @@ use crate::app::model::layout::{Layout, Reading};
 use crate::app::msg::Msg;
 use crate::app::tests::{ready, script_at};
 use crate::app::update;
-use crate::policy::{ApprovalId, Why};
+use crate::policy::{ApprovalId, Grant, Intent, Verdict, Why, Width};
 
 fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<Approval> {
     let why = |effect: &str| Why { effect: effect.into(), text: String::new(), span: 0..1 };
+    let verdict = verdict(vec![why("recursive delete"), why("recursive delete"), why("git clean")]);
+    let intent = Intent::Command { line: command.into(), cwd: "/src".into(), background: false };
     Box::new(Approval {
+        proposals: proposals::offered(&intent, &verdict),
         id: ApprovalId(id),
         call_id: format!("call{id}"),
         tool: "terminal".into(),
-        intent: Intent::Command { line: command.into(), cwd: "/src".into(), background: false },
-        verdict: verdict(vec![why("recursive delete"), why("recursive delete"), why("git clean")]),
+        intent,
+        verdict,
         targets: vec![],
         asker: "the main agent".into(),
         asked_at: 0,
@@ -24,6 +27,14 @@ fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<App
 
 fn ask(model: &mut Model, now: i64, approval: Box<Approval>) -> Vec<Effect> {
     update(model, now, Msg::Agent(AgentEvent::ApprovalRequested(approval)))
+}
+
+fn session(width: Width, entries: Vec<String>) -> Decision {
+    Decision::Grant(Grant { scope: Scope::Session, width, entries })
+}
+
+fn always(width: Width, entries: Vec<String>) -> Decision {
+    Decision::Grant(Grant { scope: Scope::Global, width, entries })
 }
 
 /// A frame that showed some rows of the modal on top, of ten.
@@ -93,14 +104,14 @@ fn a_sentence_that_was_being_typed_approves_nothing() {
 fn answers_take_a_second_key() {
     for (keys, decision) in [
         ("y<ret>", Decision::Once),
-        ("s<ret>", Decision::Session(classes())),
-        ("a<ret>", Decision::Always(vec!["rm -rf build".into()])),
-        ("a<tab><ret>", Decision::Always(classes())),
+        ("s<ret>", session(Width::Effects, classes())),
+        ("a<ret>", always(Width::Command, vec!["rm -rf build".into()])),
+        ("a<tab><ret>", always(Width::Effects, classes())),
         ("d<ret>", Decision::Deny { feedback: String::new() }),
         ("<ret><ret>", Decision::Deny { feedback: String::new() }),
         ("dkeep it<ret>", Decision::Deny { feedback: "keep it".into() }),
         ("<right><ret><ret>", Decision::Once),
-        ("ys<ret>", Decision::Session(classes())),
+        ("ys<ret>", session(Width::Effects, classes())),
         ("y<esc><ret><ret>", Decision::Once),
     ] {
         let mut model = asked("rm -rf build", Verdict::Ask);
@@ -131,7 +142,8 @@ fn what_is_always_asked_offers_nothing_that_lasts() {
 #[test]
 fn a_line_with_wildcards_is_no_rule() {
     let approval = approval(1, "rm -rf *.o", Verdict::Ask);
-    assert_eq!(widths(&approval, ApprovalChoice::Always), [(Width::Effects, classes())]);
+    let grants: Vec<&Grant> = offers(&approval, ApprovalChoice::Always).iter().map(|offer| &offer.grant).collect();
+    assert_eq!(grants, [&Grant { scope: Scope::Global, width: Width::Effects, entries: classes() }]);
 }
 
 /// A call of a server's tool; `effect` is what the verdict asks about.
@@ -140,6 +152,7 @@ fn remote(server: &str, effect: &str) -> Box<Approval> {
     let mut approval = approval(1, "", Verdict::Ask);
     approval.intent = Intent::Remote { server: server.into(), tool, args: "{}".into(), claims: vec![] };
     approval.verdict = Verdict::Ask(vec![Why { effect: effect.into(), text: String::new(), span: 0..0 }]);
+    approval.proposals = proposals::offered(&approval.intent, &approval.verdict);
     approval
 }
 
@@ -147,13 +160,13 @@ fn remote(server: &str, effect: &str) -> Box<Approval> {
 fn a_tool_of_a_server_is_allowed_alone_or_with_its_whole_server() {
     let (tool, server) = (vec!["mcp__git__log".to_owned()], vec!["mcp__git__*".to_owned()]);
     for (keys, decision) in [
-        ("s<ret>", Decision::Session(tool.clone())),
-        ("s<tab><ret>", Decision::Session(server.clone())),
-        ("s<tab><tab><ret>", Decision::Session(tool.clone())),
-        ("a<ret>", Decision::Always(tool.clone())),
-        ("a<down><ret>", Decision::Always(server.clone())),
+        ("s<ret>", session(Width::Effects, tool.clone())),
+        ("s<tab><ret>", session(Width::Server, server.clone())),
+        ("s<tab><tab><ret>", session(Width::Effects, tool.clone())),
+        ("a<ret>", always(Width::Effects, tool.clone())),
+        ("a<down><ret>", always(Width::Server, server.clone())),
         // What was chosen for one answer is not taken over by another.
-        ("s<tab><esc>a<ret>", Decision::Always(tool.clone())),
+        ("s<tab><esc>a<ret>", always(Width::Effects, tool.clone())),
         ("s<tab><esc>y<ret>", Decision::Once),
     ] {
         let mut model = ready();
@@ -164,7 +177,9 @@ fn a_tool_of_a_server_is_allowed_alone_or_with_its_whole_server() {
     // A name that does not tell its server, and a question about something else, offer this tool or class alone.
     for approval in [remote("other", "mcp__git__log"), remote("git", "asked by a hook")] {
         for choice in [ApprovalChoice::Session, ApprovalChoice::Always] {
-            assert_eq!(widths(&approval, choice), [(Width::Effects, effects(&approval))]);
+            let offered = offers(&approval, choice);
+            assert_eq!(offered.iter().map(|offer| offer.grant.width).collect::<Vec<_>>(), [Width::Effects]);
+            assert_eq!(offered[0].grant.entries, effects(&approval));
         }
     }
 }

@@ -82,8 +82,8 @@ pub struct ApprovalModal {
     /// First row of the command and reasons that is shown; the first frame sets it to the first row with a reason.
     pub scroll: u16,
     pub read: Read,
-    /// How wide an answer that lasts is; chosen with Tab or the arrows while confirming it.
-    pub width: Width,
+    /// Which of the grants on offer for the selected choice; changed with Tab or the arrows while confirming it.
+    pub offer: usize,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
     /// The last key was a letter that means nothing here: it is said what does.
@@ -110,18 +110,6 @@ pub enum ApprovalChoice {
     Session,
     Edit,
     Always,
-}
-
-/// What an answer that lasts (*this session*, *always*) covers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Width {
-    /// This very command.
-    #[default]
-    Command,
-    /// Every command with these effects, or this tool of another program.
-    Effects,
-    /// Every tool of the program that brings this one.
-    Server,
 }
 
 /// What the approval modal waits for.

@@ -164,7 +164,8 @@ async fn a_provider_is_asked_once_a_day_and_never_without_a_key() {
 
 #[tokio::test]
 async fn a_list_that_nobody_answered_for_is_asked_for_again() {
-    let folder = tempfile::tempdir().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("cache/models");
     let http = http::client();
     let server = Server::start(Answer::json(503, "{}")).await;
     let mut endpoint = endpoint("custom", "m", &server.url, "");
@@ -172,7 +173,7 @@ async fn a_list_that_nobody_answered_for_is_asked_for_again() {
     endpoint.local = false;
     endpoint.key = Secret::new("k");
     for asked in 1..=2 {
-        assert_eq!(refresh_daily(&endpoint, &http, folder.path()).await, Refreshed::Failed);
+        assert_eq!(refresh_daily(&endpoint, &http, &folder).await, Refreshed::Failed);
         assert_eq!(server.count(), asked, "the next start asks again");
     }
 }

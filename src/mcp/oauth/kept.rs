@@ -1,5 +1,6 @@
 //! The file of a login: `mcp-tokens/NAME.json`, readable by its owner only.
 
+use crate::config::remove;
 use futures::future::BoxFuture;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
@@ -48,12 +49,13 @@ pub fn is_logged_in(tokens: &Path, server: &str) -> bool {
 /// # Errors
 /// Why the file is still there.
 pub fn forget(tokens: &Path, server: &str) -> Result<bool, String> {
-    let file = file(tokens, server);
-    match std::fs::remove_file(&file) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(format!("{} could not be removed: {error}", file.display())),
-    }
+    delete(&file(tokens, server)).map_err(|error| error.to_string())
+}
+
+/// `file` lies in `mcp-tokens` of the home.
+fn delete(file: &Path) -> Result<bool, remove::RemoveError> {
+    let home = file.parent().and_then(Path::parent).unwrap_or(file);
+    remove::file(remove::File::Login, home, file)
 }
 
 impl Kept {
@@ -162,12 +164,7 @@ impl CredentialStore for Kept {
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async move {
-            match std::fs::remove_file(&self.file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(fail(error.to_string())),
-                _ => Ok(()),
-            }
-        })
+        Box::pin(async move { delete(&self.file).map(|_| ()).map_err(|error| fail(error.to_string())) })
     }
 }
 

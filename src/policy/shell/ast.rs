@@ -84,6 +84,8 @@ pub struct Assign {
 /// A redirection.
 #[derive(Clone, Debug)]
 pub struct Redirect {
+    /// The number before it, `{name` for one that the shell chooses, or nothing.
+    pub fd: String,
     pub op: String,
     pub target: Word,
     /// Of a here-document; set when the lines after the command were read.
@@ -114,9 +116,10 @@ pub enum Part {
         script: Rc<Script>,
         quoted: bool,
     },
-    /// `<(…)` or `>(…)`.
+    /// `<(…)`, or `>(…)`, which `writes` into the script.
     Process {
         script: Rc<Script>,
+        writes: bool,
     },
     /// `$((…))`: a number, and commands inside that run.
     Number(Vec<Word>),
@@ -130,6 +133,8 @@ pub enum Operation {
     Default(Word, bool),
     /// `:+`, `+`.
     Alternative(Word),
+    /// `:?`, `?`: the word is only looked at when there is no value.
+    Error(Word),
     /// The text after the name, for those that compute: `#pre`, `%suf`, `/a/b`, `:1:2`, `^^`, `,,`.
     Compute(Word),
     /// `${!name}`.

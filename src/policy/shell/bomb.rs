@@ -1,31 +1,87 @@
-//! Recognises fork bombs: functions that start copies of themselves.
+//! Recognises fork bombs: functions that start copies of themselves, or of each other.
 
-use super::ast::{Node, Word};
+use super::ast::{Node, Part, Script, Word};
+use super::state::Function;
+use std::collections::HashMap;
 
-/// Whether a function starts itself more than once, or in the background.
-pub(super) fn is_bomb(name: &str, body: &Node) -> bool {
-    fn calls(name: &str, node: &Node) -> usize {
+/// Functions that one calls through others.
+const MAX_BETWEEN: usize = 4;
+
+struct Bomb<'a> {
+    name: &'a str,
+    functions: &'a HashMap<String, Function>,
+}
+
+/// Whether a function starts itself more than once, or in the background, by itself or through the functions that it calls.
+pub(super) fn is_bomb(name: &str, body: &Node, functions: &HashMap<String, Function>) -> bool {
+    Bomb { name, functions }.bomb(body, false, 0)
+}
+
+impl Bomb<'_> {
+    /// How often a node starts the function, in pipes and subshells and by way of other functions.
+    fn calls(&self, node: &Node, depth: usize) -> usize {
         match node {
-            Node::Command(c) => usize::from(c.words.first().and_then(Word::literal).as_deref() == Some(name)),
-            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum(),
-            Node::Subshell(s) | Node::Group(s) => s.iter().map(|s| calls(name, &s.node)).sum(),
-            Node::Redirected(n, _) => calls(name, n),
+            Node::Command(c) => match c.words.first() {
+                Some(word) => self.called(word, depth),
+                None => 0,
+            },
+            Node::Pipe(stages) => stages.iter().map(|n| self.calls(n, depth)).sum(),
+            Node::Subshell(s) | Node::Group(s) => self.all(s, depth),
+            Node::Branch { always, arms } => {
+                self.all(always, depth) + arms.iter().map(|arm| self.all(arm, depth)).max().unwrap_or(0)
+            }
+            Node::Loop { body, .. } => self.all(body, depth),
+            Node::Redirected(n, _) => self.calls(n, depth),
             _ => 0,
         }
     }
-    fn bomb(name: &str, node: &Node, background: bool) -> bool {
-        match node {
-            Node::Pipe(stages) => stages.iter().map(|n| calls(name, n)).sum::<usize>() >= 2,
-            Node::Command(_) => background && calls(name, node) > 0,
-            Node::Subshell(s) | Node::Group(s) => {
-                let starts = s.iter().filter(|s| s.background).map(|s| calls(name, &s.node)).sum::<usize>();
-                (starts > 0 && s.iter().map(|s| calls(name, &s.node)).sum::<usize>() >= 2)
-                    || s.iter().any(|step| bomb(name, &step.node, background || step.background))
+
+    fn all(&self, script: &Script, depth: usize) -> usize {
+        script.iter().map(|s| self.calls(&s.node, depth)).sum()
+    }
+
+    fn called(&self, word: &Word, depth: usize) -> usize {
+        let own = matches!(word.parts.as_slice(), [Part::Variable { name, .. }] if name == "FUNCNAME");
+        let Some(name) = (if own { Some(self.name.to_owned()) } else { word.literal() }) else { return 0 };
+        if name == self.name {
+            return 1;
+        }
+        match self.functions.get(&name) {
+            Some(function) if depth < MAX_BETWEEN => {
+                function.bodies.iter().map(|body| self.calls(body, depth + 1)).max().unwrap_or(0)
             }
-            Node::Loop { body, .. } => body.iter().any(|s| s.background && calls(name, &s.node) > 0),
-            Node::Redirected(n, _) => bomb(name, n, background),
+            _ => 0,
+        }
+    }
+
+    fn bomb(&self, node: &Node, background: bool, depth: usize) -> bool {
+        match node {
+            Node::Pipe(stages) => stages.iter().map(|n| self.calls(n, depth)).sum::<usize>() >= 2,
+            Node::Command(c) => {
+                if background && self.calls(node, depth) > 0 {
+                    return true;
+                }
+                // What it calls may be what starts it twice.
+                let other = c.words.first().and_then(Word::literal).filter(|name| name != self.name);
+                let function = other.and_then(|name| self.functions.get(&name)).filter(|_| depth < MAX_BETWEEN);
+                function.is_some_and(|f| f.bodies.iter().any(|body| self.bomb(body, background, depth + 1)))
+            }
+            Node::Subshell(s) | Node::Group(s) => self.list(s, background, depth),
+            Node::Branch { always, arms } => {
+                self.list(always, background, depth) || arms.iter().any(|arm| self.list(arm, background, depth))
+            }
+            Node::Loop { body, .. } => {
+                body.iter().any(|s| s.background && self.calls(&s.node, depth) > 0)
+                    || body.iter().any(|s| self.bomb(&s.node, background || s.background, depth))
+            }
+            Node::Redirected(n, _) => self.bomb(n, background, depth),
             _ => false,
         }
     }
-    bomb(name, body, false)
+
+    fn list(&self, script: &Script, background: bool, depth: usize) -> bool {
+        let starts = script.iter().filter(|s| s.background).map(|s| self.calls(&s.node, depth)).sum::<usize>();
+        (starts > 0 && self.all(script, depth) >= 2)
+            || script.iter().any(|step| self.bomb(&step.node, background || step.background, depth))
+    }
 }

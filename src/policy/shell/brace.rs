@@ -12,6 +12,9 @@ const MAX_BRACE_WORD: usize = 4096;
 /// `${name…}` for the operations that text alone decides.
 pub(super) fn compute(value: &str, how: &str) -> String {
     let unknown = || UNKNOWN.to_string();
+    if let (Some(first), ":0:1") = (value.chars().next().filter(|c| *c != UNKNOWN), how) {
+        return first.to_string();
+    }
     if value.contains(UNKNOWN) || how.contains(UNKNOWN) || value.len() > 4096 {
         return unknown();
     }

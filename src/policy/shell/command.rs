@@ -3,6 +3,7 @@
 use super::ast::*;
 use super::decode::Stream;
 use super::resolve::Field;
+use super::streams::Sinks;
 use super::walk::Walker;
 use std::rc::Rc;
 
@@ -13,22 +14,45 @@ impl Walker<'_> {
     pub(super) fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
         let outer = self.current.take();
         self.elsewhere = self.elsewhere.filter(|depth| self.depth > *depth);
-        let assigned = self.assigns(command);
         let fields = self.expand_all(&command.words);
-        let (stream, files) = self.redirects(&command.redirects, input);
-        let out = if fields.is_empty() {
-            for (name, values) in assigned {
+        let kept = |w: &Self| (w.state.inputs.clone(), w.state.outputs.clone());
+        let descriptors = kept(self);
+        let mut before: Vec<(String, Option<Vec<String>>)> = Vec::new();
+        for assign in &command.assigns {
+            if let Some((name, values)) = self.assigned(assign) {
+                if !command.words.is_empty() {
+                    values.iter().for_each(|value| self.check_variable(&name, value, &assign.span));
+                }
+                before.push((name.clone(), self.state.vars.get(&name).cloned()));
                 self.state.set(&name, values);
             }
-            None
+        }
+        let (stream, mut sinks) = self.redirects(&command.redirects, input);
+        // `exec` alone changes what this shell itself reads and writes.
+        let stays = fields.len() == 1 && fields[0].text == "exec";
+        let out = if fields.is_empty() || stays {
+            if stays {
+                if let Some(stream) = stream {
+                    Rc::make_mut(&mut self.state.inputs).insert("0".into(), stream);
+                }
+                if let Some((path, _)) = sinks.files.first() {
+                    Rc::make_mut(&mut self.state.outputs).insert("1".into(), vec![path.clone()]);
+                }
+                sinks = Sinks::default();
+                None
+            } else {
+                self.state.inputs = descriptors.0;
+                self.state.outputs = descriptors.1;
+                // `$(<file)` is what the file holds.
+                let reads = command.assigns.is_empty() && command.redirects.iter().any(|r| r.op == "<");
+                if reads { stream } else { Some(Stream::text("", command.span.clone())) }
+            }
         } else {
-            let before: Vec<_> =
-                assigned.iter().map(|(name, _)| (name.clone(), self.state.vars.get(name).cloned())).collect();
-            for (name, values) in assigned {
-                self.state.set(&name, values);
-            }
+            let stdin = std::mem::replace(&mut self.stdin, stream.clone());
             let out = self.invoke(fields, stream, None);
-            for (name, values) in before {
+            self.stdin = stdin;
+            (self.state.inputs, self.state.outputs) = descriptors;
+            for (name, values) in before.into_iter().rev() {
                 match values {
                     Some(values) => self.state.set(&name, values),
                     None => {
@@ -39,55 +63,59 @@ impl Walker<'_> {
             out
         };
         self.current = outer;
-        self.written(files, out)
+        if sinks.files.is_empty()
+            && let Some(paths) = self.state.outputs.get("1")
+        {
+            sinks.files.extend(paths.iter().map(|path| (path.clone(), true)));
+        }
+        self.written(sinks, out)
     }
 
-    pub(super) fn assigns(&mut self, command: &Command) -> Vec<(String, Vec<String>)> {
-        let mut all = Vec::new();
-        for assign in &command.assigns {
-            if let Some(index) = &assign.index {
-                let _ = self.expand_text(index);
+    /// What an assignment sets; elements of arrays are kept here.
+    fn assigned(&mut self, assign: &Assign) -> Option<(String, Vec<String>)> {
+        if let Some(index) = &assign.index {
+            let text = self.expand_text(index).text;
+            self.arithmetic(&text, &assign.span, 0);
+        }
+        let mut values: Vec<String> = Vec::new();
+        let mut pattern = false;
+        for word in &assign.values {
+            let fields = if assign.array { self.expand(word) } else { vec![self.expand_text(word)] };
+            pattern |= assign.array && fields.iter().any(|f| f.glob);
+            values.extend(fields.into_iter().map(|f| f.text));
+        }
+        let name = self.state.refs.get(&assign.name).cloned().unwrap_or_else(|| assign.name.clone());
+        if assign.array {
+            if pattern {
+                Rc::make_mut(&mut self.state.patterns).insert(name.clone());
             }
-            let mut values: Vec<String> = Vec::new();
-            for word in &assign.values {
-                let fields = if assign.array { self.expand(word) } else { vec![self.expand_text(word)] };
-                values.extend(fields.into_iter().map(|f| f.text));
+            let list = Rc::make_mut(&mut self.state.arrays).entry(name).or_default();
+            if !assign.append {
+                list.clear();
             }
-            if assign.array {
-                let arrays = Rc::make_mut(&mut self.state.arrays);
-                let list = arrays.entry(assign.name.clone()).or_default();
-                if !assign.append {
-                    list.clear();
-                }
-                list.append(&mut values);
-                list.truncate(64);
-                continue;
-            }
-            let mut value = values.pop().unwrap_or_default();
-            if assign.append {
-                let old = self.value_of(&assign.name);
-                value = format!("{}{value}", old.first().map_or("", String::as_str));
-            }
-            self.check_assignment(&assign.name, &value, !command.words.is_empty(), &assign.span);
-            if assign.index.is_none() {
-                all.push((assign.name.clone(), vec![value]));
-            } else {
-                Rc::make_mut(&mut self.state.arrays).entry(assign.name.clone()).or_default().push(value);
+            list.append(&mut values);
+            list.truncate(64);
+            return None;
+        }
+        let mut value = values.pop().unwrap_or_default();
+        if assign.append {
+            let old = self.value_of(&name);
+            value = format!("{}{value}", old.first().map_or("", String::as_str));
+        }
+        if assign.index.is_some() {
+            self.assign(&format!("{name}[]"), vec![value], &assign.span);
+            return None;
+        }
+        let known = self.state.vars.get(&name).cloned();
+        self.assign(&name, vec![value.clone()], &assign.span);
+        // The caller sets it, and may take it back.
+        match known {
+            Some(values) => self.state.set(&name, values),
+            None => {
+                Rc::make_mut(&mut self.state.vars).remove(&name);
             }
         }
-        all
-    }
-
-    /// Remembers what the files hold that the output went to.
-    pub(super) fn written(&mut self, files: Vec<String>, out: Option<Stream>) -> Option<Stream> {
-        if files.is_empty() {
-            return out;
-        }
-        let stream = out.unwrap_or_default();
-        for path in files {
-            Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
-        }
-        None
+        Some((name, vec![value]))
     }
 
     /// Calls a function of the line: all bodies that it may have.
@@ -104,6 +132,7 @@ impl Walker<'_> {
             let other =
                 (i > 0).then(|| before.clone().map(|start| std::mem::replace(&mut self.state, start))).flatten();
             self.calls.push(body.clone());
+            self.names.push(name.to_owned());
             let outer = self.returned.take();
             let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
             out = self.deeper(&argv[0].span, |w| w.node(body, input.clone())).or(out);
@@ -115,32 +144,11 @@ impl Walker<'_> {
             }
             self.state.positional = saved;
             self.calls.pop();
+            self.names.pop();
             if let Some(other) = other {
                 self.state.merge(other);
             }
         }
         out
-    }
-
-    /// Pipe stages run in subshells; files that they wrote are seen by later steps.
-    pub(super) fn pipe_files(&mut self, stages: &[Node]) {
-        let Some(Node::Command(last)) = stages.last() else { return };
-        let literal: Vec<String> = last.words.iter().filter_map(Word::literal).collect();
-        let targets = last.redirects.iter().filter(|r| r.op.contains('>')).filter_map(|r| r.target.literal());
-        let tee = if literal.first().is_some_and(|n| n == "tee") { literal[1..].to_vec() } else { Vec::new() };
-        let first = match stages.first() {
-            Some(Node::Command(c)) => c.words.first().and_then(Word::literal).unwrap_or_default(),
-            _ => String::new(),
-        };
-        let remote = self
-            .table
-            .command(&super::invoke::program(&first))
-            .is_some_and(|s| s.kind == crate::policy::table::Kind::Fetch);
-        let stream = Stream { remote, span: last.span.clone(), ..Stream::default() };
-        for target in targets.chain(tee.into_iter().filter(|t| !t.starts_with('-'))).collect::<Vec<_>>() {
-            for path in self.absolute(&target) {
-                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
-            }
-        }
     }
 }

@@ -151,7 +151,10 @@ impl Parser<'_> {
         }
         self.pos += 2;
         match self.arithmetic("))") {
-            Some(words) => Some(Node::Words(words)),
+            Some(words) => {
+                let span = self.origin.span(start..self.pos);
+                Some(Node::Words(vec![Word { parts: vec![Part::Number(words)], span }]))
+            }
             None => {
                 self.not_arithmetic.insert(start);
                 self.pos = start;

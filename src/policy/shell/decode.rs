@@ -19,6 +19,10 @@ pub struct Stream {
     pub here: bool,
     /// The content of a file of the disk.
     pub file: bool,
+    /// The text is not all of it.
+    pub partial: bool,
+    /// It is what a pattern for files matches, told by the pattern.
+    pub matched: bool,
     pub span: Span,
 }
 
@@ -35,7 +39,7 @@ impl Stream {
 
     /// The same origin, after a command that changes the text in a way that is not computed.
     pub fn changed(&self, span: &Span) -> Self {
-        Self { text: None, remote: self.remote, decoded: self.decoded, here: false, file: false, span: span.clone() }
+        Self { remote: self.remote, decoded: self.decoded, span: span.clone(), ..Self::default() }
     }
 
     /// One of two: what either holds counts.
@@ -44,7 +48,26 @@ impl Stream {
             (Some(a), Some(b)) => Some(format!("{a}\n{b}")),
             (a, b) => a.clone().or_else(|| b.clone()),
         };
-        Self { text, remote: self.remote || other.remote, decoded: self.decoded || other.decoded, ..self.clone() }
+        let partial = self.partial || other.partial || self.text.is_some() != other.text.is_some();
+        Self {
+            text,
+            partial,
+            remote: self.remote || other.remote,
+            decoded: self.decoded || other.decoded,
+            ..self.clone()
+        }
+    }
+
+    /// This and then the other: what is known of both.
+    pub fn then(&self, other: &Stream) -> Self {
+        let text = match (&self.text, &other.text) {
+            (Some(a), Some(b)) if a.len() + b.len() <= MAX_PAYLOAD => Some(format!("{a}{b}")),
+            (a, b) => a.clone().or_else(|| b.clone()),
+        };
+        let whole = text.as_ref().map(String::len)
+            == self.text.as_ref().zip(other.text.as_ref()).map(|(a, b)| a.len() + b.len());
+        let either = self.either(other);
+        Self { text, partial: either.partial || !whole, matched: self.matched || other.matched, ..either }
     }
 
     /// The result of a decoder.
@@ -54,9 +77,9 @@ impl Stream {
             text,
             remote: self.remote,
             decoded: true,
-            here: false,
-            file: false,
+            partial: self.partial,
             span: self.span.start.min(span.start)..self.span.end.max(span.end),
+            ..Self::default()
         }
     }
 }

@@ -107,11 +107,8 @@ impl Parser<'_> {
                 operation = match op {
                     b'-' | b'=' => Operation::Default(word, op == b'='),
                     b'+' => Operation::Alternative(word),
-                    _ => Operation::Compute(word),
+                    _ => Operation::Error(word),
                 };
-                if op == b'?' {
-                    operation = Operation::Plain;
-                }
             } else {
                 operation = Operation::Compute(self.brace_word(quoted));
             }
@@ -164,7 +161,14 @@ impl Parser<'_> {
                         self.pos += 1;
                     }
                 }
-                _ => self.advance_char(),
+                // A name stands for its value, which is arithmetic again.
+                _ => match self.name_len(0) {
+                    0 => self.advance_char(),
+                    len => {
+                        parts.push(Part::Quoted(self.text[from..from + len].to_owned()));
+                        self.pos += len;
+                    }
+                },
             }
             if !parts.is_empty() {
                 words.push(Word { parts, span: self.origin.span(from..self.pos) });

@@ -40,6 +40,8 @@ pub(super) struct Known<'a> {
     pub args: Args,
     pub argv: &'a [Field],
     pub name: String,
+    /// The place of the first word behind the command, or behind its subcommand.
+    pub from: usize,
 }
 
 impl Known<'_> {
@@ -137,7 +139,10 @@ impl<'w> Walker<'w> {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
-        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name };
+        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name, from: 1 };
+        if self.only_fresh(&known) {
+            return None;
+        }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
         let out = match self.subcommand(&known, me, input.clone()) {
@@ -149,19 +154,6 @@ impl<'w> Walker<'w> {
         };
         self.current = Some(me);
         out
-    }
-
-    /// A subcommand or an option that is only known when it runs may be one that asks.
-    fn unresolved_words(&mut self, known: &Known<'_>) {
-        let asks = !known.spec.rules.is_empty() || !known.spec.sub.is_empty();
-        let chosen = !known.spec.sub.is_empty() || known.spec.rules.iter().any(|rule| !rule.first.is_empty());
-        let option =
-            known.argv[1..].iter().find(|f| asks && f.text.starts_with('-') && !f.is_known() && !f.text.contains('='));
-        let word = known.operand(0).filter(|f| chosen && f.text.starts_with(UNKNOWN));
-        if let Some(field) = option.or(word) {
-            let span = field.span.clone();
-            self.find("unresolved words", span);
-        }
     }
 
     /// A pattern in the place of a command: what it matches runs, with the further matches as arguments.
@@ -242,7 +234,9 @@ impl<'w> Walker<'w> {
             args: args::parse(known.argv, from, &spec.takes, spec.posix),
             argv: known.argv,
             name: known.name.clone(),
+            from,
         };
+        self.unresolved_level(&inner);
         self.rules(&inner, &spec.rules, from);
         self.operands(&inner, input.as_ref());
         if known.spec.kind == Kind::Git && name == "checkout" {

@@ -121,6 +121,10 @@ impl Parser<'_> {
                 Mode::Brace { .. } => b == b'}',
                 Mode::Subscript => b == b']',
             };
+            if b == b'(' && mode == Mode::Word && text.ends_with(['@', '?', '*', '+', '!']) && self.extended(&mut text)
+            {
+                continue;
+            }
             if ends {
                 break;
             }
@@ -178,7 +182,7 @@ impl Parser<'_> {
                     flush(&mut text, out);
                     self.pos += 2;
                     let script = self.substitution();
-                    out.push(Part::Process { script: Rc::new(script) });
+                    out.push(Part::Process { script: Rc::new(script), writes: b == b'>' });
                 }
                 _ => {
                     let from = self.pos;
@@ -188,6 +192,27 @@ impl Parser<'_> {
             }
         }
         flush(&mut text, out);
+    }
+
+    /// `@(a|b)` and the like, after its first character: whatever is between the parentheses, it is a pattern. False when it is
+    /// more than plain text.
+    fn extended(&mut self, text: &mut String) -> bool {
+        let mut depth = 0usize;
+        for (i, b) in self.bytes[self.pos..].iter().enumerate() {
+            match b {
+                b'(' => depth += 1,
+                b')' => depth -= 1,
+                b'$' | b'`' | b'\'' | b'"' | b'\n' | b'<' | b'>' | b';' | b'&' => return false,
+                _ => {}
+            }
+            if depth == 0 {
+                self.pos += i + 1;
+                text.pop();
+                text.push('*');
+                return true;
+            }
+        }
+        false
     }
 
     pub(super) fn double(&mut self, out: &mut Vec<Part>) {

@@ -79,13 +79,6 @@ impl Walker<'_> {
         }
         match known.name.as_str() {
             "tar" | "gtar" | "bsdtar" => return self.tar(known),
-            "printf" => {
-                if let [_, option, name, .., value] = known.argv
-                    && option.text == "-v"
-                {
-                    self.assign(&name.text, vec![value.text.clone()], &value.span);
-                }
-            }
             // A database is changed by what is asked of it; only of ours that is known to be wrong.
             "sqlite3" | "sqlite" => {
                 if let Some(file) = known.operand(0).cloned() {
@@ -393,6 +386,7 @@ impl Walker<'_> {
                 args: args::parse(known.argv, 1, takes, false),
                 argv: known.argv,
                 name: known.name.clone(),
+                from: 1,
             };
             self.rules(&whole, rules, 1);
         }

@@ -18,6 +18,8 @@ pub struct Parsed {
     pub names: BTreeSet<String>,
     /// Simple commands outside of substitutions in backticks and here-documents.
     pub commands: usize,
+    /// Bodies of here-documents, in bytes of the text.
+    pub bodies: Vec<std::ops::Range<usize>>,
 }
 
 /// Reads a shell text whose bytes come from `origin`.
@@ -26,18 +28,7 @@ pub fn parse(text: &str, origin: Origin) -> Parsed {
 }
 
 pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
-    let mut parser = Parser {
-        text,
-        bytes: text.as_bytes(),
-        pos: 0,
-        origin,
-        depth,
-        pending: Vec::new(),
-        troubles: Vec::new(),
-        not_arithmetic: HashSet::new(),
-        names: BTreeSet::new(),
-        commands: 0,
-    };
+    let mut parser = Parser::new(text, origin, depth);
     let mut script = Vec::new();
     loop {
         script.append(&mut parser.list(&[]));
@@ -49,7 +40,14 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         parser.skip_stray();
     }
     parser.read_heredocs();
-    Parsed { script, troubles: parser.troubles, names: parser.names, commands: parser.commands }
+    Parsed { script, troubles: parser.troubles, names: parser.names, commands: parser.commands, bodies: parser.bodies }
+}
+
+/// Reads a text as between double quotes: what the shell expands in a subscript, a prompt, or a here-document.
+pub(super) fn parse_quoted(text: &str, origin: Origin, depth: usize) -> Word {
+    let span = origin.span(0..text.len());
+    let mut parser = Parser::new(text, origin, depth);
+    Word { parts: parser.heredoc_parts(), span }
 }
 
 pub(super) struct Parser<'a> {
@@ -64,9 +62,27 @@ pub(super) struct Parser<'a> {
     pub(super) not_arithmetic: HashSet<usize>,
     pub(super) names: BTreeSet<String>,
     pub(super) commands: usize,
+    /// Bodies of here-documents, in bytes of this text.
+    pub(super) bodies: Vec<std::ops::Range<usize>>,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, origin: Origin, depth: usize) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            pos: 0,
+            origin,
+            depth,
+            pending: Vec::new(),
+            troubles: Vec::new(),
+            not_arithmetic: HashSet::new(),
+            names: BTreeSet::new(),
+            commands: 0,
+            bodies: Vec::new(),
+        }
+    }
+
     /// Steps of a substitution.
     pub(super) fn inner_list(&mut self) -> Script {
         self.list(&[])
@@ -135,6 +151,7 @@ impl Parser<'_> {
                     if self.at_keyword("-p") {
                         self.pos += 2;
                     }
+                    self.skip_name_of_coproc();
                 } else {
                     break;
                 }
@@ -161,6 +178,18 @@ impl Parser<'_> {
             0 => None,
             1 => stages.pop(),
             _ => Some(Node::Pipe(stages)),
+        }
+    }
+
+    /// `coproc NAME { …; }`: the name is no command.
+    fn skip_name_of_coproc(&mut self) {
+        let len = self.name_len(0);
+        let rest = &self.text[self.pos + len..];
+        let next = rest.trim_start_matches([' ', '\t']);
+        let compound =
+            ["{", "(", "if", "while", "until", "for", "case", "[[", "select"].iter().any(|k| next.starts_with(k));
+        if len > 0 && next.len() < rest.len() && compound && self.text[..self.pos].trim_end().ends_with("coproc") {
+            self.pos += len;
         }
     }
 

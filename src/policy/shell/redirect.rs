@@ -3,7 +3,6 @@
 use super::ast::*;
 use super::parse::Parser;
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 /// A here-document whose body follows the end of the line.
@@ -40,23 +39,14 @@ impl Parser<'_> {
             let parts = if wanted.literal {
                 vec![Part::Quoted(text.to_owned())]
             } else {
-                let mut inner = Parser {
-                    text,
-                    bytes: text.as_bytes(),
-                    pos: 0,
-                    origin: self.origin.slice(start.min(body_end)..body_end),
-                    depth: self.depth,
-                    pending: Vec::new(),
-                    troubles: Vec::new(),
-                    not_arithmetic: HashSet::new(),
-                    names: BTreeSet::new(),
-                    commands: 0,
-                };
+                let origin = self.origin.slice(start.min(body_end)..body_end);
+                let mut inner = Parser::new(text, origin, self.depth);
                 let parts = inner.heredoc_parts();
                 self.troubles.append(&mut inner.troubles);
                 self.names.append(&mut inner.names);
                 parts
             };
+            self.bodies.push(start.min(body_end)..body_end);
             let _ = wanted.body.set(Word { parts, span });
             self.pos = next;
         }
@@ -78,10 +68,12 @@ impl Parser<'_> {
         while self.peek(0).is_ascii_digit() {
             self.pos += 1;
         }
+        let mut fd = self.text[start..self.pos].to_owned();
         if self.peek(0) == b'{' {
             let name =
                 self.bytes[self.pos + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
             if name > 0 && self.peek(name + 1) == b'}' && matches!(self.peek(name + 2), b'<' | b'>') {
+                fd = self.text[self.pos..self.pos + 1 + name].to_owned();
                 self.pos += name + 2;
             }
         }
@@ -104,17 +96,18 @@ impl Parser<'_> {
                 body: body.clone(),
             });
             let span = self.origin.span(start..self.pos);
-            return Some(Redirect { op: "<<".into(), target: Word::default(), body: Some(body), span });
+            return Some(Redirect { fd, op: "<<".into(), target: Word::default(), body: Some(body), span });
         }
         let Some(target) = self.word() else {
             self.trouble(start, "this redirection has no target");
             return Some(Redirect {
+                fd,
                 op: (*op).into(),
                 target: Word::default(),
                 body: None,
                 span: self.origin.span(start..self.pos),
             });
         };
-        Some(Redirect { op: (*op).into(), target, body: None, span: self.origin.span(start..self.pos) })
+        Some(Redirect { fd, op: (*op).into(), target, body: None, span: self.origin.span(start..self.pos) })
     }
 }

@@ -27,6 +27,10 @@ pub struct Field {
     pub stream: Option<Stream>,
     /// It is the name of a pipe: `<(…)`.
     pub process: bool,
+    /// An unquoted value in it is not known: it may be several words, or options.
+    pub open: bool,
+    /// A variable in it that nothing in the line sets.
+    pub unset: bool,
 }
 
 impl Field {
@@ -42,17 +46,23 @@ impl Field {
 }
 
 /// A value of a part of a word.
+#[derive(Default)]
 struct Value {
     /// More than one for `"$@"`.
     texts: Vec<String>,
     /// Split at blanks, globs active.
     open: bool,
     quoted: bool,
+    /// It is what a pattern matches, told by the pattern.
+    matched: bool,
+    /// See [`Field`].
+    loose: bool,
+    unset: bool,
 }
 
 impl Value {
     fn text(text: impl Into<String>, quoted: bool) -> Self {
-        Self { texts: vec![text.into()], open: !quoted, quoted }
+        Self { texts: vec![text.into()], open: !quoted, quoted, ..Self::default() }
     }
 }
 
@@ -62,15 +72,18 @@ struct Building {
     text: String,
     glob: bool,
     started: bool,
+    open: bool,
+    unset: bool,
 }
 
 impl Building {
     fn finish(&mut self, span: &Span) {
         if self.started {
             let text = std::mem::take(&mut self.text);
-            self.done.push(Field { text, span: span.clone(), glob: self.glob, ..Field::default() });
+            let (glob, open, unset) = (self.glob, self.open, self.unset);
+            self.done.push(Field { text, span: span.clone(), glob, open, unset, ..Field::default() });
         }
-        (self.glob, self.started) = (false, false);
+        (self.glob, self.started, self.open, self.unset) = (false, false, false, false);
     }
 
     fn add(&mut self, value: &Value, separators: &str, span: &Span) {
@@ -78,6 +91,9 @@ impl Building {
             if i > 0 {
                 self.finish(span);
             }
+            self.glob |= value.matched && !text.is_empty();
+            self.unset |= value.unset;
+            self.open |= value.loose && text.contains(UNKNOWN);
             if !value.open {
                 self.started = true;
                 self.text.push_str(text);
@@ -144,7 +160,7 @@ impl Walker<'_> {
         for (i, part) in parts.iter().enumerate() {
             let mut options: Vec<Value> = match part {
                 Part::Plain(text) if i == 0 && text.starts_with('~') => {
-                    self.tilde(text).into_iter().map(|t| Value { texts: vec![t], open: false, quoted: true }).collect()
+                    self.tilde(text).into_iter().map(|t| Value::text(t, true)).collect()
                 }
                 Part::Plain(text) => {
                     for building in &mut all {
@@ -163,23 +179,27 @@ impl Walker<'_> {
                 }
                 Part::Number(words) => {
                     for word in words {
-                        let _ = self.expand_text(word);
+                        let text = self.expand_text(word).text;
+                        self.arithmetic(&text, &word.span, 0);
                     }
                     vec![Value::text(UNKNOWN, true)]
                 }
                 Part::Output { script, quoted } => {
-                    let (names, out) = self.substitution(script);
+                    let (names, out) = self.substitution(script, None);
+                    let loose = !quoted && super::outputs::prints_content(self.table, &names);
                     via.extend(names);
+                    let matched = out.as_ref().is_some_and(|s| s.matched);
                     let text = match out.as_ref().and_then(|s| s.text.as_deref()) {
                         Some(text) => text.trim_end_matches('\n').to_owned(),
                         None if script.is_empty() => String::new(),
                         None => UNKNOWN.to_string(),
                     };
                     stream = out.or(stream);
-                    vec![Value::text(text, *quoted)]
+                    vec![Value { matched, loose, ..Value::text(text, *quoted) }]
                 }
-                Part::Process { script } => {
-                    let (names, out) = self.substitution(script);
+                Part::Process { script, writes } => {
+                    // What is written into it is not known here.
+                    let (names, out) = self.substitution(script, writes.then(|| Stream::unknown(span.clone())));
                     via.extend(names);
                     stream = out.or(stream);
                     process = true;
@@ -225,7 +245,7 @@ impl Walker<'_> {
         fields
     }
 
-    fn tilde(&self, text: &str) -> Vec<String> {
+    pub(super) fn tilde(&self, text: &str) -> Vec<String> {
         let (user, rest) = text[1..].split_at(text[1..].find('/').unwrap_or(text.len() - 1));
         let home = self.world.home().to_string_lossy().into_owned();
         match user {
@@ -249,6 +269,8 @@ impl Walker<'_> {
     /// `None`: not set anywhere that we know of.
     fn lookup(&self, name: &str) -> Option<Vec<String>> {
         let unknown = || Some(vec![UNKNOWN.to_string()]);
+        let number = || Some(vec![format!("1{UNKNOWN}")]);
+        let name = self.state.refs.get(name).map_or(name, String::as_str);
         if let Some(values) = self.state.vars.get(name) {
             return Some(values.clone());
         }
@@ -269,10 +291,14 @@ impl Walker<'_> {
             "IFS" => Some(vec![" \t\n".into()]),
             "HERMES_HOME" => Some(vec![self.world.hermes_home().to_string_lossy().into_owned()]),
             "USER" | "LOGNAME" => Some(vec![self.world.home().file_name()?.to_string_lossy().into_owned()]),
-            "OLDPWD" | "RANDOM" | "SECONDS" | "PPID" | "BASHPID" | "UID" | "EUID" | "LINENO" | "REPLY" | "BASH"
-            | "BASH_VERSION" => unknown(),
+            "OLDPWD" => self.state.old.clone().or_else(unknown),
+            "RANDOM" | "SECONDS" | "BASHPID" | "UID" | "EUID" | "LINENO" | "SRANDOM" | "EPOCHSECONDS" => number(),
+            "PPID" | "REPLY" | "BASH" | "BASH_VERSION" => unknown(),
+            "FUNCNAME" => self.names.last().map(|name| vec![name.clone()]).or_else(unknown),
             "@" | "*" => self.state.positional.as_ref().map(|p| vec![p.join(" ")]).or_else(unknown),
-            "0" | "#" | "?" | "$" | "!" | "-" => unknown(),
+            // Never an option, nor a path that begins somewhere.
+            "#" | "?" | "$" | "!" => number(),
+            "0" | "-" => unknown(),
             digits if digits.bytes().all(|b| b.is_ascii_digit()) => match &self.state.positional {
                 Some(p) => Some(vec![
                     digits.parse::<usize>().ok().and_then(|i| p.get(i.wrapping_sub(1))).cloned().unwrap_or_default(),
@@ -292,7 +318,8 @@ impl Walker<'_> {
                 None => None,
             };
             if let Some(texts) = list {
-                return vec![Value { texts, open: false, quoted: false }];
+                let matched = self.state.patterns.contains(name.trim_end_matches("[@]"));
+                return vec![Value { texts, matched, ..Value::default() }];
             }
         }
         let found = self.lookup(name);
@@ -323,9 +350,37 @@ impl Walker<'_> {
                     Some(_) => vec![text],
                 }
             }
+            Operation::Error(word) => {
+                let _ = self.expand_text(word);
+                found.unwrap_or_else(|| vec![UNKNOWN.to_string()])
+            }
             Operation::Compute(word) => {
                 let how = self.expand_text(word).text;
+                // `${x@P}` expands what the value says, as in a prompt.
+                if how == "@P" {
+                    for value in found.iter().flatten() {
+                        self.evaluate(value, span);
+                    }
+                    if found.is_none() {
+                        self.find("unresolved words", span.clone());
+                    }
+                }
                 match found {
+                    // Wherever PATH leads, it begins with a folder.
+                    found
+                        if name == "PATH"
+                            && found.as_ref().is_none_or(|v| v.iter().all(|v| v.starts_with(UNKNOWN))) =>
+                    {
+                        vec![compute(&format!("/{UNKNOWN}"), &how)]
+                    }
+                    // Of a file that a pattern matches the folder is known.
+                    Some(values) if self.state.patterns.contains(name) => values
+                        .iter()
+                        .map(|v| match v.rsplit_once('/') {
+                            Some((folder, _)) if !glob::is_pattern(folder) => format!("{folder}/{UNKNOWN}"),
+                            _ => format!("./{UNKNOWN}"),
+                        })
+                        .collect(),
                     Some(values) => values.iter().map(|v| compute(v, &how)).collect(),
                     None => vec![UNKNOWN.to_string()],
                 }
@@ -339,7 +394,10 @@ impl Walker<'_> {
             }
             Operation::Other => vec![UNKNOWN.to_string()],
         };
-        let _ = span;
-        texts.into_iter().take(MAX_OPTIONS + 1).map(|t| Value::text(t, quoted)).collect()
+        let plain = name.split('[').next().unwrap_or(name);
+        let matched = !matches!(operation, Operation::Compute(_)) && self.state.patterns.contains(plain);
+        let unset = !self.state.vars.contains_key(plain) && !self.state.arrays.contains_key(plain);
+        let value = |t| Value { matched, unset, loose: !quoted, ..Value::text(t, quoted) };
+        texts.into_iter().take(MAX_OPTIONS + 1).map(value).collect()
     }
 }

@@ -2,11 +2,9 @@
 
 use super::decode::{self, Stream};
 use super::invoke::Known;
-use super::resolve::{Field, UNKNOWN};
+use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::files::normal;
 use crate::policy::table::{Kind, Level, Role};
-use std::path::Path;
 use std::rc::Rc;
 
 impl<'w> Walker<'w> {
@@ -16,9 +14,16 @@ impl<'w> Walker<'w> {
         let texts: Vec<&str> = known.argv[1..].iter().map(|f| f.text.as_str()).collect();
         let unknown = || Stream::unknown(span.clone());
         let onward = |input: Option<Stream>| Some(input.map_or_else(unknown, |s| s.changed(&span)));
+        if let Some(out) = self.output(known) {
+            return Some(out);
+        }
         if known.spec.wrap.is_some() {
             return self.wrapped(known, input, me);
         }
+        if let Some(out) = self.builtin(known, &input) {
+            return out;
+        }
+        self.kept(known, &input);
         match known.spec.kind {
             Kind::Plain | Kind::Git | Kind::Make => {
                 match known.name.as_str() {
@@ -37,9 +42,6 @@ impl<'w> Walker<'w> {
                 if matches!(known.name.as_str(), "true" | "false" | ":") {
                     return Some(Stream::text("", span));
                 }
-                if known.name == "pwd" {
-                    return Some(Stream::text(format!("{}\n", self.state.cwds.first()?), span));
-                }
                 onward(input)
             }
             Kind::Shell => self.shell(known, input, me),
@@ -49,90 +51,11 @@ impl<'w> Walker<'w> {
                 self.source(known);
                 None
             }
-            Kind::Cd => {
-                self.change_folder(known);
-                None
-            }
-            Kind::Declare => {
-                if known.has(&["-f"]) && known.name == "export" {
-                    let functions = Rc::make_mut(&mut self.state.functions);
-                    for name in known.operands() {
-                        if let Some(function) = functions.get_mut(&name.text) {
-                            function.exported = true;
-                        }
-                    }
-                }
-                self.declares(known);
-                if known.argv.len() == 1 && matches!(known.name.as_str(), "export" | "declare" | "typeset") {
-                    self.find("prints the environment", span);
-                }
-                None
-            }
-            Kind::Alias => {
-                for field in &known.argv[1..] {
-                    let Some((name, body)) = field.text.split_once('=') else { continue };
-                    let (body, at) = (body.to_owned(), field.span.clone());
-                    let level = self.try_out(|w| {
-                        w.text(&body, &at, None);
-                    });
-                    if level > Level::Allow {
-                        self.find("alias definition", field.span.clone());
-                    }
-                    Rc::make_mut(&mut self.state.aliases).insert(name.to_owned());
-                }
-                None
-            }
-            Kind::Read => {
-                let values = match input.and_then(|s| s.text) {
-                    Some(text) => text.lines().take(9).map(str::to_owned).collect(),
-                    None => vec![UNKNOWN.to_string()],
-                };
-                let names: Vec<String> = known.operands().map(|f| f.text.clone()).collect();
-                for name in &names {
-                    let values = if names.len() == 1 { values.clone() } else { vec![UNKNOWN.to_string()] };
-                    self.assign(name, values, &span);
-                }
-                None
-            }
-            Kind::Set => {
-                if let Some(at) = texts.iter().position(|t| *t == "--") {
-                    self.state.positional = Some(texts[at + 1..].iter().map(|t| (*t).to_owned()).collect());
-                }
-                let short = |t: &&&str, sign: char| t.starts_with(sign) && !t.starts_with("--") && t[1..].contains('e');
-                if texts.iter().any(|t| short(&t, '-')) || texts.contains(&"errexit") && texts.contains(&"-o") {
-                    self.state.errexit = true;
-                }
-                if texts.iter().any(|t| short(&t, '+') || *t == "+o") {
-                    self.state.errexit = false;
-                }
-                None
-            }
-            Kind::Unset => {
-                for name in texts.iter().filter(|t| !t.starts_with('-')) {
-                    // Without an option the function goes when there is no variable of that name.
-                    if !known.has(&["-v", "-n"]) && self.state.functions.contains_key(*name) {
-                        let functions = Rc::make_mut(&mut self.state.functions);
-                        if known.has(&["-f"]) {
-                            functions.remove(*name);
-                        } else if let Some(function) = functions.get_mut(*name) {
-                            function.certain = false;
-                        }
-                    }
-                    if !known.has(&["-f"]) {
-                        self.state.set(name, vec![String::new()]);
-                    }
-                }
-                None
-            }
-            Kind::Trap => {
-                if let Some(field) = known.argv.get(1).filter(|f| !f.text.starts_with('-') && known.argv.len() > 2) {
-                    self.subshell(|w| w.text(&field.text, &field.span, None));
-                }
-                None
-            }
+            // Told by `builtin`.
+            Kind::Cd | Kind::Declare | Kind::Alias | Kind::Read | Kind::Set | Kind::Unset | Kind::Trap => None,
             Kind::Find => {
                 self.find_command(known, me);
-                Some(unknown())
+                Some(self.listed(known))
             }
             Kind::Xargs => self.xargs(known, input, me),
             Kind::Parallel => self.parallel(known, input, me),
@@ -164,10 +87,7 @@ impl<'w> Walker<'w> {
                 let text = texts.split_first().and_then(|(format, values)| decode::printf(format, values));
                 Some(self.derived(known, text))
             }
-            Kind::Pass => match known.operand(0) {
-                Some(file) if file.text != "-" => Some(self.file(file).unwrap_or_else(unknown)),
-                _ => input,
-            },
+            Kind::Pass => self.passes(known, input),
             Kind::Fetch => Some(self.fetch(known, input)),
             Kind::Base64 | Kind::Base32 => {
                 let decodes = known.has(&["-d", "-D", "--decode"])
@@ -219,9 +139,10 @@ impl<'w> Walker<'w> {
             }
             Kind::Tee => {
                 let stream = input.unwrap_or_else(unknown);
+                let add = known.has(&["-a", "--append"]);
                 for field in known.operands() {
                     for path in self.absolute(&field.text) {
-                        Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+                        self.keep(path, stream.clone(), add);
                     }
                 }
                 Some(stream)
@@ -291,44 +212,6 @@ impl<'w> Walker<'w> {
                 self.dd(known);
                 onward(input)
             }
-        }
-    }
-
-    /// `cd`: the folder after it, and the one where the line stays when it fails.
-    fn change_folder(&mut self, known: &Known<'_>) {
-        let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-").cloned();
-        let before = self.state.clone();
-        self.state.cwds = match target.as_ref().map(|f| f.text.as_str()) {
-            None => self.value_of("HOME"),
-            Some("-") => vec![format!("/{UNKNOWN}")],
-            Some(path) => {
-                let mut all = self.absolute(path);
-                // A name without a leading dot is also looked for in the folders of CDPATH.
-                if !path.starts_with(['/', '.']) {
-                    for folders in before.vars.get("CDPATH").into_iter().flatten() {
-                        let folders = folders.split(':').filter(|f| !f.is_empty());
-                        all.extend(folders.map(|folder| normal(Path::new(folder), path)));
-                    }
-                }
-                all.truncate(8);
-                // No system enters longer paths.
-                all.retain(|path| path.len() <= 4096);
-                if all.is_empty() { vec![format!("/{UNKNOWN}")] } else { all }
-            }
-        };
-        // A folder that is there can be entered, as long as nothing before in the line may have moved it.
-        let quiet = |i: &super::findings::Invocation| {
-            let name = i.plain.first().map_or("", String::as_str);
-            matches!(name, "cd" | "pushd" | "mkdir" | "echo" | "ls" | "pwd" | "set" | "export" | "true" | "git")
-        };
-        let certain = self.invocations.iter().all(quiet)
-            && self.state.cwds.clone().iter().all(|cwd| {
-                !cwd.contains(UNKNOWN)
-                    && self.spend(4, &known.argv[0].span)
-                    && !self.world.glob(&format!("{cwd}/."), Path::new("/"), 1).is_empty()
-            });
-        if !certain {
-            self.failed = Some(before);
         }
     }
 

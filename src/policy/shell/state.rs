@@ -33,6 +33,20 @@ pub(super) struct State {
     pub files: Rc<HashMap<String, Stream>>,
     /// Files that it made executable.
     pub executable: Rc<HashSet<String>>,
+    /// Links that it made, and what they lead to.
+    pub links: Rc<HashMap<String, String>>,
+    /// New paths that it made in the temporary folder.
+    pub fresh: Rc<HashSet<String>>,
+    /// Variables that hold what a pattern matches, told by the pattern.
+    pub patterns: Rc<HashSet<String>>,
+    /// Names for other variables: `declare -n`.
+    pub refs: Rc<HashMap<String, String>>,
+    /// What descriptors give, and the files that others write.
+    pub inputs: Rc<HashMap<String, Stream>>,
+    pub outputs: Rc<HashMap<String, Vec<String>>>,
+    /// The folders of `pushd`, and the one before the last `cd`.
+    pub folders: Rc<Vec<Vec<String>>>,
+    pub old: Option<Vec<String>>,
     /// A step that fails ends the line: `set -e`.
     pub errexit: bool,
     /// Nothing after this runs: `exit` or `return` was reached.
@@ -45,7 +59,18 @@ impl State {
         if values.len() > MAX_VALUES {
             values = vec![UNKNOWN.to_string()];
         }
+        if self.patterns.contains(name) {
+            Rc::make_mut(&mut self.patterns).remove(name);
+        }
         Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
+    }
+
+    /// What is on the disk now: it stays when a shell of its own ends.
+    pub fn keep_files(&mut self, after: State) {
+        self.files = after.files;
+        self.executable = after.executable;
+        self.links = after.links;
+        self.fresh = after.fresh;
     }
 
     /// The state after one of several ways: whatever either of them left is possible.
@@ -99,6 +124,21 @@ impl State {
             }
         }
         self.merge_functions(&other.functions);
+        union(&mut self.links, &other.links);
+        union(&mut self.refs, &other.refs);
+        union(&mut self.inputs, &other.inputs);
+        union(&mut self.outputs, &other.outputs);
+        for (mine, theirs) in [(&mut self.fresh, &other.fresh), (&mut self.patterns, &other.patterns)] {
+            if !Rc::ptr_eq(mine, theirs) && !theirs.is_subset(mine) {
+                Rc::make_mut(mine).extend(theirs.iter().cloned());
+            }
+        }
+        if self.old != other.old {
+            self.old = None;
+        }
+        if self.folders != other.folders {
+            self.folders = Rc::default();
+        }
         if !other.aliases.is_subset(&self.aliases) {
             Rc::make_mut(&mut self.aliases).extend(other.aliases.iter().cloned());
         }
@@ -127,6 +167,17 @@ impl State {
                     function.bodies.push(body.clone());
                 }
             }
+        }
+    }
+}
+
+fn union<T: Clone>(mine: &mut Rc<HashMap<String, T>>, theirs: &Rc<HashMap<String, T>>) {
+    if Rc::ptr_eq(mine, theirs) || theirs.is_empty() {
+        return;
+    }
+    for (name, value) in theirs.iter() {
+        if !mine.contains_key(name) {
+            Rc::make_mut(mine).insert(name.clone(), value.clone());
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What commands do to paths: deletes, writes, reads, and redirections.
 
-use super::ast::*;
-use super::decode::Stream;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, is_free, is_protected, may_match_protected, normal};
@@ -103,6 +101,7 @@ impl<'w> Walker<'w> {
                 self.find("moves a protected folder", field.span.clone());
             }
         }
+        self.unresolved_target(role, field);
         let writes = matches!(role, Role::Write | Role::Edit | Role::Move | Role::Device);
         let mut noted = false;
         for (class, certain) in self.classes(field, writes) {
@@ -153,7 +152,7 @@ impl<'w> Walker<'w> {
             if known.is_empty() || !self.spend(1, &field.span) {
                 continue;
             }
-            let real = self.world.resolve(Path::new(known)).to_string_lossy().into_owned();
+            let real = self.real(known);
             let free = |path: &str| is_free(self.table, path, &self.home, &self.own);
             let inside = Path::new(known).starts_with(&self.start)
                 && (real == known || Path::new(&real).starts_with(self.world.resolve(Path::new(&self.start))));
@@ -200,7 +199,7 @@ impl<'w> Walker<'w> {
             }
             let real = match folder.glob || path.contains(UNKNOWN) {
                 true => path.clone(),
-                false => self.world.resolve(Path::new(&path)).to_string_lossy().into_owned(),
+                false => self.real(&path),
             };
             let both = [Some(&path), Some(&real).filter(|real| **real != path)];
             for path in both.into_iter().flatten() {
@@ -255,7 +254,7 @@ impl<'w> Walker<'w> {
                     paths.extend(listed.into_iter().map(|p| p.to_string_lossy().into_owned()));
                 }
             } else if !path.contains(UNKNOWN) {
-                let real = self.world.resolve(Path::new(&path)).to_string_lossy().into_owned();
+                let real = self.real(&path);
                 if real != path {
                     paths.push(real);
                 }
@@ -265,7 +264,7 @@ impl<'w> Walker<'w> {
         // Links before `..` lead elsewhere than the text says.
         if text.contains("..") && !text.contains(UNKNOWN) && !field.glob {
             for cwd in &self.state.cwds {
-                paths.push(self.world.resolve(&Path::new(cwd).join(text)).to_string_lossy().into_owned());
+                paths.push(self.real(&Path::new(cwd).join(text).to_string_lossy()));
             }
         }
         for path in paths {
@@ -317,7 +316,7 @@ impl<'w> Walker<'w> {
             }
         }
         let mut paths = Vec::new();
-        for path in self.absolute(text) {
+        for (i, path) in self.absolute(text).into_iter().enumerate() {
             if path.contains(UNKNOWN) || glob::is_pattern(&path) {
                 paths.push(path);
                 continue;
@@ -327,17 +326,15 @@ impl<'w> Walker<'w> {
             let written = if text.starts_with('/') {
                 Path::new(text).to_path_buf()
             } else {
-                Path::new(self.state.cwds.first().map_or("/", String::as_str)).join(text)
+                Path::new(self.state.cwds.get(i).map_or("/", String::as_str)).join(text)
             };
-            let real = if through {
-                self.world.resolve(&written)
-            } else {
-                match (written.parent(), written.file_name()) {
-                    (Some(parent), Some(name)) => self.world.resolve(parent).join(name),
-                    _ => written,
+            let real = match (written.parent(), written.file_name()) {
+                (Some(parent), Some(name)) if !through => {
+                    format!("{}/{}", self.real(&parent.to_string_lossy()), name.to_string_lossy())
                 }
+                _ => self.real(&written.to_string_lossy()),
             };
-            let real = normal(Path::new("/"), &real.to_string_lossy());
+            let real = normal(Path::new("/"), &real);
             if real != path {
                 paths.push(real);
             }
@@ -410,64 +407,5 @@ impl<'w> Walker<'w> {
             .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
         let name = field.text.strip_prefix("/tmp/").unwrap_or("");
         alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
-    }
-
-    /// Judges redirections; gives what standard input is and which files are written.
-    pub(super) fn redirects(&mut self, redirects: &[Redirect], input: Option<Stream>) -> (Option<Stream>, Vec<String>) {
-        let (mut stream, mut files) = (input, Vec::new());
-        for redirect in redirects {
-            let span = redirect.span.clone();
-            if let Some(body) = &redirect.body {
-                let text = match body.get() {
-                    Some(word) => self.expand_text(word).text,
-                    None => UNKNOWN.to_string(),
-                };
-                stream = Some(Stream { here: true, ..Stream::text(text, span) });
-                continue;
-            }
-            let target = self.expand_text(&redirect.target);
-            if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
-                self.find("opens a network connection", span.clone());
-                stream = Some(Stream { remote: true, ..Stream::unknown(span) });
-                continue;
-            }
-            match redirect.op.as_str() {
-                "<<<" => {
-                    stream = Some(Stream {
-                        text: Some(format!("{}\n", target.text)),
-                        span,
-                        ..target.stream.unwrap_or_default()
-                    })
-                }
-                "<" | "<>" => {
-                    self.touch(Role::Read, &target);
-                    if redirect.op == "<>" {
-                        self.touch(Role::Write, &target);
-                    }
-                    stream = Some(match target.stream.clone() {
-                        Some(known) if target.process => known,
-                        _ => self.file(&target).unwrap_or(Stream { file: true, ..Stream::unknown(span) }),
-                    });
-                }
-                "<&" => {}
-                ">&" if target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {}
-                _ => {
-                    if target.process {
-                        continue;
-                    }
-                    self.touch(Role::Write, &target);
-                    if target.text.len() == 1 && !target.is_known() {
-                        self.find("write to an unresolved path", span);
-                    }
-                    files.extend(self.absolute(&target.text).into_iter().filter(|p| !p.starts_with("/dev/")));
-                }
-            }
-        }
-        (stream, files)
-    }
-
-    /// What a file holds that this line wrote.
-    pub(super) fn file(&self, field: &Field) -> Option<Stream> {
-        self.absolute(&field.text).iter().find_map(|path| self.state.files.get(path)).cloned()
     }
 }

@@ -1,7 +1,6 @@
 //! Variables that a line sets: which of them make other programs run something, and which of them hold secrets.
 
 use super::ast::{Operation, Span};
-use super::invoke::Known;
 use super::resolve::UNKNOWN;
 use super::walk::Walker;
 use crate::policy::table::{Level, VariableSpec};
@@ -76,29 +75,14 @@ fn names_secret(name: &str) -> bool {
 }
 
 impl Walker<'_> {
-    /// Sets a variable in another way than `NAME=value`: it may be one that programs see.
-    pub(super) fn assign(&mut self, name: &str, values: Vec<String>, span: &Span) {
-        for value in &values {
-            self.check_assignment(name, value, false, span);
-        }
-        self.state.set(name, values);
-    }
-
-    /// `export NAME`, `declare -x NAME=value`, `local NAME=value`.
-    pub(super) fn declares(&mut self, known: &Known<'_>) {
-        let exported = known.name == "export" || known.has(&["-x"]) && !known.has(&["-f"]);
-        for field in &known.argv[1..] {
-            match field.text.split_once('=') {
-                Some((name, value)) => {
-                    self.check_assignment(name, value, exported, &field.span);
-                    self.state.set(name.trim_end_matches('+'), vec![value.to_owned()]);
+    /// `export NAME`, `export NAME=value`: programs see it from here on.
+    pub(super) fn exports(&mut self, word: &str, span: &Span) {
+        match word.split_once('=') {
+            Some((name, value)) => self.check_variable(name, value, span),
+            None => {
+                for value in self.state.vars.get(word).cloned().unwrap_or_default() {
+                    self.check_variable(word, &value, span);
                 }
-                None if exported && !field.text.starts_with('-') => {
-                    for value in self.state.vars.get(&field.text).cloned().unwrap_or_default() {
-                        self.check_assignment(&field.text, &value, true, &field.span);
-                    }
-                }
-                None => {}
             }
         }
     }
@@ -160,7 +144,7 @@ impl Walker<'_> {
         let shows = match operation {
             Operation::Plain | Operation::Default(..) | Operation::Indirect => true,
             // `${#NAME}` and the first letters of it tell little.
-            Operation::Compute(_) | Operation::Alternative(_) | Operation::Other => false,
+            Operation::Compute(_) | Operation::Alternative(_) | Operation::Error(_) | Operation::Other => false,
         };
         shows && names_secret(name) && !self.state.vars.contains_key(name)
     }

@@ -5,7 +5,7 @@ use super::bomb::is_bomb;
 use super::decode::Stream;
 use super::findings::{Finding, Invocation};
 use super::parse::{Parsed, parse_at};
-use super::resolve::{Field, UNKNOWN};
+use super::resolve::UNKNOWN;
 use super::source::Origin;
 use super::state::{Function, State};
 use crate::policy::World;
@@ -39,7 +39,15 @@ pub struct Walker<'w> {
     /// The budget ran out, and that was noted.
     exhausted: bool,
     pub(super) depth: usize,
+    /// Shells inside this one.
+    pub(super) nested: usize,
+    /// What the running command reads.
+    pub(super) stdin: Option<Stream>,
+    /// Texts of `trap` that run at the end.
+    pub(super) traps: Vec<(String, Span)>,
     pub(super) calls: Vec<Rc<Node>>,
+    /// Names of the functions that run, the innermost last.
+    pub(super) names: Vec<String>,
     pub(super) called: HashSet<String>,
     /// How things stand when the step that just ran had failed, where that is another state.
     pub(super) failed: Option<State>,
@@ -65,7 +73,11 @@ impl<'w> Walker<'w> {
             budget: BUDGET,
             exhausted: false,
             depth: 0,
+            nested: 0,
+            stdin: None,
+            traps: Vec::new(),
             calls: Vec::new(),
+            names: Vec::new(),
             called: HashSet::new(),
             failed: None,
             returned: None,
@@ -78,6 +90,9 @@ impl<'w> Walker<'w> {
             self.find_as("malformed shell", format!("{what}; it may run otherwise than it looks"), span.clone());
         }
         self.script(&parsed.script, None);
+        for (text, span) in std::mem::take(&mut self.traps) {
+            self.subshell(|w| w.text(&text, &span, None));
+        }
         // Functions that nothing called may still run, through `trap` or `export -f`.
         let functions = self.state.functions.clone();
         let mut idle: Vec<_> = functions.iter().filter(|(name, _)| !self.called.contains(*name)).collect();
@@ -110,10 +125,12 @@ impl<'w> Walker<'w> {
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
         let all = std::mem::take(&mut self.findings);
+        let state = self.state.clone();
         self.subshell(|w| {
             work(w);
             None
         });
+        self.state = state;
         let level = self.findings.iter().map(|f| f.level).max().unwrap_or(Level::Allow);
         self.findings = all;
         self.findings.truncate(kept.0);
@@ -128,8 +145,12 @@ impl<'w> Walker<'w> {
             return None;
         }
         let saved = self.state.clone();
+        self.nested += 1;
         let out = work(self);
-        self.state = saved;
+        self.nested -= 1;
+        // What it wrote to the disk is there afterwards.
+        let after = std::mem::replace(&mut self.state, saved);
+        self.state.keep_files(after);
         self.failed = None;
         out
     }
@@ -203,9 +224,11 @@ impl<'w> Walker<'w> {
             1 => streams.into_iter().next(),
             _ => {
                 let text: Option<String> = streams.iter().map(|s| s.text.as_deref()).collect();
-                let (remote, decoded) = (streams.iter().any(|s| s.remote), streams.iter().any(|s| s.decoded));
+                let any = |test: fn(&Stream) -> bool| streams.iter().any(test);
+                let (remote, decoded) = (any(|s| s.remote), any(|s| s.decoded));
+                let (partial, matched) = (any(|s| s.partial), any(|s| s.matched));
                 let span = streams[0].span.clone();
-                Some(Stream { text, remote, decoded, span, ..Stream::default() })
+                Some(Stream { text, remote, decoded, partial, matched, span, ..Stream::default() })
             }
         }
     }
@@ -227,17 +250,16 @@ impl<'w> Walker<'w> {
         let out = self.node(&step.node, input.clone());
         self.failed = None;
         let after = std::mem::replace(&mut self.state, before);
-        self.state.files = after.files;
-        self.state.executable = after.executable;
+        self.state.keep_files(after);
         out
     }
 
     /// The script of `$(…)`: names of its commands and what it writes.
-    pub(super) fn substitution(&mut self, script: &Script) -> (Vec<String>, Option<Stream>) {
+    pub(super) fn substitution(&mut self, script: &Script, input: Option<Stream>) -> (Vec<String>, Option<Stream>) {
         let span = self.current.and_then(|i| self.invocations.get(i)).map_or(0..0, |i| i.span.clone());
         let from = self.invocations.len();
         let outer = self.current.take();
-        let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, None)));
+        let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, input)));
         self.current = outer;
         let names = self.invocations[from.min(self.invocations.len())..]
             .iter()
@@ -272,13 +294,8 @@ impl<'w> Walker<'w> {
                     if self.exhausted {
                         return None;
                     }
-                    stream = self.subshell(|w| {
-                        let out = w.node(stage, stream);
-                        // What a stage writes to a file is there afterwards.
-                        Some(out.unwrap_or_default())
-                    });
+                    stream = self.subshell(|w| Some(w.node(stage, stream).unwrap_or_default()));
                 }
-                self.pipe_files(stages);
                 stream
             }
             Node::Subshell(script) => self.subshell(|w| w.script(script, input)),
@@ -288,22 +305,38 @@ impl<'w> Walker<'w> {
                 let failed = self.failed.take();
                 let before = self.state.clone();
                 let mut after = failed.unwrap_or_else(|| before.clone());
-                let mut last = None;
+                let mut all: Option<Stream> = None;
                 for arm in arms {
                     self.state = before.clone();
-                    last = self.script(arm, input.clone()).or(last);
+                    let out = self.script(arm, input.clone());
+                    all = match (all, out) {
+                        (Some(all), Some(out)) => Some(all.either(&out)),
+                        (all, out) => all.or(out),
+                    };
                     after.merge(std::mem::take(&mut self.state));
                 }
                 self.state = after;
-                last.map(|s: Stream| s.changed(&s.span))
+                all
             }
             Node::Loop { name, values, body } => {
                 if let Some(name) = name {
-                    let all = match values {
-                        Some(words) => self.expand_all(words).into_iter().map(|f| self.loop_value(f)).collect(),
-                        None => self.state.positional.clone().unwrap_or_else(|| vec![UNKNOWN.to_string()]),
+                    let (all, span, pattern) = match values {
+                        Some(words) => {
+                            let fields = self.expand_all(words);
+                            let span = words.first().map_or(0..0, |w| w.span.clone());
+                            let pattern = fields.iter().any(|f| f.glob);
+                            (fields.into_iter().map(|f| f.text).collect(), span, pattern)
+                        }
+                        None => {
+                            (self.state.positional.clone().unwrap_or_else(|| vec![UNKNOWN.to_string()]), 0..0, false)
+                        }
                     };
-                    self.assign(name, if all.is_empty() { vec![String::new()] } else { all }, &(0..0));
+                    self.assign(name, if all.is_empty() { vec![String::new()] } else { all }, &span);
+                    if pattern {
+                        Rc::make_mut(&mut self.state.patterns).insert(name.clone());
+                    } else if self.state.patterns.contains(name) {
+                        Rc::make_mut(&mut self.state.patterns).remove(name);
+                    }
                 }
                 let before = self.state.clone();
                 let mut out = self.script(body, input.clone());
@@ -314,32 +347,29 @@ impl<'w> Walker<'w> {
                     out = self.script(body, input).or(out);
                     self.state.merge(after);
                 }
-                out.map(|s| s.changed(&s.span))
+                // There may be more rounds than one.
+                out.map(|s| Stream { partial: true, ..s })
             }
             Node::Function { name, body, span } => {
-                if is_bomb(name, body) {
-                    self.find("fork bomb", span.clone());
-                }
                 let function = Function { bodies: vec![body.clone()], certain: true, exported: false };
                 Rc::make_mut(&mut self.state.functions).insert(name.clone(), function);
+                if self.spend(self.state.functions.len(), span) && is_bomb(name, body, &self.state.functions) {
+                    self.find("fork bomb", span.clone());
+                }
                 None
             }
             Node::Words(words) => {
-                for word in words {
-                    let _ = self.expand_text(word);
-                }
+                self.tested(words);
                 None
             }
             Node::Redirected(node, redirects) => {
-                let (stream, files) = self.redirects(redirects, input);
+                let before = (self.state.inputs.clone(), self.state.outputs.clone());
+                let (stream, sinks) = self.redirects(redirects, input);
                 let out = self.node(node, stream);
-                self.written(files, out)
+                (self.state.inputs, self.state.outputs) = before;
+                self.written(sinks, out)
             }
         }
-    }
-
-    fn loop_value(&self, field: Field) -> String {
-        if field.glob && !field.text.starts_with('/') { format!("./{UNKNOWN}") } else { field.text }
     }
 
     /// The absolute paths that a path can mean, from where the line may be.

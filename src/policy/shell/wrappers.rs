@@ -375,18 +375,12 @@ impl<'w> Walker<'w> {
         let mut inner: Vec<Field> = known.argv[at..].to_vec();
         let replaced = args.flags.iter().find(|f| matches!(f.name.as_str(), "-I" | "-i" | "--replace" | "-J"));
         let given: Vec<String> = match input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096) {
-            Some(text) => text
-                .split(|c: char| c.is_whitespace() || c == UNKNOWN)
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            Some(text) => {
+                text.split(|c: char| c.is_whitespace()).filter(|t| !t.is_empty()).map(str::to_owned).collect()
+            }
             None => vec![UNKNOWN.to_string()],
         };
-        let given = if input.as_ref().and_then(|s| s.text.as_deref()).is_some_and(|t| t.contains(UNKNOWN)) {
-            vec![UNKNOWN.to_string()]
-        } else {
-            given
-        };
+        let matched = input.as_ref().is_some_and(|s| s.matched);
         match replaced {
             Some(flag) => {
                 let mark = flag.value.as_ref().map_or("{}", |v| v.0.as_str()).to_owned();
@@ -400,7 +394,13 @@ impl<'w> Walker<'w> {
                 }
             }
             None => {
-                inner.extend(given.into_iter().take(64).map(|text| Field::known(text, inner_span(&known.argv[at..]))))
+                let span = inner_span(&known.argv[at..]);
+                inner.extend(given.into_iter().take(64).map(|text| Field {
+                    open: text.starts_with(UNKNOWN),
+                    unset: true,
+                    glob: matched,
+                    ..Field::known(text, span.clone())
+                }));
             }
         }
         if matches!(program(&inner[0].text).as_str(), "rm" | "unlink" | "shred" | "rmdir" | "srm") {

@@ -234,7 +234,7 @@ fn make_with(change: &Change, write: impl Fn(&Path, &[u8]) -> std::io::Result<()
     match &change.after {
         After::Write(bytes) if change.before.as_ref() == Some(bytes) => Ok(()),
         After::Write(bytes) => write(&change.path, bytes),
-        After::Delete => fs::remove_file(&change.path),
+        After::Delete => write::remove(&change.path),
         After::Move { to, bytes, shown } => {
             if let Some(folder) = to.parent() {
                 fs::create_dir_all(folder)?;
@@ -259,7 +259,7 @@ fn undo(change: &Change, mode: Option<&fs::Permissions>) -> std::io::Result<()> 
             write::atomic(&change.path, bytes)?;
             mode.map_or(Ok(()), |mode| fs::set_permissions(&change.path, mode.clone()))
         }
-        None => fs::remove_file(&change.path),
+        None => write::remove(&change.path),
     }
 }
 

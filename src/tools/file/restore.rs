@@ -211,7 +211,7 @@ fn put(back: &Back, blobs: &Blobs) -> std::io::Result<RewoundFile> {
         blobs.keep(&fs::read(path)?)?;
     }
     match &back.target.hash {
-        None => fs::remove_file(path)?,
+        None => write::remove(path)?,
         Some(name) => {
             let bytes = blobs.read(name)?.ok_or_else(|| std::io::Error::other("what was in it is no longer kept"))?;
             write::atomic_as(path, &bytes, back.target.mode)?;

@@ -1,4 +1,4 @@
-//! Writing a file so that a reader sees the old bytes or the new ones, never half of each.
+//! Writing a file so that a reader sees the old bytes or the new ones, never half of each; and deleting one.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -59,6 +59,12 @@ pub fn atomic_as(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()>
     temp.as_file().sync_data()?;
     temp.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Deletes a file of the person, by a call that went through the gate, or by a rewind that the person confirmed. What was
+/// in it is in the history.
+pub fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
 }
 
 fn in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::{Gate, Ready, STOPPED, folder, look};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, Why};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Scope, Verdict, Why, proposals};
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
 use crate::tools::tool_call;
@@ -97,6 +97,7 @@ impl Gate {
             return Pass::Go("edited".into());
         }
         let targets = look::targets(&intent, &verdict, &cwd, &world, TARGET_BUDGET).await;
+        let proposals = proposals::offered(&intent, &verdict);
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),
@@ -104,6 +105,7 @@ impl Gate {
             intent,
             verdict: verdict.clone(),
             targets,
+            proposals,
             asker: self.asker.asker(),
             asked_at: self.asker.now(),
         };
@@ -117,12 +119,12 @@ impl Gate {
         let may_widen = matches!(verdict, Verdict::Ask(_));
         match decision {
             Decision::Once => Pass::Go("allowed once by the user".into()),
-            Decision::Session(_) | Decision::Always(_) if !may_widen => Pass::Go("allowed once by the user".into()),
-            Decision::Session(classes) => {
-                self.grant(&classes);
-                Pass::Go(format!("allowed for this session by the user: {}", classes.join(", ")))
+            Decision::Grant(_) if !may_widen => Pass::Go("allowed once by the user".into()),
+            Decision::Grant(Grant { scope: Scope::Session, entries, .. }) => {
+                self.grant(&entries);
+                Pass::Go(format!("allowed for this session by the user: {}", entries.join(", ")))
             }
-            Decision::Always(entries) => {
+            Decision::Grant(Grant { entries, .. }) => {
                 self.rules.lock().unwrap_or_else(PoisonError::into_inner).allowlist.extend(entries.iter().cloned());
                 let (asker, kept) = (Arc::clone(&self.asker), entries.clone());
                 let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
@@ -136,6 +138,7 @@ impl Gate {
                 "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
             ),
             Decision::Deny { feedback } => denied(format!("the user denied this call and says: {feedback}")),
+            Decision::TimedOut => denied("not run: nobody answered in time. Go on without it, or say what the user should run".into()),
             Decision::Interrupted => {
                 Pass::No { outcome: Outcome::Interrupted, why: "not run: the user stopped the turn before answering".into() }
             }

@@ -3,7 +3,7 @@
 
 use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
-use crate::llm::message::Outcome;
+use crate::llm::message::{Outcome, PERSONS};
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span, ansi, diff, format, highlight};
@@ -21,8 +21,9 @@ const SHORTEST_RESULT: usize = 16;
 /// Lines of output shown when opened.
 const OPEN_LINES: usize = 400;
 /// Lines at the start and the end of a failed call's output.
-const FAILED_HEAD: usize = 3;
-const FAILED_TAIL: usize = 7;
+const FAILED: (usize, usize) = (3, 7);
+/// Those of what the person ran to see it.
+const OWN: (usize, usize) = (8, 24);
 
 /// Lays out a call: its line, and what is open below it.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
@@ -30,7 +31,15 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     if context.expanded && can_open(tool) {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {
-        excerpt(&tool.output, context, &mut rows);
+        excerpt(&tool.output, FAILED, context, &mut rows);
+    } else if tool.call_id.starts_with(PERSONS) {
+        // What was not run says why.
+        let said = if tool.output.is_empty() && tool.state != ToolState::Done(Outcome::Ok) {
+            &tool.approval[..]
+        } else {
+            &tool.output
+        };
+        excerpt(said, OWN, context, &mut rows);
     }
     let mut out = CellRows::new(rows);
     out.indent = 0;
@@ -166,18 +175,18 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
     }
 }
 
-fn excerpt(text: &str, context: &Context<'_>, rows: &mut Vec<Row>) {
+fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows: &mut Vec<Row>) {
     let body = context.room();
     let lines: Vec<Line> = ansi::lines(text.trim_end());
     if text.trim().is_empty() {
         return;
     }
-    let hidden = lines.len().saturating_sub(FAILED_HEAD + FAILED_TAIL);
+    let hidden = lines.len().saturating_sub(head + tail);
     for (index, line) in lines.iter().enumerate() {
         // One hidden line takes as much room as saying so.
-        let inside = index >= FAILED_HEAD && index < FAILED_HEAD + hidden;
+        let inside = index >= head && index < head + hidden;
         if hidden > 1 && inside {
-            if index == FAILED_HEAD {
+            if index == head {
                 rows.push(marker(format!("… {hidden} more lines")));
             }
             continue;

@@ -5,10 +5,10 @@ use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
-use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Width};
+use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage};
 use crate::app::model::selection::Surface;
 use crate::config::theme::Slot;
-use crate::policy::{Approval, Intent, Target, Verdict};
+use crate::policy::{Approval, Intent, Target, Verdict, Width};
 use crate::text::visible::visible;
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
@@ -327,7 +327,7 @@ fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
             line("Any other key goes back to the field.", Role::Dim),
         ],
         ApprovalStage::Confirming if state.selected == ApprovalChoice::Always => lasting(approval, state, room),
-        ApprovalStage::Confirming if approvals::widths(approval, state.selected).len() > 1 => {
+        ApprovalStage::Confirming if approvals::offers(approval, state.selected).len() > 1 => {
             lasting(approval, state, room)
         }
         ApprovalStage::Choosing | ApprovalStage::Confirming => {
@@ -372,18 +372,20 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
         _ => "Always allow, in every session",
     };
     let mut parts = vec![Part::Line(Line::plain(title, Role::Strong))];
-    let widths: Vec<(bool, String, String)> = approvals::widths(approval, state.selected)
+    let widths: Vec<(bool, String, String)> = approvals::offers(approval, state.selected)
         .into_iter()
-        .map(|(width, rules)| {
-            let words = match (width, &approval.intent) {
+        .enumerate()
+        .map(|(at, offer)| {
+            let words = match (offer.grant.width, &approval.intent) {
                 (Width::Command, _) => "this very command".to_owned(),
+                (Width::Words, _) => "these words".to_owned(),
                 (Width::Server, Intent::Remote { server, .. }) => {
                     format!("every tool of {}", truncate_end(&visible(server).text, SERVER))
                 }
                 (Width::Effects, Intent::Remote { .. }) => "this tool".to_owned(),
                 (Width::Effects | Width::Server, _) => "all that would".to_owned(),
             };
-            (width == state.width, words, visible(&rules.join(", ")).text.replace('\n', " "))
+            (at == state.offer, words, visible(&offer.grant.entries.join(", ")).text.replace('\n', " "))
         })
         .collect();
     let column = widths.iter().map(|(_, words, _)| width(words)).max().unwrap_or(0).max(17) + 4;

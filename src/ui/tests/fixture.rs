@@ -12,7 +12,7 @@ use crate::config::keymap::Keymap;
 use crate::config::skin::{Look, LookDirs};
 use crate::config::theme::Canvas;
 use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
-use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why};
+use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why, proposals};
 use crate::text::{Cell, Line, Role, Snapshot};
 use crate::ui::{ViewCache, draw};
 use ratatui::Terminal;
@@ -214,15 +214,18 @@ pub fn approval() -> Model {
         at_least: false,
         note: note.into(),
     };
+    let intent = Intent::Command { line: line.into(), cwd: "~/src/app".into(), background: false };
+    let verdict = Verdict::Ask(vec![
+        why("recursive delete", "deletes folders and all in them", 0..26),
+        why("git clean", "deletes untracked and ignored files", 30..44),
+    ]);
     let approval = |id| Approval {
         id: ApprovalId(id),
         call_id: "call".into(),
         tool: "terminal".into(),
-        intent: Intent::Command { line: line.into(), cwd: "~/src/app".into(), background: false },
-        verdict: Verdict::Ask(vec![
-            why("recursive delete", "deletes folders and all in them", 0..26),
-            why("git clean", "deletes untracked and ignored files", 30..44),
-        ]),
+        intent: intent.clone(),
+        verdict: verdict.clone(),
+        proposals: proposals::offered(&intent, &verdict),
         targets: vec![
             target("build/", 1_204, Some(310_000_000), "ignored by git"),
             target("~/.cache/app", 88, Some(12_000_000), "outside this folder"),
@@ -239,7 +242,7 @@ pub fn approval() -> Model {
         stage: ApprovalStage::Choosing,
         scroll: 0,
         read: Read::default(),
-        width: Width::Command,
+        offer: 0,
         cursor: 0,
         stray: false,
     })];

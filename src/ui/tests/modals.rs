@@ -124,7 +124,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         state.inert_until = 0;
         state.selected = ApprovalChoice::Always;
         state.stage = ApprovalStage::Confirming;
-        state.width = Width::Effects;
+        state.offer = 1;
     }
     out.push(("always", always));
     let mut queued = busy();

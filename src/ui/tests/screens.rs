@@ -149,12 +149,13 @@ fn a_long_command_opens_at_its_first_reason() {
 fn answers_say_all_that_they_grant() {
     use crate::app::model::approvals::Entry;
     use crate::app::model::modal::{ApprovalChoice, ApprovalStage, Modal};
-    use crate::policy::{Verdict, Why};
+    use crate::policy::{Verdict, Why, proposals};
     let mut model = fixture::approval();
     for entry in &mut model.approvals.entries {
         if let Entry::Approval(approval) = entry {
             let why = |number| Why { effect: format!("class number {number}"), text: String::new(), span: 0..2 };
             approval.verdict = Verdict::Ask((1..=6).map(why).collect());
+            approval.proposals = proposals::offered(&approval.intent, &approval.verdict);
         }
     }
     let text = shown(&model, 140, 45);

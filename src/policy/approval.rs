@@ -1,0 +1,112 @@
+//! A question for a person and the answers to it.
+
+use super::{Intent, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// What the person (or the absence of one) answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    Once,
+    /// This call, and what else the grant covers.
+    Grant(Grant),
+    /// Run this line instead; it is judged again, and only a refusal or a new class stops it.
+    Edited(String),
+    Deny {
+        feedback: String,
+    },
+    /// Nobody answered in the time that the configuration gives.
+    TimedOut,
+    Interrupted,
+    /// Headless: no one to ask.
+    NoOne,
+}
+
+/// How long an answer lasts and where it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Until the session ends; a resumed session has it again.
+    Session,
+    /// In this folder's project, in every session.
+    Project,
+    /// Everywhere, in every session.
+    Global,
+}
+
+/// What a lasting answer covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Width {
+    /// This very command.
+    #[default]
+    Command,
+    /// Commands that begin with these words; its entry is a line of `permissions.yaml`: `terminal(git push *)`.
+    Words,
+    /// Every command with these effects, or this tool of another program.
+    Effects,
+    /// Every tool of the program that brings this one.
+    Server,
+}
+
+/// An answer that lasts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub scope: Scope,
+    pub width: Width,
+    /// Effects, tools, a command, or lines of `permissions.yaml`, as `width` says.
+    pub entries: Vec<String>,
+}
+
+/// A grant on offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    pub grant: Grant,
+    /// What else it would have matched.
+    pub past: Past,
+}
+
+/// Commands of the past that a grant would have answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    pub matched: usize,
+    /// The newest few, each once.
+    pub examples: Vec<String>,
+}
+
+/// A question for a person, as the modal and the inbox show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approval {
+    pub id: ApprovalId,
+    pub call_id: String,
+    pub tool: String,
+    pub intent: Intent,
+    /// `ask` or `ask-always`, with reasons.
+    pub verdict: Verdict,
+    /// What it would touch, with counts and sizes; bounded work.
+    pub targets: Vec<Target>,
+    /// Lasting answers on offer, narrowest first within a scope; none when only this once can be allowed.
+    pub proposals: Vec<Proposal>,
+    /// Who asks and why: `the main agent: "start from a clean tree"`.
+    pub asker: String,
+    /// Milliseconds since the epoch.
+    pub asked_at: i64,
+}
+
+/// Something a command would touch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// As typed or resolved, for the first column.
+    pub name: String,
+    /// Number of files; `None` when not counted.
+    pub files: Option<u64>,
+    /// Bytes; `None` when not measured.
+    pub bytes: Option<u64>,
+    /// The count stopped at a bound.
+    pub at_least: bool,
+    /// `ignored by git`, `outside this folder`, `does not exist`.
+    pub note: String,
+}
+
+/// Counts up within a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ApprovalId(pub u64);

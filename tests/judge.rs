@@ -1,0 +1,365 @@
+//! The judge under random input: it never panics, never takes long, and nothing that is put around a refused command
+//! makes it milder. `HERMES_FUZZ_SECONDS` says how long (a few seconds unless set), `HERMES_FUZZ_SEED` with which numbers.
+
+use base64::Engine;
+use hermes::policy::{Intent, Mode, Rules, Verdict, World, decide, files};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A machine without files, whose user is alice.
+struct Alice;
+
+impl World for Alice {
+    fn home(&self) -> PathBuf {
+        "/home/alice".into()
+    }
+    fn hermes_home(&self) -> PathBuf {
+        "/home/alice/.hermes".into()
+    }
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "HOME").then(|| "/home/alice".into())
+    }
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    fn resolve(&self, path: &Path) -> PathBuf {
+        files::normal(Path::new("/"), &path.to_string_lossy()).into()
+    }
+}
+
+fn judge(line: &str, mode: Mode) -> Verdict {
+    let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
+    decide(&intent, &Rules::default(), mode, &Alice)
+}
+
+/// How long to go on, and the numbers to go by.
+fn setting() -> (Duration, fastrand::Rng) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seed = number("HERMES_FUZZ_SEED").unwrap_or(20_260);
+    (Duration::from_secs(number("HERMES_FUZZ_SECONDS").unwrap_or(4)), fastrand::Rng::with_seed(seed))
+}
+
+/// What no mode runs.
+const REFUSED: &[&str] = &[
+    "rm -rf /",
+    "rm -rf ~",
+    "rm -rf $HOME",
+    "rm -rf /etc",
+    "find / -delete",
+    "reboot",
+    "shutdown now",
+    "systemctl poweroff",
+    "init 0",
+    "mkfs.ext4 /dev/sda1",
+    "wipefs -a /dev/sda",
+    "dd if=/dev/zero of=/dev/sda",
+    "echo x > /dev/sda",
+    "kill -9 -1",
+    ":(){ :|:& };:",
+];
+
+fn single(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn double(text: &str) -> String {
+    let escaped: String =
+        text.chars().flat_map(|c| (r#"\"$`"#.contains(c)).then_some('\\').into_iter().chain([c])).collect();
+    format!("\"{escaped}\"")
+}
+
+fn coded(text: &str) -> String {
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+/// A command that can stand behind a wrapper as words.
+fn is_simple(text: &str) -> bool {
+    let of_shell = ["! ", "A=1 ", "time ", "trap ", "eval ", "x=", "exec ", "command "];
+    !text.contains(['|', '&', ';', '(', ')', '<', '>', '\n', '`'])
+        && !of_shell.iter().any(|word| text.trim_start().starts_with(word))
+}
+
+/// Programs that run the words after them.
+const BEFORE: &[&str] = &[
+    "sudo",
+    "doas",
+    "env",
+    "env -i",
+    "nohup",
+    "timeout 5",
+    "nice -n 3",
+    "setsid",
+    "command",
+    "stdbuf -oL",
+    "exec",
+    "A=1",
+    "ionice -c 3",
+    "flock /tmp/l",
+    "strace -f",
+    "busybox",
+    "time",
+    "!",
+    "chronic",
+    "caffeinate",
+];
+
+/// Texts with `@` for the command (`%` for it in single, `&&&` in double quotes, `##` in base64).
+const AROUND: &[&str] = &[
+    "sh -c %",
+    "bash -c &&&",
+    "bash -lc %",
+    "eval %",
+    "eval &&&",
+    "echo % | sh",
+    "bash <<< %",
+    "printf %s % | bash",
+    "echo ## | base64 -d | sh",
+    "source <(echo %)",
+    "su -c %",
+    "ssh host %",
+    "watch %",
+    "trap % EXIT",
+    "find . -exec sh -c % \\;",
+    "parallel ::: %",
+    "script -qc % /dev/null",
+    "docker exec x sh -c %",
+    "x=%; eval \"$x\"",
+    "x=%; sh -c \"$x\"",
+    "xargs -I{} sh -c % <<< a",
+    "tmux new -d %",
+    "nix-shell --run %",
+    "true && @",
+    "@ && true",
+    "false || @",
+    "ls; @",
+    "ls\n@",
+    "ls | @",
+    "@ | cat",
+    "( @\n)",
+    "{ @\n}",
+    "if true; then @\nfi",
+    "while true; do @\ndone",
+    "for i in 1; do @\ndone",
+    "f() { @\n}; f",
+    "case x in x) @\n;; esac",
+    "echo $( @\n)",
+    "x=$( @\n)",
+    "cat <( @\n)",
+    "@ # note",
+    "   @   ",
+    "@ &",
+    "cd /tmp; @",
+    "export A=b; @",
+    "set -e\n@",
+    "[[ -n $( @\n) ]]",
+    "echo \"a $( @\n) b\"",
+    ": ${x:-$( @\n)}",
+    "coproc { @\n}",
+    "until @\ndo :; done",
+    "{ echo a; @\n} > log",
+    "function g { @\n}\ng",
+    "select x in a; do @\ndone",
+    "bash -c % > /dev/null 2>&1",
+];
+
+/// One more thing around a command. `None`: it does not fit this one.
+fn wrapped(text: &str, numbers: &mut fastrand::Rng) -> Option<String> {
+    if numbers.bool() {
+        let before = numbers.choice(BEFORE)?;
+        return is_simple(text).then(|| format!("{before} {text}"));
+    }
+    let around = *numbers.choice(AROUND)?;
+    // A comment or a job at the end would take in what comes after it.
+    // What a part of a pipe defines is gone after it.
+    let defines = ["x=", "f()", "function ", ":()"].iter().any(|word| text.contains(word));
+    if defines && (around.starts_with("ls |") || around.ends_with("| cat")) {
+        return None;
+    }
+    let ends = text.ends_with('&') || text.contains(" # ") || text.contains("<<");
+    if ends && around.contains('@') && !around.ends_with("@") {
+        return None;
+    }
+    let (word, filled) = [("%s %", format!("%s {}", single(text))), ("&&&", double(text)), ("##", coded(text))]
+        .into_iter()
+        .find(|(mark, _)| around.contains(mark))
+        .unwrap_or_else(|| if around.contains('@') { ("@", text.to_owned()) } else { ("%", single(text)) });
+    Some(around.replacen(word, &filled, 1))
+}
+
+/// One word of a simple command in another spelling.
+fn respelled(text: &str, numbers: &mut fastrand::Rng) -> String {
+    if !is_simple(text) || text.contains(['{', '$', '~']) {
+        return text.to_owned();
+    }
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let at = numbers.usize(..words.len());
+    let word = words[at].clone();
+    let each = |form: fn(u8) -> String| word.bytes().map(form).collect::<String>();
+    words[at] = match numbers.u8(..8) {
+        0 => single(&word),
+        1 => double(&word),
+        2 => word.chars().map(|c| format!("\\{c}")).collect(),
+        3 => format!("$'{}'", each(|byte| format!("\\x{byte:02x}"))),
+        4 => format!("$'{}'", each(|byte| format!("\\{byte:03o}"))),
+        5 => format!("$(echo {})", single(&word)),
+        6 if word.len() > 1 => {
+            let cut = numbers.usize(1..word.len());
+            let inside = numbers.choice(["''", "\"\"", "\\\n", "$(:)"]).unwrap_or("");
+            format!("{}{inside}{}", &word[..cut], &word[cut..])
+        }
+        _ => word,
+    };
+    words.join(&" ".repeat(numbers.usize(1..4)))
+}
+
+#[test]
+fn nothing_around_a_refused_command_makes_it_milder() {
+    let (time, mut numbers) = setting();
+    let until = Instant::now() + time;
+    let (mut tried, mut milder) = (0_u64, Vec::new());
+    while Instant::now() < until {
+        let inner = *numbers.choice(REFUSED).unwrap();
+        let mut line = respelled(inner, &mut numbers);
+        for _ in 0..numbers.usize(1..4) {
+            line = wrapped(&line, &mut numbers).unwrap_or(line);
+        }
+        tried += 1;
+        let mode = if numbers.bool() { Mode::Manual } else { Mode::Off };
+        let verdict = judge(&line, mode);
+        if !matches!(verdict, Verdict::Refuse(_)) && milder.len() < 40 {
+            milder.push(format!("{}: {line:?}", verdict.name()));
+        }
+    }
+    milder.sort_by_key(String::len);
+    assert!(milder.is_empty(), "{} of {tried}:\n{}", milder.len(), milder.join("\n"));
+}
+
+/// Pieces of shell that mean something to a reader.
+const PIECES: &[&str] = &[
+    "rm",
+    " -rf ",
+    "/",
+    "~",
+    "$HOME",
+    "${x:-",
+    "}",
+    "$(",
+    ")",
+    "`",
+    "'",
+    "\"",
+    "$'",
+    "\\",
+    "\n",
+    ";",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "<",
+    ">",
+    ">>",
+    "<<EOF\n",
+    "EOF\n",
+    "<<<",
+    "<(",
+    "((",
+    "))",
+    "[[",
+    "]]",
+    "{",
+    "if ",
+    "then ",
+    "fi",
+    "for i in ",
+    "do ",
+    "done",
+    "while ",
+    "case x in ",
+    "esac",
+    "f() ",
+    "#",
+    "!",
+    "*",
+    "?",
+    "[a-z]",
+    "{a,b}",
+    "{1..9}",
+    "=",
+    "x=",
+    "eval ",
+    "sh -c ",
+    "sudo ",
+    "xargs ",
+    "find . -exec ",
+    "git ",
+    "python -c ",
+    "\u{200b}",
+    "\u{202e}",
+    "é",
+    "日",
+    "\t",
+    "\r",
+    "\0",
+    "\u{1b}[31m",
+    "$((1+",
+    "${!x",
+    "${x//a/",
+    "@(a|b)",
+    "coproc ",
+    "function ",
+    "select ",
+    "time ",
+    "-",
+    "--",
+    "echo ",
+    " ",
+];
+
+#[test]
+fn any_text_is_judged_soon_and_without_a_panic() {
+    let (time, mut numbers) = setting();
+    let until = Instant::now() + time;
+    let cases: Vec<String> = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval.jsonl"))
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["command"].as_str().unwrap().to_owned())
+        .collect();
+    let mut slowest = (Duration::ZERO, String::new());
+    while Instant::now() < until {
+        let mut line = String::new();
+        match numbers.u8(..4) {
+            // anything
+            0 => line.extend((0..numbers.usize(..200)).map(|_| numbers.char('\0'..'\u{3000}'))),
+            // pieces of shell
+            1 | 2 => line.extend((0..numbers.usize(..60)).map(|_| *numbers.choice(PIECES).unwrap())),
+            // parts of real commands
+            _ => {
+                for _ in 0..numbers.usize(1..6) {
+                    let case: Vec<char> = numbers.choice(&cases).unwrap().chars().collect();
+                    let from = numbers.usize(..case.len());
+                    line.extend(&case[from..(from + numbers.usize(..40)).min(case.len())]);
+                    line.push_str(numbers.choice(PIECES).unwrap());
+                }
+            }
+        }
+        let began = Instant::now();
+        let manual = judge(&line, Mode::Manual);
+        let took = began.elapsed();
+        if took > slowest.0 {
+            slowest = (took, line.clone());
+        }
+        // What is refused is refused in every mode, and what is always asked is asked.
+        let off = judge(&line, Mode::Off);
+        let holds = match &manual {
+            Verdict::Refuse(_) => matches!(off, Verdict::Refuse(_)),
+            Verdict::AskAlways(_) => matches!(off, Verdict::AskAlways(_)),
+            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::DeniedByRule(_) => true,
+        };
+        assert!(holds, "{} became {}: {line:?}", manual.name(), off.name());
+        for why in manual.reasons() {
+            assert!(line.get(why.span.clone()).is_some(), "{:?} is no part of {line:?}", why.span);
+        }
+    }
+    // Unoptimised code on a busy machine.
+    assert!(slowest.0 < Duration::from_secs(5), "{:?}: {:?}", slowest.0, slowest.1);
+}
