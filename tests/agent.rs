@@ -1,5 +1,6 @@
 //! Whole conversations with a scripted model: the runner, the real tools and the gate, without a screen.
 
+mod gate;
 mod tools;
 
 use hermes::agent::Models;
@@ -46,7 +47,17 @@ impl World {
         self.root.path().join("work").canonicalize().unwrap()
     }
 
+    /// Writes the configuration of this home.
+    fn config(&self, text: &str) {
+        std::fs::create_dir_all(self.root.path().join("home")).unwrap();
+        std::fs::write(self.root.path().join("home/config.yaml"), text).unwrap();
+    }
+
     fn start(&self, resume: Option<SessionId>) -> Talk {
+        self.start_with(resume, Default::default())
+    }
+
+    fn start_with(&self, resume: Option<SessionId>, secrets: hermes::policy::redact::Secrets) -> Talk {
         let paths = Paths::at(self.root.path().join("home"));
         let sources = Sources { paths: paths.clone(), cwd: None, env: BTreeMap::new(), overrides: Vec::new() };
         let loaded = Arc::new(load(&sources));
@@ -60,7 +71,7 @@ impl World {
             sources: Arc::new(sources),
             store: Store::spawn(paths.home.clone()),
             exec,
-            dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain)),
+            dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain).with_secrets(secrets)),
             extensions: hermes::plugins::Extensions::default(),
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,

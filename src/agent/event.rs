@@ -6,6 +6,7 @@ pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };
 
+use crate::config::held::Change;
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Decision, Mode};
@@ -51,6 +52,10 @@ pub enum AgentCommand {
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).
     Reload,
+    /// Somebody may have changed the files of the policy.
+    LookAtPolicy,
+    /// What the person says to a policy that changed on disk.
+    Policy(PolicyAnswer),
     Close,
 }
 
@@ -106,6 +111,9 @@ pub enum AgentEvent {
         files: Vec<String>,
     },
     PlanChanged(Vec<Todo>),
+    /// The files of the policy are not those that the session read: nothing passes by a rule or mode until a person has
+    /// looked. Empty: they are again.
+    PolicyChanged(Vec<Change>),
     UsageChanged(Meter),
     /// The next try is at `until` (milliseconds since the epoch).
     Retrying {
@@ -124,6 +132,15 @@ pub enum AgentEvent {
     TurnFinished(TurnOutcome),
     /// What the person said to a turn that was stopped before it heard it: text and images. Comes before its end.
     Undelivered(Vec<(String, Vec<crate::llm::message::Image>)>),
+}
+
+/// What a person says to a policy that changed on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyAnswer {
+    /// What is on disk now holds.
+    Take,
+    /// What the session read holds until it ends.
+    Keep,
 }
 
 /// A call that begins to run.
@@ -153,6 +170,10 @@ pub struct SessionInfo {
     pub window: Option<u64>,
     /// The toolsets that the person chose; `None`: those of the configuration.
     pub toolsets: Option<Vec<String>>,
+    /// The model that is asked in smart mode; `None`: there is none, and it asks like manual.
+    pub adviser: Option<String>,
+    /// Where untrusted text in the conversation came from.
+    pub untrusted: Vec<String>,
 }
 
 /// How full the window is and what it cost so far.

@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod event;
+mod frozen;
 mod guard;
 mod models;
 mod outbox;
@@ -11,7 +12,9 @@ pub mod rewind;
 pub mod runner;
 pub mod secrets;
 mod situation;
+mod smart;
 pub mod turn;
+mod veil;
 
 pub use models::Models;
 pub use port::Port;

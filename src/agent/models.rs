@@ -58,6 +58,17 @@ impl Models {
         Ok(llm::connect(endpoint, self.http.clone(), info))
     }
 
+    /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
+    pub fn adviser(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
+        if let Some(script) = &self.script {
+            return Ok(Arc::clone(script));
+        }
+        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
+        let endpoint = endpoint::auxiliary(&self.loaded.config, &env, &self.loaded.config.auxiliary.approval, choice)?;
+        let info = self.info(&endpoint);
+        Ok(llm::connect(endpoint, self.http.clone(), info))
+    }
+
     /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
     /// is nothing to ask: another kind of server, or the configuration names the window.
     pub async fn asked(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {

@@ -1,8 +1,11 @@
 //! What tools and the gate see of the agent: its plan, and a person to ask.
 
 use super::event::{Question, Todo};
+use super::frozen::Frozen;
+use super::smart::Adviser;
+use crate::config::held::Change;
 use crate::policy::{Approval, Decision};
-use crate::tools::gate::Asker;
+use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +27,10 @@ pub enum Wish {
     },
     PlanChanged(Vec<Todo>),
     Granted,
+    /// What changed in the files of the policy; nothing any more, too.
+    PolicyChanged(Vec<Change>),
+    /// What is known of untrusted text changed.
+    Untrusted,
 }
 
 /// Characters of the words that the modal tells as the reason.
@@ -42,6 +49,10 @@ pub struct Port {
     /// A person sits at the screen.
     interactive: bool,
     remember: Arc<Remember>,
+    /// The files of the policy; `None` where there is no session.
+    frozen: Option<Arc<Frozen>>,
+    /// Who is asked in smart mode, or why nobody can be.
+    adviser: Mutex<Result<Adviser, String>>,
 }
 
 impl Port {
@@ -54,7 +65,19 @@ impl Port {
             next_question: std::sync::atomic::AtomicU64::new(1),
             interactive,
             remember,
+            frozen: None,
+            adviser: Mutex::new(Err("no model is set up".into())),
         }
+    }
+
+    /// Looks at these files before anything passes by itself.
+    pub fn watching(self, frozen: Arc<Frozen>) -> Self {
+        Self { frozen: Some(frozen), ..self }
+    }
+
+    /// Who is asked in smart mode from now on, or why nobody can be.
+    pub fn advised_by(&self, adviser: Result<Adviser, String>) {
+        *self.adviser.lock().unwrap_or_else(PoisonError::into_inner) = adviser;
     }
 
     /// A port where there is no agent and nobody to ask: the plan is kept in memory, questions fail at once.
@@ -150,6 +173,33 @@ impl Asker for Port {
 
     fn now(&self) -> i64 {
         super::now()
+    }
+
+    fn weigh(&self, question: String, cancel: CancellationToken) -> BoxFuture<'static, Advice> {
+        let adviser = self.adviser.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Box::pin(async move {
+            match adviser {
+                Ok(adviser) => adviser.weigh(question, cancel).await,
+                Err(why) => {
+                    Advice { model: String::new(), said: Said::Nothing(format!("no model can be asked: {why}")) }
+                }
+            }
+        })
+    }
+
+    fn policy_changed(&self) -> bool {
+        let Some(frozen) = &self.frozen else { return false };
+        let changes = frozen.changes();
+        if let Some(news) = frozen.news(&changes) {
+            // Full only when the runner is far behind; `/permissions` and the next look tell it, too.
+            let _ = self.wishes.try_send(Wish::PolicyChanged(news));
+        }
+        !changes.is_empty()
+    }
+
+    fn untrusted(&self) {
+        // The runner reads it from the gate; it only needs to know when.
+        let _ = self.wishes.try_send(Wish::Untrusted);
     }
 }
 

@@ -6,6 +6,7 @@ mod about;
 mod actions;
 mod calls;
 mod hooks;
+mod policy;
 mod request;
 mod resume;
 mod rewind;
@@ -13,10 +14,12 @@ mod session;
 mod tools;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
+use super::frozen::Frozen;
 use super::models::Models;
 use super::outbox::Outbox;
 use super::port::{Port, Wish};
 use super::turn::{Input, Limits, Said, Turn};
+use super::veil::Veil;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
@@ -94,6 +97,8 @@ struct ModelCall {
     reply: oneshot::Receiver<Result<Reply, ProviderError>>,
     text: String,
     reasoning: String,
+    /// What is held back of both.
+    veils: (Veil, Veil),
     thinking: Thinking,
     /// Text that the store does not have yet is saved by then.
     save_at: Option<Instant>,
@@ -176,6 +181,8 @@ pub struct Runner {
     last_answer: String,
     /// Tools of open approvals.
     asked_tools: HashMap<ApprovalId, String>,
+    /// The files of the policy as this session read them.
+    frozen: Arc<Frozen>,
     /// The history of files was tidied in this run.
     swept: bool,
 }
@@ -232,13 +239,17 @@ impl Runner {
     ) -> Self {
         let (wish, wishes) = mpsc::channel(32);
         let config_file = deps.paths.config();
+        let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
+        let own = Arc::clone(&frozen);
         let remember = Arc::new(move |entries: &[String]| {
-            for entry in entries {
-                crate::config::edit::append(&config_file, "command_allowlist", entry).map_err(|e| e.to_string())?;
-            }
-            Ok(())
+            own.ours(|| {
+                for entry in entries {
+                    crate::config::edit::append(&config_file, "command_allowlist", entry).map_err(|e| e.to_string())?;
+                }
+                Ok(())
+            })
         });
-        let port = Arc::new(Port::new(wish, start.interactive, remember));
+        let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Arc::new(Gate::new(
             Arc::clone(&deps.dispatch),
@@ -278,6 +289,7 @@ impl Runner {
             asked: mpsc::channel(4),
             asking: None,
             trouble: None,
+            frozen,
             leaving: false,
             swept: false,
         }
@@ -288,6 +300,7 @@ impl Runner {
     }
 
     async fn run(mut self) {
+        self.look_up();
         match self.start.resume.clone() {
             Some(id) => self.resume(id).await,
             None => self.opened(Vec::new()).await,
@@ -398,6 +411,8 @@ impl Runner {
                 }
             }
             AgentCommand::Reload => self.reload().await,
+            AgentCommand::LookAtPolicy => self.look_at_policy().await,
+            AgentCommand::Policy(answer) => self.policy_answered(answer).await,
             AgentCommand::Close => {}
         }
     }
@@ -455,6 +470,8 @@ impl Runner {
                 }
                 self.out.send(AgentEvent::PlanChanged(plan)).await;
             }
+            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
+            Wish::Untrusted => self.untrusted_changed().await,
             Wish::Granted => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;

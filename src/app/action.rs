@@ -169,6 +169,7 @@ actions! {
     Plugins "plugins" Model "Plugins: state, tools, problems" => "plugins" ["plugin"], "";
     Hooks "hooks" Model "Hooks: commands that run at events" => "hooks" [], "";
     Trust "trust" Model "Look at what this folder would run" => "trust" [], "";
+    Policy "policy" Model "Look at what changed in the policy on disk" => "policy" [], "";
     Memory "memory" Model "What is remembered" => "memory" ["mem"], "";
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";

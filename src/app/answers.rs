@@ -279,6 +279,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Trust(_)
+        | Modal::Frozen(_)
         | Modal::Input(_) => return false,
     }
     true

@@ -13,7 +13,7 @@ use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
-use crate::policy::{Approval, Decision, Intent, Mode, Proposal, Scope, proposals};
+use crate::policy::{Approval, Decision, Intent, Mode, Proposal, Scope, WITHOUT_SANDBOX, proposals};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -73,7 +73,8 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Input(_)
-        | Modal::Trust(_) => None,
+        | Modal::Trust(_)
+        | Modal::Frozen(_) => None,
     }
 }
 
@@ -149,6 +150,7 @@ pub fn seen_again(model: &mut Model) {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
             Modal::Trust(modal) => modal.inert_until = until,
+            Modal::Frozen(modal) => modal.inert_until = until,
             Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Picker(_)
             | Modal::Sessions(_)
@@ -168,6 +170,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
         Some(Modal::Trust(modal)) => &mut modal.inert_until,
+        Some(Modal::Frozen(modal)) => &mut modal.inert_until,
         Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
@@ -238,10 +241,16 @@ pub const GRID: [ApprovalChoice; 5] =
 pub fn choices(approval: &Approval) -> Vec<ApprovalChoice> {
     let offered = |choice: &ApprovalChoice| match choice {
         ApprovalChoice::Deny | ApprovalChoice::Once => true,
-        ApprovalChoice::Edit => matches!(approval.intent, Intent::Command { .. }),
+        // What ran in the sandbox runs again as it is, or not.
+        ApprovalChoice::Edit => matches!(approval.intent, Intent::Command { .. }) && !leaves_sandbox(approval),
         ApprovalChoice::Session | ApprovalChoice::Always => !offers(approval, *choice).is_empty(),
     };
     GRID.into_iter().filter(offered).collect()
+}
+
+/// Whether a yes runs a command again without its sandbox.
+pub fn leaves_sandbox(approval: &Approval) -> bool {
+    approval.verdict.reasons().iter().any(|why| why.effect == WITHOUT_SANDBOX)
 }
 
 /// The classes of effect that were asked about, each once.
@@ -306,7 +315,10 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
         Mode::Manual => (Level::Info, "approvals: ask"),
-        Mode::Smart => (Level::Info, "approvals: auto"),
+        Mode::Smart => match model.session.as_ref().map(|session| &session.adviser) {
+            Some(None) => (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you"),
+            _ => (Level::Info, "approvals: auto"),
+        },
         Mode::Off => (Level::Warning, "approvals: yolo, nothing asks in this session"),
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);

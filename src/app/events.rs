@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, items, queue, rewind, sessions, turn};
+use super::{approvals, frozen, items, queue, rewind, sessions, turn};
 use crate::agent::event::{AgentEvent, ToolStart};
 
 /// The agent told something.
@@ -34,6 +34,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.sidebar.plan = plan,
+        AgentEvent::PolicyChanged(changes) => frozen::changed(model, out, changes),
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));
         }

@@ -20,6 +20,7 @@ pub mod extensions;
 pub mod find;
 pub mod first_run;
 pub mod focus;
+pub mod frozen;
 pub mod fuzzy;
 pub mod history;
 pub mod items;

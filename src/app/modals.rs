@@ -6,8 +6,8 @@ use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, pickers, processes, rewind, scroll, servers, sessions, usual,
-    vi,
+    answers, approvals, composer, edit, extensions, find, frozen, pickers, processes, rewind, scroll, servers,
+    sessions, usual, vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
@@ -36,6 +36,8 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Rewind(_)) => rewind::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
+        Some(Modal::Frozen(_)) if interrupt => frozen::put_aside(model),
+        Some(Modal::Frozen(_)) => frozen::key(model, out, key),
         Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
         Some(Modal::Trust(_)) => extensions::key(model, out, key),
         Some(Modal::Input(_)) => {
@@ -63,7 +65,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
                 composer::paste(model, out, text);
             }
         }
-        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_)) => {
+        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_) | Modal::Frozen(_)) => {
             composer::paste(model, out, text)
         }
         None if model.processes.pane.taken_over => processes::paste(model, out, &text),
@@ -220,8 +222,15 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
         Some(Modal::Sessions(_)) => sessions::typed(model),
         Some(Modal::Rewind(_)) => rewind::typed(model, out),
         Some(Modal::Input(_)) => input_changed(model),
-        Some(Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_)) | None => {
-        }
+        Some(
+            Modal::Approval(_)
+            | Modal::Question(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Trust(_)
+            | Modal::Frozen(_),
+        )
+        | None => {}
     }
 }
 
@@ -293,6 +302,9 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Confirm(confirm)) if confirm.inert_until <= quiet => confirm.selected_yes = row == 1,
         // a click only selects
         Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
+        Some(Modal::Frozen(modal)) if modal.inert_until <= quiet => {
+            modal.selected = frozen::ROWS.get(row).copied().unwrap_or(modal.selected);
+        }
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
         // a click only selects: an answer takes a key
         Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
@@ -315,6 +327,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
             | Modal::Text(_)
             | Modal::Input(_)
             | Modal::Trust(_)
+            | Modal::Frozen(_)
             | Modal::Confirm(_),
         )
         | None => {}
@@ -329,6 +342,9 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         }
         Some(Modal::Approval(modal)) => {
             modal.scroll = scroll::shifted(usize::from(modal.scroll), rows).min(10_000) as u16;
+        }
+        Some(Modal::Frozen(modal)) => {
+            modal.scroll = scroll::shifted(modal.scroll, rows).min(modal.lines.len().saturating_sub(1));
         }
         Some(Modal::Trust(modal)) => {
             modal.scroll = scroll::shifted(modal.scroll, rows).min(modal.lines.len().saturating_sub(1));

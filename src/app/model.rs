@@ -43,6 +43,7 @@ pub struct Model {
     pub processes: processes::Processes,
     pub sidebar: sidebar::Sidebar,
     pub extensions: extensions::Extensions,
+    pub policy: PolicyOnDisk,
     /// MCP servers, by name.
     pub servers: Vec<servers::ServerRow>,
     /// Topmost last.
@@ -117,6 +118,14 @@ pub enum Tab {
     Previous,
     /// Counted from 0.
     Nth(usize),
+}
+
+/// The files of the policy, as far as they are not what the session read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PolicyOnDisk {
+    pub changes: Vec<crate::config::held::Change>,
+    /// The card was put aside: it opens by itself only when there is news.
+    pub aside: bool,
 }
 
 /// A prompt on its way.

@@ -8,8 +8,8 @@ use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
-    approvals, borders, composer, docs, drafts, editor, extensions, find, history, looks, models, palette, processes,
-    queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
+    approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
+    processes, queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
@@ -69,6 +69,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),
         Action::Trust => extensions::trust(model),
+        Action::Policy => frozen::show(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
         Action::ProviderKey => models::ask_key(model, argument),

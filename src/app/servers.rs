@@ -12,7 +12,7 @@ use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
 use super::model::servers::{ReadWhy, ServerChanges, ServerFact, ServerRow, ServerState};
 use super::pickers;
-use crate::agent::event::Level;
+use crate::agent::event::{AgentCommand, Level};
 use crate::text::format;
 
 /// Opens the list, or the details of one server.
@@ -37,6 +37,8 @@ pub fn told(model: &mut Model, out: &mut Vec<Effect>, fact: ServerFact) {
         ServerFact::Read { result: Err(problem), .. } => {
             model.notices.add(model.now, Level::Error, format!("the MCP servers stay as they are: {problem}"));
         }
+        // What it would start is shown first.
+        ServerFact::ConfigChanged => out.push(Effect::Agent(AgentCommand::LookAtPolicy)),
         ServerFact::LoginAt { name, address } => login::at(model, out, &name, &address),
         ServerFact::LoggedIn { name, result } => login::ended(model, &name, result),
     }

@@ -117,6 +117,8 @@ fn session(id: &str, model: &str) -> SessionInfo {
         cwd: "/src/app".into(),
         window: None,
         toolsets: None,
+        adviser: None,
+        untrusted: Vec::new(),
     }
 }
 

@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, history, items, keys, looks,
-    marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, toolsets, uses, vi, wake,
+    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history, items,
+    keys, looks, marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, toolsets, uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -44,6 +44,7 @@ impl Model {
             servers: Vec::new(),
             sidebar: Default::default(),
             extensions: Default::default(),
+            policy: Default::default(),
             modals: Vec::new(),
             focus: Pane::Composer,
             pane_selection: None,
@@ -195,6 +196,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
     approvals::open_waiting(model);
+    frozen::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);
     processes::watch(model, out);

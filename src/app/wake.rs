@@ -19,6 +19,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Question(question) => Some(question.inert_until).filter(|until| *until > model.now),
         Modal::Sessions(browser) => browser.ask_at,
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),
+        Modal::Frozen(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
         Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Input(_) => None,
     });

@@ -133,7 +133,7 @@ pub async fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
         }
         Command::Login { name } => {
             let settings = settings(&name)?;
-            mcp::login(&settings, &tokens, &|address| Box::pin(to_browser(address)))
+            mcp::login(&settings, &tokens.into(), &|address| Box::pin(to_browser(address)))
                 .await
                 .map_err(|why| anyhow!(why))?;
             writeln!(out, "logged in to {name}")?;
@@ -188,7 +188,13 @@ impl Publish for Nowhere {
 
 /// What servers need of a command without a screen.
 pub(super) fn needs(base: &setup::Base, tokens: std::path::PathBuf) -> Needs {
-    Needs { publish: Arc::new(Nowhere), models: None, tokens, env: base.loaded.env.clone(), root: base.cwd.clone() }
+    Needs {
+        publish: Arc::new(Nowhere),
+        models: None,
+        tokens: tokens.into(),
+        env: base.loaded.env.clone(),
+        root: base.cwd.clone(),
+    }
 }
 
 async fn test(

@@ -216,6 +216,7 @@ impl Talk {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
+            | AgentEvent::PolicyChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::Notice { .. } => Ok(()),

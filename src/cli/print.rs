@@ -223,6 +223,7 @@ impl Report {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
+            | AgentEvent::PolicyChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::Undelivered(_)
             | AgentEvent::TurnFinished(_) => Ok(()),

@@ -140,7 +140,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     let mcp = Mcp::new(mcp::Needs {
         publish: registry.clone(),
         models: Some(Arc::new(Answering(models.clone()))),
-        tokens: base.paths.mcp_tokens(),
+        tokens: mcp::Logins { dir: base.paths.mcp_tokens(), secrets: base.secrets.clone() },
         env: base.loaded.env.clone(),
         root: base.cwd.clone(),
     });

@@ -84,6 +84,8 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         call_id: "cli".into(),
         task: "cli".into(),
         cwd: Arc::new(Mutex::new(base.cwd.clone())),
+        workspace: base.cwd.clone(),
+        unconfined: false,
         exec: house.deps.exec.clone(),
         world: Arc::clone(&house.deps.world),
         files: Arc::default(),

@@ -135,14 +135,22 @@ fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
     let old = read(path)?;
     let mut root = yaml::parse(&old, &path.to_string_lossy())?.to_json();
     let mut old = old;
-    // `model: NAME` becomes a section before a key is put into it.
-    if let (Json::String(model), true) = (&root["model"], key.starts_with("model.") && key != "model.default") {
-        let section = serde_json::json!({ "default": model });
-        old = apply(&old, "model", &section, &with_value(root.clone(), "model", section.clone()))
-            .ok_or_else(|| ConfigError::Unsafe { key: "model".into(), path: path.into() })?;
-        root = with_value(root, "model", section);
+    let mut key = key;
+    for (section, short) in [("model", "default"), ("sandbox", "mode")] {
+        let Some(inner) = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')) else { continue };
+        if !root[section].is_string() && !root[section].is_boolean() {
+            continue;
+        }
+        if inner == short {
+            key = section;
+            break;
+        }
+        // `model: NAME` becomes a section before a key is put into it.
+        let whole = serde_json::json!({ short: root[section] });
+        old = apply(&old, section, &whole, &with_value(root.clone(), section, whole.clone()))
+            .ok_or_else(|| ConfigError::Unsafe { key: section.into(), path: path.into() })?;
+        root = with_value(root, section, whole);
     }
-    let key = if key == "model.default" && root["model"].is_string() { "model" } else { key };
     let wanted = with_value(root, key, value.clone());
     let text = apply(&old, key, &value, &wanted);
     let text = text.ok_or_else(|| ConfigError::Unsafe { key: key.into(), path: path.into() })?;

@@ -93,6 +93,11 @@ impl Reader<'_> {
                     let value = self.entry("model.default", line, node, layer)?;
                     Some(serde_json::json!({ "default": value }))
                 }
+                // `off` is a truth value of YAML.
+                Value::Text(_) | Value::Bool(_) if path == "sandbox" => {
+                    let value = self.entry("sandbox.mode", line, node, layer)?;
+                    Some(serde_json::json!({ "mode": value }))
+                }
                 // Lists of entries, and lists of names where names with settings may stand.
                 Value::List(items) if path == "fallback_providers" => {
                     let mut entries = Vec::new();
@@ -135,6 +140,16 @@ impl Reader<'_> {
         let filled = if path == "hooks" { node.clone() } else { self.fill(node, path, layer) };
         match convert(spec.kind, &filled) {
             Ok(value) => value,
+            Err(expected) if path == "sandbox.mode" || path == "sandbox.network" => {
+                // The strictest: whoever writes such a line wants commands held.
+                let (word, value) = match path {
+                    "sandbox.mode" => ("read-only", Json::from("read-only")),
+                    _ => ("off", Json::from(false)),
+                };
+                let text = format!("{path} cannot be {}: {expected}; {word} is used", describe(spec, &filled));
+                self.warn(layer, node.line, path, text);
+                Some(value)
+            }
             // A policy that can't be read must not fall back to one that is looser.
             Err(expected) if spec.kind == Kind::Mode => {
                 let text = format!("{path} cannot be {}: {expected}; manual is used", describe(spec, &filled));
@@ -283,6 +298,7 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
             Some("") => return Ok(None),
             // YAML's `none`-like words arrive as truth values.
             Some("false") if words.contains(&"none") => Json::from("none"),
+            Some("false") if words.contains(&"off") => Json::from("off"),
             Some(word) => {
                 let lower = word.to_lowercase();
                 Json::from(*words.iter().find(|known| **known == lower).ok_or_else(expected)?)

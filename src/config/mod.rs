@@ -6,6 +6,7 @@ pub mod dotenv;
 pub mod edit;
 pub mod embedded;
 pub mod error;
+pub mod held;
 pub mod keymap;
 pub mod layer;
 pub mod load;
@@ -44,6 +45,8 @@ pub struct Config {
     pub agent: AgentConfig,
     pub terminal: TerminalConfig,
     pub approvals: ApprovalsConfig,
+    pub sandbox: SandboxConfig,
+    pub auxiliary: AuxiliaryConfig,
     pub command_allowlist: Vec<String>,
     pub memory: MemoryConfig,
     pub compression: CompressionConfig,
@@ -199,6 +202,75 @@ pub struct ApprovalsConfig {
     pub mode: Mode,
     /// Rules in words with `*`.
     pub deny: Vec<String>,
+}
+
+/// `sandbox:`; a plain word means `mode`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SandboxConfig {
+    pub mode: SandboxMode,
+    /// Whether local commands reach the network, this machine included.
+    pub network: bool,
+    /// Folders beside the workspace that commands may write, `~` understood.
+    pub writable: Vec<String>,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self { mode: SandboxMode::Off, network: true, writable: Vec::new() }
+    }
+}
+
+/// What local commands may write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxMode {
+    /// All that the person may.
+    #[default]
+    Off,
+    /// The workspace and folders for temporary files.
+    WorkspaceWrite,
+    /// Nothing that stays.
+    ReadOnly,
+}
+
+impl SandboxMode {
+    /// As it stands in `config.yaml`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::ReadOnly => "read-only",
+        }
+    }
+}
+
+/// `auxiliary:`, models for work beside the conversation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuxiliaryConfig {
+    pub approval: AuxiliaryModel,
+}
+
+/// `auxiliary.approval`: the model of smart mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AuxiliaryModel {
+    /// Provider id, or empty, `auto` or `main`: the session's.
+    pub provider: String,
+    pub model: String,
+    pub base_url: String,
+    pub api_key: String,
+    /// Seconds.
+    pub timeout: f64,
+}
+
+impl Default for AuxiliaryModel {
+    fn default() -> Self {
+        let text = String::new;
+        // A person waits behind it.
+        Self { provider: text(), model: text(), base_url: text(), api_key: text(), timeout: 8.0 }
+    }
 }
 
 /// `memory:`.

@@ -119,9 +119,17 @@ fn judge(project: Project, path: &str, value: Json, below: &Map<String, Json>) -
                 all.extend(items.into_iter().filter(|item| !all.contains(item)).collect::<Vec<_>>());
                 Ok(Json::Array(all))
             }
+            // `sandbox.network`: without it is stricter.
+            Json::Bool(false) => Ok(Json::Bool(false)),
+            Json::Bool(true) if current().flatten().and_then(Json::as_bool) != Some(false) => Ok(Json::Bool(true)),
+            Json::Bool(true) => Err("cannot be loosened by a project"),
             Json::String(mode) => {
-                let strictness = |mode: &str| ["off", "smart", "manual"].iter().position(|known| *known == mode);
-                let now = current().flatten().and_then(Json::as_str).unwrap_or("manual");
+                let (words, usual) = match path {
+                    "sandbox.mode" => (schema::SANDBOX, "off"),
+                    _ => (&["off", "smart", "manual"][..], "manual"),
+                };
+                let strictness = |mode: &str| words.iter().position(|known| *known == mode);
+                let now = current().flatten().and_then(Json::as_str).unwrap_or(usual);
                 if strictness(&mode) >= strictness(now) {
                     Ok(Json::String(mode))
                 } else {

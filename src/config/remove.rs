@@ -35,7 +35,7 @@ pub enum File {
     Asked,
     /// `NAME.db-shm` of the home: the index of a log that is no more.
     LogIndex,
-    /// `PID` in a folder of [`Tree::Scratch`]: what a shell left behind.
+    /// `state/PID` in a folder of [`Tree::Scratch`]: what a shell left behind.
     ShellState,
 }
 
@@ -91,7 +91,9 @@ pub fn file(kind: File, home: &Path, path: &Path) -> Result<bool, RemoveError> {
         return Err(at.not_ours("it is no plain file"));
     }
     if kind == File::ShellState {
-        at.is_marked(&folder, Tree::Scratch, home.file_name().unwrap_or_default())?;
+        // The folder around it.
+        let Some(scratch) = at.walk(&home, Path::new("state"))? else { return Ok(false) };
+        at.is_marked(&scratch, Tree::Scratch, home.file_name().unwrap_or_default())?;
     }
     match unlinkat(&folder, name, AtFlags::empty()) {
         Ok(()) => Ok(true),
@@ -145,7 +147,7 @@ impl File {
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Asked, ["cache", "models", name]) => name.ends_with(".asked"),
             (Self::LogIndex, [name]) => name.ends_with(".db-shm"),
-            (Self::ShellState, [name]) => digits(name),
+            (Self::ShellState, ["state", name]) => digits(name),
             _ => false,
         }
     }

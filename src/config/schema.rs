@@ -6,7 +6,7 @@
 mod keys;
 mod pages;
 
-pub use keys::{BUSY, EDITING, EFFORTS, INDICATORS, KEYS, SEARCH};
+pub use keys::{BUSY, EDITING, EFFORTS, INDICATORS, KEYS, SANDBOX, SEARCH};
 pub use pages::{json_schema, markdown};
 
 use super::{Config, suggest};

@@ -7,6 +7,7 @@ use super::notice::Notice;
 use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
 use super::reader::{Duty, Reader};
+use super::sandbox::Guard;
 use super::shell::Outlet;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
@@ -47,6 +48,7 @@ pub struct Running {
     pub id: ProcessId,
     pub pid: u32,
     process: Arc<Process>,
+    guard: Guard,
 }
 
 /// What waiting for a command gave.
@@ -91,6 +93,11 @@ impl Running {
     /// Ends it with short graces; returns at once, `wait` tells the end. A second call kills.
     pub fn stop(&self, reason: ExitReason) {
         end::end(&self.process, reason, Graces::SHORT);
+    }
+
+    /// What to look at once it has ended, when it ran in a sandbox.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// Its output so far.
@@ -174,6 +181,15 @@ impl Exec {
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
+        let mut prepared = None;
+        let mut guard = Guard::default();
+        if let Some(sandbox) = &spawn.sandbox {
+            let held = self.hub.hold(sandbox, shell, &cwd).await?;
+            if let Some(temporary) = &held.private_temp {
+                command.env("TMPDIR", temporary);
+            }
+            (prepared, guard) = (Some(held.prepared), held.guard);
+        }
         let started = Instant::now();
         let failed = |source| match cwd.is_dir() {
             true => ExecError::Spawn { command: spawn.command.clone(), source },
@@ -182,7 +198,10 @@ impl Exec {
         };
         let mut spawned = {
             let _one_at_a_time = lock(&self.hub.spawning);
-            spawn::spawn(command, wiring).map_err(failed)?
+            spawn::spawn(command, wiring, prepared).map_err(|failure| match (failure.step, &spawn.sandbox) {
+                (Some(step), Some(sandbox)) => ExecError::Sandbox(sandbox.broke(step, &failure.source)),
+                _ => failed(failure.source),
+            })?
         };
         let tty = spawned.tty.take();
         let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
@@ -209,7 +228,7 @@ impl Exec {
         });
         self.hub.add(Arc::clone(&process));
         self.hub.outbox.post(ProcessEvent::Started(process.info()));
-        let running = Running { id, pid: process.pid, process: Arc::clone(&process) };
+        let running = Running { id, pid: process.pid, process: Arc::clone(&process), guard };
         let duty = Duty { keep, headless: spawn.headless, patterns: watch_patterns };
         Reader::start(Arc::clone(&self.hub), Arc::clone(&process), spawned, tty_fd, wake_reader, duty).map_err(
             |e| {

@@ -4,12 +4,13 @@ use super::env::{self, Env};
 use super::notice::Notices;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
+use super::sandbox::{self, Held, Sandbox, Support};
 use super::screens::Screens;
 use super::shell::Shell;
 use super::{ExecError, ExecOptions, ProcessId, keep, login};
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(crate) struct Hub {
     table: Mutex<Vec<Arc<Process>>>,
     shell: OnceCell<Shell>,
     base: OnceCell<Arc<Env>>,
+    /// What the system can hold commands in; tried when the first sandbox is wanted.
+    support: OnceCell<Support>,
     /// Exported variables by task.
     tasks: Mutex<HashMap<String, Arc<Env>>>,
 }
@@ -54,6 +57,7 @@ impl Hub {
             table: Mutex::default(),
             shell: OnceCell::new(),
             base: OnceCell::new(),
+            support: OnceCell::new(),
             tasks: Mutex::default(),
         }
     }
@@ -87,6 +91,25 @@ impl Hub {
                 ))
             })
             .await
+    }
+
+    /// Makes the sandbox of one command ready.
+    pub(crate) async fn hold(&self, sandbox: &Sandbox, shell: &Shell, cwd: &Path) -> Result<Held, ExecError> {
+        let support = self
+            .support
+            .get_or_init(|| async {
+                let blocking = tokio::task::spawn_blocking(sandbox::probe).await;
+                blocking.unwrap_or_else(|_| Support { landlock: 0, mounts: Err(String::new()), seccomp: false })
+            })
+            .await
+            .clone();
+        let (sandbox, folder, cwd) = (sandbox.clone(), shell.folder().to_owned(), cwd.to_owned());
+        // A slow disk keeps nobody else.
+        let work = tokio::task::spawn_blocking(move || sandbox.prepare(&support, &folder, &cwd));
+        match work.await {
+            Ok(held) => held.map_err(ExecError::Sandbox),
+            Err(error) => Err(ExecError::Shell(std::io::Error::other(error))),
+        }
     }
 
     /// The environment of the next command of a task.

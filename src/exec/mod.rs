@@ -23,6 +23,7 @@ mod port;
 mod process;
 mod query;
 mod reader;
+mod sandbox;
 mod scratch;
 mod screens;
 mod shell;
@@ -40,6 +41,7 @@ pub use log::Captured;
 pub use notice::Notice;
 pub use once::{Bounds, Done, Most, Once, OnceError, Rest};
 pub use piped::{Piped, PipedEnds};
+pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
 
@@ -66,6 +68,8 @@ pub struct Spawn {
     pub size: (u16, u16),
     /// A headless run: nothing on standard input, nobody can type.
     pub headless: bool,
+    /// What it is held in; `None`: it has the person's rights.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// A process as the table shows it.
@@ -219,6 +223,8 @@ pub enum ExecError {
     Shell(std::io::Error),
     #[error("the working folder {} is gone: nothing was run; make it again, or name another one", .0.display())]
     Folder(PathBuf),
+    #[error(transparent)]
+    Sandbox(SandboxError),
     #[error("cannot start `{command}`: {source}")]
     Spawn { command: String, source: std::io::Error },
 }

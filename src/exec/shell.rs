@@ -38,6 +38,11 @@ pub(crate) enum Outlet {
     Pipe,
 }
 
+/// Folders in the private one that commands in a sandbox write to: what shells leave behind, temporary files. The preludes
+/// beside them are read by commands that run without one.
+const STATE: &str = "state";
+const TEMPORARY: &str = "tmp";
+
 /// Joins standard error to the pipe.
 const JOIN: &str = "exec 2>&1\n";
 
@@ -56,9 +61,12 @@ impl Shell {
         let shell = Self { bash: found.is_some(), program: found.unwrap_or_else(|| "/bin/sh".into()), folder };
         // `set +x` hides the trap from a traced command; `>|` works under noclobber.
         let save = format!(
-            "trap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{}/$$ 2>/dev/null || :' EXIT\n",
+            "trap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{}/state/$$ 2>/dev/null || :' EXIT\n",
             quote(shell.folder.path())
         );
+        for name in [STATE, TEMPORARY] {
+            std::fs::create_dir(shell.folder.path().join(name))?;
+        }
         for (name, text) in [
             ("keep", format!("unset BASH_ENV\n{save}")),
             ("keep-join", format!("unset BASH_ENV\n{save}{JOIN}")),
@@ -104,6 +112,11 @@ impl Shell {
         self.bash
     }
 
+    /// The private folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Removes the private folder; nothing can be started afterwards. Threads of processes that go on keep this value.
     pub(crate) fn discard(&self) {
         self.folder.discard();
@@ -111,7 +124,7 @@ impl Shell {
 
     /// Reads and removes what the shell with this process id left.
     pub(crate) fn take_state(&self, pid: u32) -> Option<ShellState> {
-        let path = self.folder.path().join(pid.to_string());
+        let path = self.folder.path().join(STATE).join(pid.to_string());
         let bytes = std::fs::read(&path).ok()?;
         if let Err(error) = remove::file(remove::File::ShellState, self.folder.path(), &path) {
             tracing::warn!("{error}");

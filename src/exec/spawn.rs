@@ -1,7 +1,8 @@
 //! Starts a child in a session of its own, with a terminal that controls it and its output on one pipe or that terminal.
 //!
-//! The only unsafe code of this room: what runs between fork and exec, and borrowing the descriptor of a PTY.
+//! The only unsafe code of this room beside `sandbox::kernel`: what runs between fork and exec, and borrowing the descriptor of a PTY.
 
+use super::sandbox::{Prepared, Step, failed_step};
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::fs::OFlags;
 use rustix::process::Pid;
@@ -54,8 +55,28 @@ pub(crate) struct Spawned {
     pub(crate) exit: OwnedFd,
 }
 
-/// Starts `command`.
-pub(crate) fn spawn(mut command: Command, wiring: Wiring) -> io::Result<Spawned> {
+/// A child could not be started.
+#[derive(Debug)]
+pub(crate) struct SpawnFailure {
+    /// What of the sandbox could not be had, if it was that.
+    pub(crate) step: Option<Step>,
+    pub(crate) source: io::Error,
+}
+
+impl From<io::Error> for SpawnFailure {
+    fn from(source: io::Error) -> Self {
+        Self { step: None, source }
+    }
+}
+
+impl From<rustix::io::Errno> for SpawnFailure {
+    fn from(error: rustix::io::Errno) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+/// Starts `command`, in this sandbox if there is one.
+pub(crate) fn spawn(mut command: Command, wiring: Wiring, sandbox: Option<Prepared>) -> Result<Spawned, SpawnFailure> {
     let mut slave = None;
     let mut tty = None;
     if wiring.terminal() {
@@ -87,10 +108,16 @@ pub(crate) fn spawn(mut command: Command, wiring: Wiring) -> io::Result<Spawned>
         }
     }
     lead_session(&mut command, slave.is_some().then_some(if wiring.headless { 1 } else { 0 }));
-    let child = command.spawn()?;
+    // After its session and terminal are its own: what comes next needs nothing of the outside.
+    let failing = sandbox.map(|sandbox| sandbox.enter(&mut command)).transpose()?.flatten();
+    let started = command.spawn();
     // The command still holds the child's ends: without them an end of output can be seen.
     drop(command);
     drop(slave);
+    let child = match started {
+        Ok(child) => child,
+        Err(source) => return Err(SpawnFailure { step: failing.and_then(failed_step), source }),
+    };
     for fd in pipe.iter().chain(tty.iter().map(|t| &t.fd)) {
         let flags = rustix::fs::fcntl_getfl(fd)?;
         rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;

@@ -32,6 +32,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
 impl Room {
     fn spawn(&self, command: &str) -> Spawn {
         Spawn {
+            sandbox: None,
             command: command.into(),
             cwd: self.folder.path().canonicalize().unwrap(),
             pty: false,

@@ -9,6 +9,7 @@ pub mod memory;
 pub mod prompt;
 pub mod skills;
 pub mod threats;
+pub mod untrusted;
 
 use crate::config::{Config, Paths};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! A model at an address: what a request needs to know to get there.
 
-pub use super::resolve::{SetupError, available, fallbacks, resolve};
+pub use super::resolve::{SetupError, auxiliary, available, fallbacks, resolve};
 
 use super::providers::{Auth, Dialect, Quirks};
 use std::fmt;

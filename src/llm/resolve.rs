@@ -2,7 +2,7 @@
 
 use super::endpoint::{Endpoint, Secret, host, is_local};
 use super::providers::{self, Auth, Dialect, Provider};
-use crate::config::{Config, FallbackConfig, ProviderConfig};
+use crate::config::{AuxiliaryModel, Config, FallbackConfig, ProviderConfig};
 use std::time::Duration;
 
 /// Why no model can be called, and what to do about it.
@@ -149,6 +149,31 @@ pub fn fallbacks(config: &Config, env: Env<'_>) -> Vec<Endpoint> {
         }
     };
     config.fallback_providers.iter().enumerate().filter_map(usable).collect()
+}
+
+/// The model that works beside the conversation: as `own` says, else the session's (`choice`).
+pub fn auxiliary(
+    config: &Config,
+    env: Env<'_>,
+    own: &AuxiliaryModel,
+    choice: Option<&str>,
+) -> Result<Endpoint, SetupError> {
+    let provider = if own.provider.trim() == "main" { "" } else { own.provider.trim() };
+    let model = own.model.trim();
+    if !own.base_url.is_empty() {
+        let entry = Entry {
+            place: "auxiliary.approval".into(),
+            base_url: &own.base_url,
+            api_key: &own.api_key,
+            ..Entry::default()
+        };
+        return build(config, env, provider, model, entry);
+    }
+    match (is_auto(provider), model.is_empty()) {
+        (true, true) => resolve(config, env, choice),
+        (true, false) => resolve(config, env, Some(model)),
+        (false, _) => resolve(config, env, Some(&format!("{provider}:{model}"))),
+    }
 }
 
 fn is_auto(provider: &str) -> bool {

@@ -1,5 +1,6 @@
 //! What all servers share: where their tools go, where logins are kept, who answers for the model, and whose turn it is.
 
+use super::oauth::Logins;
 use crate::llm::Provider;
 use crate::tools::spec::Publish;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub struct Needs {
     /// `None`: sampling is refused.
     pub models: Option<Arc<dyn Models>>,
     /// Folder of the logins.
-    pub tokens: PathBuf,
+    pub tokens: Logins,
     /// The environment of this program.
     pub env: BTreeMap<String, String>,
     /// The folder that servers may know of.
@@ -40,7 +41,7 @@ pub struct Needs {
 pub(super) struct House {
     pub publish: Arc<dyn Publish>,
     pub models: Option<Arc<dyn Models>>,
-    pub tokens: PathBuf,
+    pub tokens: Logins,
     pub env: BTreeMap<String, String>,
     pub root: PathBuf,
     turns: Arc<Semaphore>,

@@ -145,7 +145,7 @@ impl Link {
     /// [`LinkError::Unusable`], [`LinkError::NeedsLogin`], [`LinkError::TimedOut`] or [`LinkError::Refused`].
     pub async fn open(
         settings: &Settings,
-        tokens: &std::path::Path,
+        tokens: &super::oauth::Logins,
         host: Arc<dyn Host>,
         stderr: &Stderr,
     ) -> Result<Self, LinkError> {

@@ -23,7 +23,7 @@ mod words;
 pub use catalog::RemotePrompt;
 pub use house::{Models, Needs};
 pub use names::prefix;
-pub use oauth::{Visit, forget, is_logged_in, login};
+pub use oauth::{Logins, Visit, forget, is_logged_in, login};
 pub use probe::probe;
 pub use settings::{Launch, Settings};
 pub use state::State;

@@ -4,7 +4,7 @@ mod kept;
 mod listen;
 mod older;
 
-pub use kept::{forget, is_logged_in};
+pub use kept::{Logins, forget, is_logged_in};
 
 use super::link::LinkError;
 use super::settings::{Launch, Settings};
@@ -29,11 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(5 * 60);
 pub async fn client(
     settings: &Settings,
     url: &str,
-    tokens: &Path,
+    tokens: &Logins,
     http: reqwest::Client,
 ) -> Result<AuthClient<reqwest::Client>, LinkError> {
     let fail = |error: AuthError| LinkError::Refused(settings.masked(&words(&error)));
-    let store = Kept::of(tokens, &settings.name);
+    let store = Kept::learning(tokens, &settings.name);
     let has_token = store.read().map_err(LinkError::Refused)?.is_some_and(|file| file.token.is_some());
     let mut manager = manager(url, &store).await.map_err(fail)?;
     if has_token {
@@ -91,13 +91,13 @@ pub type Visit = dyn Fn(String) -> BoxFuture<'static, Option<String>> + Send + S
 ///
 /// # Errors
 /// What failed and what to do.
-pub async fn login(settings: &Settings, tokens: &Path, visit: &Visit) -> Result<(), String> {
+pub async fn login(settings: &Settings, tokens: &Logins, visit: &Visit) -> Result<(), String> {
     let Launch::Http { url, .. } = &settings.launch else {
         return Err(format!("{} is a program of this machine: it needs no login", settings.name));
     };
     let fail = |error: AuthError| settings.masked(&words(&error));
     let config = &settings.config.oauth;
-    let store = Kept::of(tokens, &settings.name);
+    let store = Kept::learning(tokens, &settings.name);
     let door = Door::open(config.redirect_port).await?;
     let redirect = door.address();
     let challenge = match store.read()?.and_then(|file| file.challenge) {

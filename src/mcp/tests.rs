@@ -87,7 +87,7 @@ impl House {
         let mcp = Mcp::new(Needs {
             publish: Arc::clone(&board) as Arc<dyn Publish>,
             models: Some(Arc::new(Word)),
-            tokens: dir.path().join("mcp-tokens"),
+            tokens: dir.path().join("mcp-tokens").into(),
             env,
             root: dir.path().canonicalize().unwrap(),
         });

@@ -6,14 +6,18 @@
 pub mod approval;
 pub mod decide;
 pub mod files;
+pub mod frozen;
 pub mod glob;
+pub mod low_risk;
 pub mod proposals;
 pub mod reach;
 pub mod redact;
 pub mod remote;
 pub mod rule;
 pub mod shell;
+pub mod smart;
 pub mod table;
+pub mod taint;
 #[cfg(test)]
 mod tests;
 pub mod url;
@@ -21,6 +25,7 @@ pub mod variable;
 
 pub use approval::{Approval, ApprovalId, Decision, Grant, Past, Proposal, Scope, Target, Width};
 pub use decide::{decide, decide_in};
+pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
 use serde::{Deserialize, Serialize};
@@ -98,6 +103,10 @@ pub struct Why {
     pub span: Range<usize>,
 }
 
+/// The class of a command that a sandbox stopped and that a person may have run again without it. No rule, grant or mode
+/// answers it.
+pub const WITHOUT_SANDBOX: &str = "run without the sandbox";
+
 /// A bounded look at the machine where the call would run.
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.
@@ -111,6 +120,11 @@ pub trait World: Send + Sync {
     fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
     /// The path with symlinks and `..` resolved as far as it exists.
     fn resolve(&self, path: &std::path::Path) -> PathBuf;
+    /// The text of a file of at most `limit` bytes; `None` when it is longer, is not there or cannot be told.
+    fn text(&self, path: &std::path::Path, limit: usize) -> Option<String> {
+        let _ = (path, limit);
+        None
+    }
 }
 
 /// How questions are treated. Shown as *ask*, *auto*, *yolo*.
@@ -119,7 +133,7 @@ pub trait World: Send + Sync {
 pub enum Mode {
     #[default]
     Manual,
-    /// An auxiliary model may pass low-risk questions. Until one is configured it asks like manual.
+    /// An auxiliary model may pass questions of low risk ([`low_risk`]); where none can be asked it is like manual.
     Smart,
     Off,
 }

@@ -41,6 +41,18 @@ impl RedactKind {
 
 /// How a mask begins that names itself.
 pub const MASK: &str = "«redacted:";
+/// The first mask in a text that is meant to be run or sent: with its end, so that the mark alone can be searched for.
+pub fn mask_in(text: &str) -> Option<&str> {
+    let whole = text.match_indices(MASK).find_map(|(at, _)| {
+        let end = text[at..].find('»')? + '»'.len_utf8();
+        let mask = &text[at..at + end];
+        (mask.len() < 80 && mask.ends_with("…»") && !mask.contains(['\n', '*'])).then_some(mask)
+    });
+    // A private key's mask is plain words: it counts where a text is written.
+    let writes = || text.contains("<<") || text.contains('>') || text.contains("tee ");
+    whole.or_else(|| text.find(PEM_MASK).filter(|_| writes()).map(|at| &text[at..at + PEM_MASK.len()]))
+}
+
 /// What stands for a private key.
 pub const PEM_MASK: &str = "[REDACTED PRIVATE KEY]";
 

@@ -46,7 +46,10 @@ pub struct Spec {
     /// Options whose value is a path.
     pub values: BTreeMap<String, Role>,
     pub fills: Option<Fills>,
+    /// Options whose value is the folder that operands are below.
+    pub folder: Vec<String>,
     pub rules: Vec<RuleSpec>,
+    /// Subcommands, several with commas, of one or more words. `*`: any that is not named.
     pub sub: BTreeMap<String, Spec>,
 }
 
@@ -144,6 +147,8 @@ pub enum Role {
     Read,
     /// Makes what is empty: matters where nobody but the program makes files.
     Create,
+    /// Makes a new working folder of that name, which may be beside this one.
+    Make,
     Write,
     Edit,
     /// Removes files.
@@ -154,6 +159,10 @@ pub enum Role {
     ReadTree,
     /// Shows and may change, as an editor does.
     Open,
+    /// Loses the content of files.
+    Wipe,
+    /// Like copy, and removes from the last what the others do not have.
+    Mirror,
     /// All but the last are read, the last is written.
     Copy,
     /// The same with everything in them.
@@ -184,7 +193,10 @@ pub struct RuleSpec {
     /// Any operand.
     pub operand: Vec<String>,
     pub first: Vec<String>,
+    pub second: Vec<String>,
     pub last: Vec<String>,
+    /// The first operand is none of these.
+    pub but: Vec<String>,
     /// Any word after the name, in lower case.
     pub arg: Vec<String>,
     pub arg2: Vec<String>,
@@ -192,6 +204,9 @@ pub struct RuleSpec {
     pub min: usize,
     /// No words at all.
     pub bare: bool,
+    /// Standard input is a pipe, a file or a text.
+    pub fed: bool,
+    /// In place of the level of the effect.
     pub level: Option<Level>,
 }
 
@@ -400,7 +415,9 @@ static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
             if super::glob::is_pattern(name) && name.len() > 1 {
                 table.globs.push((name.into(), key.clone()));
             } else {
-                table.exact.insert(name.into(), key.clone());
+                if let Some(other) = table.exact.insert(name.into(), key.clone()) {
+                    return Err(format!("assets/policy/commands: {name} is in `{other}` and in `{key}`"));
+                }
             }
         }
     }

@@ -35,6 +35,8 @@ async fn run(text: &str, exec: &Exec, cwd: PathBuf, replies: &mpsc::Sender<Msg>)
         task: TASK.into(),
         size: exec.size(),
         headless: false,
+        // The person's own program, which no model started.
+        sandbox: None,
     };
     let running = exec.start(spawn).await.map_err(|error| error.to_string())?;
     let _ = replies.send(Msg::EditorStarted(running.id.clone())).await;

@@ -141,7 +141,10 @@ async fn permissions(context: &Context, facts: &Facts) -> String {
     let mode = facts.session.as_ref().map_or(context.loaded.config.approvals.mode, |session| session.mode);
     let mode = match mode {
         Mode::Manual => "ask: what is not harmless waits for you",
-        Mode::Smart => "auto: low risks pass, the rest waits for you",
+        Mode::Smart => match facts.session.as_ref().map(|session| &session.adviser) {
+            Some(Some(model)) => &format!("auto: {model} passes low risks, the rest waits for you"),
+            _ => "auto: no model can be asked, so what is not harmless waits for you",
+        },
         Mode::Off => "yolo: nothing is asked",
     };
     let list = |out: &mut String, title: &str, entries: &[String]| {
@@ -154,6 +157,9 @@ async fn permissions(context: &Context, facts: &Facts) -> String {
         }
     };
     let mut out = format!("{mode}\n");
+    if let Some(session) = facts.session.as_ref().filter(|session| !session.untrusted.is_empty()) {
+        list(&mut out, "Untrusted text in this conversation: what lasts or sends data out asks", &session.untrusted);
+    }
     let session = match &facts.session {
         Some(session) => grants(&facts.store, &session.id).await,
         None => Vec::new(),

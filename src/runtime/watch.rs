@@ -3,7 +3,7 @@
 
 use super::Context;
 use crate::app::Msg;
-use crate::app::model::servers::{ReadWhy, ServerFact};
+use crate::app::model::servers::ServerFact;
 use crate::config::paths::Paths;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -43,9 +43,8 @@ impl Watch {
                 context.mcp.look_for_logins();
             }
             if now.0 != config {
-                let result = super::servers::reload(&context).await;
-                // The screen is gone: nobody waits.
-                let _ = replies.send(Msg::Server(ServerFact::Read { result, why: ReadWhy::Changed })).await;
+                // Nothing of it is taken before the person has seen it. The screen is gone: nobody waits.
+                let _ = replies.send(Msg::Server(ServerFact::ConfigChanged)).await;
             }
         });
     }

@@ -1,20 +1,25 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
+mod again;
 mod ask;
+mod guard;
 mod look;
+mod origin;
 mod place;
+
+pub use guard::{Advice, Said};
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
-use crate::policy::decide::decide_in;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
-use crate::policy::{Approval, Decision, Intent, Mode, Verdict, World};
+use crate::policy::taint::Untrusted;
+use crate::policy::{Approval, Decision, Mode, World};
 use futures::future::BoxFuture;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -36,6 +41,20 @@ pub trait Asker: Send + Sync {
 
     /// Now, in milliseconds since the epoch.
     fn now(&self) -> i64;
+
+    /// Puts a question of low risk to the auxiliary model.
+    fn weigh(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Advice> {
+        let said = Said::Nothing("smart mode has no model here".into());
+        Box::pin(async { Advice { model: String::new(), said } })
+    }
+
+    /// Whether the files of the policy are other ones than those that the session read. Looks at the disk.
+    fn policy_changed(&self) -> bool {
+        false
+    }
+
+    /// What is known of untrusted text in this session changed.
+    fn untrusted(&self) {}
 }
 
 /// Facts of a call on its way.
@@ -53,6 +72,10 @@ pub struct Gate {
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
     next_approval: AtomicU64,
+    /// What a sandbox blocked and a person left blocked in this session.
+    left_blocked: Mutex<Vec<String>>,
+    /// Where untrusted text of the session came from.
+    untrusted: Mutex<Untrusted>,
 }
 
 /// A planned call on its way through the gate.
@@ -82,6 +105,8 @@ impl Gate {
             world,
             asker,
             next_approval: AtomicU64::new(1),
+            left_blocked: Mutex::default(),
+            untrusted: Mutex::default(),
         }
     }
 
@@ -114,24 +139,6 @@ impl Gate {
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
-    }
-
-    /// The judgement alone, for a task that works in this folder of this world; `None` when the turn was stopped first.
-    async fn judge(
-        &self,
-        intent: &Intent,
-        cwd: &Path,
-        world: &Arc<dyn World>,
-        cancel: &CancellationToken,
-    ) -> Option<Verdict> {
-        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // A copy: looking at the disk may take long, and nobody should wait for the lock.
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if *intent == Intent::Talk {
-            return Some(decide_in(intent, cwd, &rules, mode, &**world));
-        }
-        let (intent, cwd, world) = (intent.clone(), cwd.to_owned(), Arc::clone(world));
-        look::unless_stopped(cancel, move || decide_in(&intent, &cwd, &rules, mode, &*world)).await
     }
 
     /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
@@ -184,20 +191,17 @@ impl Gate {
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
         body.view.target = ready.run.target();
-        let start = ToolStart {
-            call_id: call.id.clone(),
-            name: body.name.clone(),
-            emoji: spec.emoji.to_string(),
-            verb: spec.verbs.running.to_string(),
-            target: body.view.target.clone(),
-            at: self.asker.now(),
-        };
-        // The receiver is gone only when the session is; the call still runs to its end.
-        let _ = events.send(CallEvent::Started(start)).await;
+        self.tell_start(call, &spec, body.view.target.clone(), &events).await;
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let output = self.run(ready, &spec, ctx, &call.id, &events).await;
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
+        let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
+        let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
+        if let Some(what) = output.blocked.take() {
+            let run = again::Blocked { call, spec: &spec, intent, cwd, what };
+            output = self.again(run, output, ctx, &events).await;
+        }
         let target = std::mem::take(&mut body.view.target);
         body.content = match edited {
             Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
@@ -210,9 +214,27 @@ impl Gate {
         if body.view.target.is_empty() {
             body.view.target = target;
         }
-        body.view.approval = approval;
+        body.view.approval = match (approval.is_empty(), body.view.approval.is_empty()) {
+            (false, false) => format!("{approval}; {}", body.view.approval),
+            (false, true) => approval,
+            (true, _) => body.view.approval,
+        };
+        self.receive(&mut body, origin);
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         body
+    }
+
+    async fn tell_start(&self, call: &ToolCall, spec: &ToolSpec, target: String, events: &mpsc::Sender<CallEvent>) {
+        let start = ToolStart {
+            call_id: call.id.clone(),
+            name: spec.name.to_string(),
+            emoji: spec.emoji.to_string(),
+            verb: spec.verbs.running.to_string(),
+            target,
+            at: self.asker.now(),
+        };
+        // The receiver is gone only when the session is; the call still runs to its end.
+        let _ = events.send(CallEvent::Started(start)).await;
     }
 
     /// Runs a passed call and forwards its progress.

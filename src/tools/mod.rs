@@ -7,6 +7,7 @@ pub mod catalog;
 mod check;
 pub mod clarify;
 pub mod coerce;
+pub mod confine;
 pub mod dispatch;
 pub mod document;
 pub mod file;

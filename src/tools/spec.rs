@@ -156,6 +156,8 @@ pub struct ToolOutput {
     pub data: Vec<Data>,
     /// Filled in where results are bounded.
     pub large: Option<Box<Large>>,
+    /// The sandbox stopped it: what was blocked, in words. The gate may ask a person about that.
+    pub blocked: Option<String>,
 }
 
 /// Bytes that are neither text nor a picture.
@@ -211,6 +213,10 @@ pub struct ToolCtx {
     pub task: Arc<str>,
     /// The working folder of the task; `terminal` moves it.
     pub cwd: Arc<Mutex<PathBuf>>,
+    /// Where the person started the program: what a sandbox leaves open. No command moves it.
+    pub workspace: PathBuf,
+    /// A person said that this call runs without its sandbox. Only the gate sets it.
+    pub unconfined: bool,
     pub exec: Exec,
     pub world: Arc<dyn World>,
     /// What this session has read and written, for stale-write warnings and repeated reads.

@@ -2,6 +2,7 @@
 
 mod background;
 mod guard;
+mod held;
 mod meaning;
 mod output;
 mod scan;
@@ -201,6 +202,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     }
     let name: String =
         ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
+    let sandbox = super::confine::sandbox(&ctx);
     let launch = Launch {
         spawn: Spawn {
             command: command.line.clone(),
@@ -210,6 +212,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
             task: ctx.task.to_string(),
             size: ctx.exec.size(),
             headless: ctx.exec.headless(),
+            sandbox: sandbox.clone(),
         },
         // Servers may give the same call id again: the name gets a suffix of its own.
         spill: Some(super::bound::suffixed(&ctx.spill.join(format!("{name}.log")))),
@@ -220,7 +223,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     // Lossy by contract: the tool line shows what it can.
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
     if command.background {
-        return Ok(started(&command, &running, &ctx));
+        return Ok(held::said(started(&command, &running, &ctx), sandbox.as_ref()));
     }
     let limit = Duration::from_secs(command.timeout);
     let waited = tokio::select! {
@@ -231,7 +234,14 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     };
     let file = ctx.spill.join(format!("{name}.txt"));
     match waited {
-        Waited::Finished(finished) => Ok(result(&command, &ctx, &running, finished, &file)),
+        Waited::Finished(finished) => {
+            let failed = finished.exit.reason == ExitReason::Exited && finished.exit.code != 0;
+            let output = result(&command, &ctx, &running, finished, &file);
+            match sandbox {
+                Some(sandbox) => Ok(held::told(output, failed, command.cwd, sandbox, &running).await),
+                None => Ok(output),
+            }
+        }
         Waited::Moved(captured) if ctx.cancel.is_cancelled() => {
             let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
             append(&mut output, "[Command interrupted; it has not ended yet]");

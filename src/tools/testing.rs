@@ -92,6 +92,8 @@ impl Bench {
             call_id: "call_1".into(),
             task: "main".into(),
             cwd: Arc::new(Mutex::new(self.path(""))),
+            workspace: self.path(""),
+            unconfined: false,
             exec: exec(),
             world: Arc::new(Here::new(self.dir.path().to_owned(), || {})),
             files: Arc::clone(&self.files),

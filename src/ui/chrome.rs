@@ -11,6 +11,7 @@ use crate::app::model::sidebar::{Git, Knowledge};
 use crate::app::model::types::{Effort, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::vi;
+use crate::config::SandboxMode;
 use crate::config::theme::Slot;
 use crate::policy::Mode as Approvals;
 use crate::text::format;
@@ -182,6 +183,10 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     let approvals = model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
         Approvals::Manual => (" ask ", Slot::BadgeGood),
+        // Without a model nothing passes: the badge says so.
+        Approvals::Smart if model.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
+            (" auto: no model, all is asked ", Slot::BadgeGood)
+        }
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
         Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
     };
@@ -201,6 +206,15 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     };
     if mode != Mode::Narrow {
         part(paint, &model.config.terminal.backend, dim);
+    }
+    let sandbox = &model.config.sandbox;
+    match sandbox.mode {
+        SandboxMode::Off => {}
+        SandboxMode::WorkspaceWrite => part(paint, "sandbox rw", paint.role(Role::Good)),
+        SandboxMode::ReadOnly => part(paint, "sandbox ro", paint.role(Role::Good)),
+    }
+    if !sandbox.network {
+        part(paint, "no net", paint.role(Role::Good));
     }
     if model.demo {
         part(paint, "demo", strong);
@@ -224,6 +238,9 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
             _ => "questions",
         };
         part(paint, &format!("⚠ {asked} {kind} ({})", hints::key_of(model, "inbox")), paint.role(Role::Careful));
+    }
+    if !model.policy.changes.is_empty() {
+        part(paint, "⚠ policy changed: /policy", paint.role(Role::Careful));
     }
     if !model.mouse_captured {
         part(paint, "mouse released", strong);

@@ -150,8 +150,10 @@ fn plan(model: &Model, room: usize) -> Vec<Entry> {
 
 fn context(model: &Model) -> Vec<Entry> {
     let meter = &model.meter;
+    let strange = model.session.as_ref().map_or(&[][..], |session| &session.untrusted);
+    let strange = strange.iter().map(|origin| Entry::text(format!("text from {origin}"), Role::Careful));
     if meter.context == 0 && meter.window.is_none() {
-        return Vec::new();
+        return strange.collect();
     }
     let (fill, percent) = chrome::context(model);
     let window = meter.window.map_or("?".to_owned(), format::context);
@@ -174,6 +176,7 @@ fn context(model: &Model) -> Vec<Entry> {
             ..Entry::default()
         });
     }
+    out.extend(strange);
     out
 }
 

@@ -82,7 +82,7 @@ impl Runner {
         let before = self.session.choice.replace(choice);
         match self.session.provider(&self.deps.models, 0) {
             Ok(_) => {
-                self.session.look_up(&self.deps.models);
+                self.look_up();
                 self.ask_window();
                 let (id, model) = (self.session.id.clone(), self.session.model_name());
                 if self.session.created
@@ -146,7 +146,8 @@ impl Runner {
         self.deps.extensions.reload(Some(loaded)).await;
         self.turn.set_limits(self.limits());
         self.session.disconnect();
-        self.session.look_up(&self.deps.models);
+        self.look_up();
+        self.policy_read().await;
         self.ask_window();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }

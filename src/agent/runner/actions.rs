@@ -5,6 +5,7 @@ use super::{ModelCall, Runner, Thinking};
 use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::guard::Round;
 use crate::agent::turn::{Action, Input, Said};
+use crate::agent::veil::Veil;
 use crate::llm::message::{Body, Item, ItemId, NoteKind, Origin, PERSONS, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
 use std::collections::VecDeque;
@@ -224,6 +225,7 @@ impl Runner {
             reply,
             text: String::new(),
             reasoning: String::new(),
+            veils: Default::default(),
             thinking: Thinking::default(),
             save_at: None,
         });
@@ -232,16 +234,17 @@ impl Runner {
 
     /// A reply or a failure of the model.
     pub(super) async fn replied(&mut self, result: Result<Reply, crate::llm::ProviderError>) {
-        if let Some(call) = &mut self.call {
-            while let Ok(delta) = call.deltas.try_recv() {
-                call.thinking.saw(&delta);
-                match delta {
-                    crate::llm::Delta::Text(text) => self.out.text(&text),
-                    crate::llm::Delta::Reasoning(text) => self.out.reasoning(&text),
-                    crate::llm::Delta::CallStarted { .. } | crate::llm::Delta::CallProgress { .. } => {}
+        while let Some(delta) = self.call.as_mut().and_then(|call| call.deltas.try_recv().ok()) {
+            match &delta {
+                crate::llm::Delta::Text(_) | crate::llm::Delta::Reasoning(_) => self.delta(delta).await,
+                crate::llm::Delta::CallStarted { .. } | crate::llm::Delta::CallProgress { .. } => {
+                    if let Some(call) = &mut self.call {
+                        call.thinking.saw(&delta);
+                    }
                 }
             }
         }
+        self.unveil();
         self.thought_ms = self.call.take().and_then(|call| call.thinking.ended());
         self.answered_request(&result);
         let input = match result {
@@ -386,7 +389,10 @@ impl Runner {
     /// Saves what was streamed so far.
     pub(super) fn save_stream(&mut self) {
         let Some(call) = &self.call else { return };
-        let (text, reasoning) = (self.masked(&call.text), self.masked(&call.reasoning));
+        // What is held back may be the beginning of a secret.
+        let sure = |text: &str, veil: &Veil| text[..text.len() - veil.held()].to_owned();
+        let (text, reasoning) = (sure(&call.text, &call.veils.0), sure(&call.reasoning, &call.veils.1));
+        let (text, reasoning) = (self.masked(&text), self.masked(&reasoning));
         self.deps.store.streamed(&self.session.id, self.session.turn, &text, &reasoning);
         if let Some(call) = &mut self.call {
             call.save_at = None;

@@ -27,16 +27,12 @@ impl Runner {
         }
         match &delta {
             Delta::Text(text) => {
-                self.out.text(text);
-                if let Some(call) = &mut self.call {
-                    call.text.push_str(text);
-                }
+                let shown = self.veiled(text, false);
+                self.out.text(&shown);
             }
             Delta::Reasoning(text) => {
-                self.out.reasoning(text);
-                if let Some(call) = &mut self.call {
-                    call.reasoning.push_str(text);
-                }
+                let shown = self.veiled(text, true);
+                self.out.reasoning(&shown);
             }
             Delta::CallStarted { index, name } => {
                 let event = AgentEvent::CallDelta { index: *index, name: name.clone(), bytes: 0 };
@@ -52,6 +48,32 @@ impl Runner {
             && !(call.text.is_empty() && call.reasoning.is_empty())
         {
             call.save_at = Some(Instant::now() + SAVE_EVERY);
+        }
+    }
+
+    /// A piece of text as it can be shown: what may be the beginning of a known secret is held back.
+    fn veiled(&mut self, text: &str, reasoning: bool) -> String {
+        let hides = self.deps.loaded.config.security.redact_secrets;
+        let secrets = self.deps.dispatch.secrets();
+        let Some(call) = &mut self.call else { return text.to_owned() };
+        let (whole, veil) = match reasoning {
+            true => (&mut call.reasoning, &mut call.veils.1),
+            false => (&mut call.text, &mut call.veils.0),
+        };
+        whole.push_str(text);
+        if hides { veil.pass(text, secrets) } else { text.to_owned() }
+    }
+
+    /// Shows what was held back, at the end of a reply.
+    pub(super) fn unveil(&mut self) {
+        let secrets = self.deps.dispatch.secrets();
+        let Some(call) = &mut self.call else { return };
+        let (text, reasoning) = (call.veils.0.end(secrets), call.veils.1.end(secrets));
+        if !reasoning.is_empty() {
+            self.out.reasoning(&reasoning);
+        }
+        if !text.is_empty() {
+            self.out.text(&text);
         }
     }
 
@@ -135,6 +157,8 @@ impl Runner {
             call_id: call.id.clone(),
             task: self.session.id.0.as_str().into(),
             cwd: Arc::clone(&self.session.cwd),
+            workspace: self.start.cwd.clone(),
+            unconfined: false,
             exec: self.deps.exec.clone(),
             world: Arc::clone(&self.deps.world),
             files: Arc::clone(&self.session.files),

@@ -7,6 +7,7 @@ use crate::agent::event::{AgentEvent, Level, Todo};
 use crate::agent::turn::{Input, Turn};
 use crate::llm::message::{Body, SessionId};
 use crate::llm::{Effort, Reply};
+use crate::policy::taint::Untrusted;
 use crate::store::Opening;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ impl Runner {
                 self.session.choice = None;
             }
         }
-        self.session.look_up(&self.deps.models);
+        self.look_up();
         self.restore_facts(opening.values, named).await;
         if opening.skipped > 0 {
             let text =
@@ -119,6 +120,10 @@ impl Runner {
             }
             self.gate.restore_grants(grants);
         }
+        let stored = values.remove(super::policy::UNTRUSTED).and_then(|v| serde_json::from_value::<Untrusted>(v).ok());
+        let untrusted = stored.unwrap_or_default();
+        self.session.untrusted.clone_from(&untrusted.origins);
+        self.gate.restore_untrusted(untrusted);
         if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
             self.session.effort = effort;
         }
@@ -181,7 +186,9 @@ impl Runner {
         let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
         self.session = Session::new(&self.deps, &start, self.session.mode);
+        self.look_up();
         self.gate.restore_grants(Vec::new());
+        self.gate.restore_untrusted(Untrusted::default());
         self.port.restore_plan(Vec::new());
         self.opened(Vec::new()).await;
         self.greet("clear");

@@ -49,6 +49,10 @@ pub struct Session {
     pub stored_cwd: String,
     /// Connected models by choice and fallback.
     providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
+    /// The model that is asked in smart mode.
+    pub adviser: Option<String>,
+    /// Where untrusted text in it came from.
+    pub untrusted: Vec<String>,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// What the provider last counted, and for which item.
@@ -92,6 +96,8 @@ impl Session {
             created: false,
             stored_cwd: start.cwd.display().to_string(),
             providers: HashMap::new(),
+            adviser: None,
+            untrusted: Vec::new(),
             window: None,
             counted: None,
             total: Usage::default(),
@@ -159,6 +165,8 @@ impl Session {
             cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
             window: self.window,
             toolsets: self.toolsets.clone(),
+            adviser: self.adviser.clone(),
+            untrusted: self.untrusted.clone(),
         }
     }
 

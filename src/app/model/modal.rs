@@ -20,6 +20,26 @@ pub enum Modal {
     Input(InputModal),
     /// What would run here, before it does.
     Trust(Box<TrustModal>),
+    /// What changed in the policy on disk.
+    Frozen(Box<FrozenModal>),
+}
+
+/// The card of a policy that changed on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrozenModal {
+    pub lines: Vec<Line>,
+    pub scroll: usize,
+    /// Keys are ignored until this time (milliseconds since the epoch); every key moves it on.
+    pub inert_until: i64,
+    pub selected: FrozenChoice,
+}
+
+/// What a person can say to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrozenChoice {
+    Later,
+    Keep,
+    Take,
 }
 
 /// The card before a folder's things run.
@@ -52,7 +72,12 @@ impl Modal {
             Modal::Sessions(browser) => Some((&mut browser.query, &mut browser.cursor)),
             Modal::Rewind(rewind) => Some((&mut rewind.query, &mut rewind.cursor)),
             Modal::Input(input) => Some((&mut input.text, &mut input.cursor)),
-            Modal::Approval(_) | Modal::Question(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => None,
+            Modal::Approval(_)
+            | Modal::Question(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Trust(_)
+            | Modal::Frozen(_) => None,
         }
     }
 
@@ -66,7 +91,7 @@ impl Modal {
             Modal::Picker(_) | Modal::Sessions(_) => true,
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
-            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => false,
+            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_) => false,
         }
     }
 }

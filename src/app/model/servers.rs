@@ -38,6 +38,8 @@ pub struct ServerRow {
 pub enum ServerFact {
     /// The configuration was read again: what changed for the servers, or why it cannot be used and they stay.
     Read { result: Result<ServerChanges, String>, why: ReadWhy },
+    /// Somebody else changed the configuration.
+    ConfigChanged,
     /// Where a person logs in to a server.
     LoginAt { name: String, address: String },
     /// The end of a login.
@@ -51,7 +53,7 @@ pub enum ReadWhy {
     Asked,
     /// Together with everything else (`/reload`, `/trust`).
     Along,
-    /// The file was changed by somebody else.
+    /// The file was changed by somebody else, and the person takes it.
     Changed,
 }
 

@@ -14,6 +14,8 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 /// Values of `tools.tool_search.enabled`.
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
+/// Values of `sandbox.mode`, the loosest first.
+pub const SANDBOX: &[&str] = &["off", "workspace-write", "read-only"];
 /// Values of `composer.mode`.
 pub const EDITING: &[&str] = &["emacs", "vi"];
 /// Values of `display.busy_input_mode`.
@@ -80,6 +82,19 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
     key("approvals.mode", Kind::Mode, Tighten, "`manual` asks, `smart` lets low risks pass, `off` never asks"),
     key("approvals.deny", TextList, Tighten, "commands that never run, in words with `*`"),
+    key(
+        "sandbox.mode",
+        Choice(SANDBOX),
+        Tighten,
+        "what local commands may write: all (`off`), `workspace-write`, or nothing that stays (`read-only`); Linux; `sandbox: WORD` is the short form",
+    ),
+    key("sandbox.network", Bool, Tighten, "`off`: local commands reach no network, this machine included; Linux"),
+    key("sandbox.writable", TextList, Never, "folders beside the workspace that `workspace-write` leaves open"),
+    key("auxiliary.approval.provider", Text, Never, "provider of the model of smart mode; empty: the session's model"),
+    key("auxiliary.approval.model", Text, Never, "its model"),
+    key("auxiliary.approval.base_url", Text, Never, "its address, for a custom server"),
+    key("auxiliary.approval.api_key", Secret, Never, "its key; better in `.env`"),
+    key("auxiliary.approval.timeout", Number(0.5, 120.0), Never, "seconds until you are asked instead"),
     key("command_allowlist", TextList, Never, "classes of commands that run without a question"),
     key("memory.memory_enabled", Bool, May, "put the agent's notes into the prompt"),
     key("memory.user_profile_enabled", Bool, May, "put what is known about you into the prompt"),

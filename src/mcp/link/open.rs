@@ -13,7 +13,6 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ type Running = RunningService<RoleClient, Ears>;
 
 pub(super) async fn open(
     settings: &Settings,
-    tokens: &Path,
+    tokens: &oauth::Logins,
     ears: Ears,
     stderr: &Stderr,
 ) -> Result<(Running, Option<Arc<Piped>>), LinkError> {

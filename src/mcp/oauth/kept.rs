@@ -1,16 +1,40 @@
 //! The file of a login: `mcp-tokens/NAME.json`, readable by its owner only.
 
 use crate::config::remove;
+use crate::policy::redact::Secrets;
 use futures::future::BoxFuture;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// The folder of the logins, and those who mask what is in them.
+#[derive(Clone, Debug, Default)]
+pub struct Logins {
+    pub dir: PathBuf,
+    /// Learns every token that is got.
+    pub secrets: Secrets,
+}
+
+impl From<PathBuf> for Logins {
+    fn from(dir: PathBuf) -> Self {
+        Self { dir, secrets: Secrets::default() }
+    }
+}
+
+impl std::ops::Deref for Logins {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.dir
+    }
+}
+
 /// Where a login is kept.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
     file: PathBuf,
+    secrets: Secrets,
 }
 
 /// What is kept. The token's own fields stand beside ours, as Python Hermes writes them.
@@ -60,7 +84,12 @@ fn delete(file: &Path) -> Result<bool, remove::RemoveError> {
 
 impl Kept {
     pub(super) fn of(tokens: &Path, server: &str) -> Self {
-        Self { file: file(tokens, server) }
+        Self { file: file(tokens, server), secrets: Secrets::default() }
+    }
+
+    /// The same, and what is got is masked from then on.
+    pub(super) fn learning(logins: &Logins, server: &str) -> Self {
+        Self { secrets: logins.secrets.clone(), ..Self::of(logins, server) }
     }
 
     pub(super) fn read(&self) -> Result<Option<File>, String> {
@@ -146,6 +175,10 @@ impl CredentialStore for Kept {
             let before = self.read().ok().flatten().unwrap_or_default();
             let same = before.client_id == credentials.client_id;
             let token = credentials.token_response.map(serde_json::to_value).transpose();
+            // Known before it is used for the first time.
+            let got = token.as_ref().ok().and_then(|token| token.as_ref()?.as_object());
+            let values = got.into_iter().flatten().filter(|(name, _)| name.ends_with("_token"));
+            self.secrets.add(values.filter_map(|(_, value)| value.as_str().map(str::to_owned)));
             self.write(&File {
                 client_secret: before.client_secret.filter(|_| same),
                 client_id: credentials.client_id,

@@ -12,7 +12,42 @@ const LONGEST_WORD: usize = 24;
 
 /// The known values. Clones share them: what one learns, all mask.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Arc<RwLock<Option<Arc<Regex>>>>);
+pub struct Secrets(Arc<RwLock<Option<Arc<Known>>>>);
+
+#[derive(Debug)]
+struct Known {
+    any: Regex,
+    /// As they stand in text, in order.
+    sorted: Vec<String>,
+    /// Bytes that one of them begins with.
+    firsts: [bool; 256],
+    /// Bytes of the longest.
+    longest: usize,
+}
+
+impl Known {
+    fn new(mut known: Vec<String>) -> Option<Self> {
+        // The longest first: one value may begin with another.
+        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        known.dedup();
+        let longest = known.first()?.len();
+        let any = known.iter().map(|value| regex::escape(value)).collect::<Vec<_>>().join("|");
+        let any =
+            Regex::new(&any).inspect_err(|error| tracing::error!("known secrets are not masked: {error}")).ok()?;
+        let mut firsts = [false; 256];
+        for value in &known {
+            firsts[usize::from(value.as_bytes()[0])] = true;
+        }
+        known.sort();
+        Some(Self { any, sorted: known, firsts, longest })
+    }
+
+    /// Whether a value begins with this.
+    fn begins(&self, text: &str) -> bool {
+        let at = self.sorted.partition_point(|value| value.as_str() < text);
+        self.sorted.get(at).is_some_and(|value| value.starts_with(text))
+    }
+}
 
 impl Secrets {
     /// Takes the place of what was known before.
@@ -28,20 +63,39 @@ impl Secrets {
             known.push(escaped.trim_matches('"').to_owned());
             known.push(value.to_owned());
         }
-        // The longest first: one value may begin with another.
-        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        known.dedup();
-        let any = known.iter().map(|value| regex::escape(value)).collect::<Vec<_>>().join("|");
-        let regex = (!known.is_empty()).then(|| Regex::new(&any)).transpose();
-        let regex = regex.inspect_err(|error| tracing::error!("known secrets are not masked: {error}")).ok().flatten();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = regex.map(Arc::new);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Known::new(known).map(Arc::new);
+    }
+
+    /// Learns values beside those that are known: a token that was got just now.
+    pub fn add(&self, values: impl IntoIterator<Item = String>) {
+        let before = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = before.map(|known| known.sorted.clone()).unwrap_or_default();
+        self.learn(known.into_iter().chain(values));
+    }
+
+    /// Bytes from the start of a text that is not at its end yet, up to where a value may just have begun.
+    pub fn certain(&self, text: &str) -> usize {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(known) = known else { return text.len() };
+        let from = text.ceil_char_boundary(text.len().saturating_sub(known.longest));
+        let begun = text[from..]
+            .char_indices()
+            .map(|(at, _)| from + at)
+            .find(|at| known.firsts[usize::from(text.as_bytes()[*at])] && known.begins(&text[*at..]));
+        let Some(end) = begun else { return text.len() };
+        // A whole value that reaches over this place stays in one piece.
+        known
+            .any
+            .find_iter(text)
+            .find(|found| found.start() < end && end < found.end())
+            .map_or(end, |found| found.start())
     }
 
     /// `text` with these values masked. Borrowed when there are none.
     pub fn mask<'t>(&self, text: &'t str, kind: RedactKind) -> Cow<'t, str> {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(known) = known else { return Cow::Borrowed(text) };
-        known.replace_all(text, |found: &regex::Captures<'_>| match kind {
+        known.any.replace_all(text, |found: &regex::Captures<'_>| match kind {
             RedactKind::FileRead => format!("{MASK}known secret…»"),
             _ => mask(&found[0]),
         })

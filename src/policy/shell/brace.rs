@@ -6,6 +6,8 @@ use crate::policy::glob;
 
 /// Words of a brace expansion.
 const MAX_BRACES: usize = 64;
+/// Braces of one word.
+const MAX_OPEN: usize = 24;
 /// Characters of a word whose braces are expanded.
 const MAX_BRACE_WORD: usize = 4096;
 
@@ -58,8 +60,11 @@ pub(super) fn compute(value: &str, how: &str) -> String {
     if let Some(rest) = how.strip_prefix('/') {
         let (all, rest) = rest.strip_prefix('/').map_or((false, rest), |r| (true, r));
         let (from, to) = rest.split_once('/').unwrap_or((rest, ""));
-        if glob::is_pattern(from) || from.is_empty() {
+        if from.is_empty() || value.len() > 256 && glob::is_pattern(from) {
             return unknown();
+        }
+        if glob::is_pattern(from) {
+            return replaced(&chars, from, to, all);
         }
         return if all { value.replace(from, to) } else { value.replacen(from, to, 1) };
     }
@@ -70,6 +75,28 @@ pub(super) fn compute(value: &str, how: &str) -> String {
         "," => chars.first().map(|c| c.to_lowercase().chain(chars[1..].iter().copied()).collect()).unwrap_or_default(),
         _ => unknown(),
     }
+}
+
+/// `${name/pattern/text}`: at each place the longest match.
+fn replaced(chars: &[char], pattern: &str, to: &str, all: bool) -> String {
+    let (mut out, mut at, mut done) = (String::new(), 0, false);
+    while at < chars.len() {
+        let longest = (at + 1..=chars.len())
+            .rev()
+            .filter(|_| all || !done)
+            .find(|end| glob::matches(pattern, &chars[at..*end].iter().collect::<String>()));
+        match longest {
+            Some(end) => {
+                out.push_str(to);
+                (at, done) = (end, true);
+            }
+            None => {
+                out.push(chars[at]);
+                at += 1;
+            }
+        }
+    }
+    out
 }
 
 #[derive(Clone)]
@@ -87,7 +114,8 @@ pub(super) fn braces(parts: &[Part]) -> Option<Vec<Vec<Part>>> {
             other => atoms.push(Atom::Part(other.clone())),
         }
     }
-    if atoms.len() > MAX_BRACE_WORD {
+    let opened = atoms.iter().filter(|atom| matches!(atom, Atom::Char('{'))).count();
+    if atoms.len() > MAX_BRACE_WORD || opened > MAX_OPEN {
         return None;
     }
     let mut all = Vec::new();

@@ -11,6 +11,8 @@ use crate::policy::table::{Kind, Level};
 use std::path::Path;
 use std::rc::Rc;
 
+/// Bytes of the path of a folder that is entered.
+const MAX_FOLDER: usize = 1024;
 /// Words of an array that are followed.
 const MAX_WORDS: usize = 64;
 
@@ -82,8 +84,10 @@ impl Walker<'_> {
             "popd" => {
                 let before = self.state.cwds.clone();
                 let last = Rc::make_mut(&mut self.state.folders).pop();
-                self.state.cwds = last.unwrap_or_else(|| vec![format!("/{UNKNOWN}")]);
-                self.state.old = Some(before);
+                if let Some(folders) = last {
+                    self.state.cwds = folders;
+                    self.state.old = Some(before);
+                }
             }
             "compgen" | "complete" => {
                 for pair in known.argv.windows(2) {
@@ -346,6 +350,18 @@ impl Walker<'_> {
         }
     }
 
+    /// Whether no command so far may have moved a folder.
+    fn all_quiet(&mut self) -> bool {
+        let quiet = |i: &super::findings::Invocation| {
+            let name = i.plain.first().map_or("", String::as_str);
+            matches!(name, "cd" | "pushd" | "mkdir" | "echo" | "ls" | "pwd" | "set" | "export" | "true" | "git")
+        };
+        let from = self.quiet.min(self.invocations.len());
+        let next = self.invocations[from..].iter().position(|i| !quiet(i));
+        self.quiet = next.map_or(self.invocations.len(), |at| from + at);
+        next.is_none()
+    }
+
     /// `cd`: the folder after it, and the one where the line stays when it fails.
     fn change_folder(&mut self, known: &Known<'_>) {
         let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-").cloned();
@@ -374,8 +390,8 @@ impl Walker<'_> {
                     }
                 }
                 all.truncate(8);
-                // No system enters longer paths.
-                all.retain(|path| path.len() <= 4096);
+                // Deeper folders are not followed.
+                all.retain(|path| path.len() <= MAX_FOLDER);
                 if all.is_empty() { vec![format!("/{UNKNOWN}")] } else { all }
             }
         };
@@ -385,11 +401,7 @@ impl Walker<'_> {
         }
         self.state.old = Some(before.cwds.clone());
         // A folder that is there can be entered, as long as nothing before in the line may have moved it.
-        let quiet = |i: &super::findings::Invocation| {
-            let name = i.plain.first().map_or("", String::as_str);
-            matches!(name, "cd" | "pushd" | "mkdir" | "echo" | "ls" | "pwd" | "set" | "export" | "true" | "git")
-        };
-        let certain = self.invocations.iter().all(quiet)
+        let certain = self.all_quiet()
             && self.state.cwds.clone().iter().all(|cwd| {
                 !cwd.contains(UNKNOWN)
                     && self.spend(4, &known.argv[0].span)

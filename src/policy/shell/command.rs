@@ -62,6 +62,9 @@ impl Walker<'_> {
             }
             out
         };
+        if out.as_ref().and_then(|s| s.text.as_deref()).is_some_and(|text| text.trim().is_empty()) {
+            self.empties(&command.redirects);
+        }
         self.current = outer;
         if sinks.files.is_empty()
             && let Some(paths) = self.state.outputs.get("1")

@@ -39,6 +39,13 @@ impl Walker<'_> {
         self.find_as(effect, text, span);
     }
 
+    /// Notes an effect with the sentence of the table and a level of its own.
+    pub(super) fn find_at(&mut self, effect: &str, level: Level, span: Span) {
+        let known = self.table.effect(effect);
+        let (effect, text, fixed) = (effect.to_owned(), known.say, known.fixed);
+        self.note(Finding { effect, text, span, level, fixed, by: self.current });
+    }
+
     /// Notes an effect with a sentence of its own.
     pub(super) fn find_as(&mut self, effect: &str, text: String, span: Span) {
         let known = self.table.effect(effect);

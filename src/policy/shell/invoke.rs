@@ -5,7 +5,6 @@ use super::ast::Span;
 use super::decode::Stream;
 use super::findings::Invocation;
 use super::resolve::{Field, UNKNOWN};
-use super::sql;
 use super::walk::Walker;
 use crate::policy::glob;
 use crate::policy::table::{Kind, Level, RuleSpec, Spec};
@@ -40,6 +39,8 @@ pub(super) struct Known<'a> {
     pub args: Args,
     pub argv: &'a [Field],
     pub name: String,
+    /// Something is piped into it.
+    pub fed: bool,
     /// The place of the first word behind the command, or behind its subcommand.
     pub from: usize,
 }
@@ -80,7 +81,7 @@ impl<'w> Walker<'w> {
     ) -> Option<Stream> {
         let first = argv.first()?;
         let span = first.span.clone();
-        if !self.spend(1 + argv.len() / 16, &span) {
+        if !self.spend(1 + argv.len() / 4, &span) {
             return None;
         }
         let words: Vec<String> = argv.iter().map(|f| f.text.clone()).collect();
@@ -104,6 +105,7 @@ impl<'w> Walker<'w> {
             }
             return Some(Stream::unknown(all));
         }
+        self.look_alike(first);
         if first.glob && may_expand(&first.text) {
             return self.pattern(&argv, input, me);
         }
@@ -139,7 +141,8 @@ impl<'w> Walker<'w> {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
-        let known = Known { spec, args: args::parse(argv, 1, &spec.takes, spec.posix), argv, name, from: 1 };
+        let args = args::parse(argv, 1, &spec.takes, spec.posix);
+        let known = Known { spec, args, argv, name, from: 1, fed: input.is_some() };
         if self.only_fresh(&known) {
             return None;
         }
@@ -207,72 +210,12 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// The most exact subcommand that the table knows.
-    fn subcommand(&mut self, known: &Known<'_>, me: usize, input: Option<Stream>) -> Option<Option<Stream>> {
-        let words: Vec<(usize, &str)> =
-            known.args.operands.iter().take(3).map(|at| (*at, known.argv[*at].text.as_str())).collect();
-        let mut found: Option<(&Spec, usize, String)> = None;
-        for (key, spec) in &known.spec.sub {
-            for name in key.split(',').map(str::trim) {
-                let len = name.split(' ').count();
-                let given = words.iter().take(len).map(|w| w.1);
-                if words.len() >= len && name.split(' ').eq(given) && found.as_ref().is_none_or(|f| f.1 < len) {
-                    found = Some((spec, len, name.to_owned()));
-                }
-            }
-        }
-        if let Some(operand) = words.first() {
-            // `git -C dir push` is `git push`.
-            let mut plain = vec![known.name.clone()];
-            plain.extend(known.argv[operand.0..].iter().map(|f| f.text.clone()));
-            self.invocations[me].plain = plain;
-        }
-        let (spec, len, name) = found?;
-        let from = words[len - 1].0 + 1;
-        let inner = Known {
-            spec,
-            args: args::parse(known.argv, from, &spec.takes, spec.posix),
-            argv: known.argv,
-            name: known.name.clone(),
-            from,
-        };
-        self.unresolved_level(&inner);
-        self.rules(&inner, &spec.rules, from);
-        self.operands(&inner, input.as_ref());
-        if known.spec.kind == Kind::Git && name == "checkout" {
-            self.git_checkout(&inner, from);
-        }
-        if spec.wrap.is_some() {
-            return Some(self.wrapped(&inner, input, me));
-        }
-        let span = known.span();
-        Some(Some(input.map_or_else(|| Stream::unknown(span.clone()), |s| s.changed(&span))))
-    }
-
-    /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
-    fn git_checkout(&mut self, known: &Known<'_>, from: usize) {
-        let creates = known.has(&["-b", "-B", "--orphan", "-t", "--track"]);
-        let dashes = known.argv[from..].iter().any(|f| f.text == "--");
-        let several = known.args.operands.len() > 1 && !creates;
-        let exists = !creates
-            && known.operand(0).is_some_and(|f| {
-                f.is_known()
-                    && self
-                        .absolute(&f.text)
-                        .iter()
-                        .any(|p| !self.world.glob(p, std::path::Path::new("/"), 1).is_empty())
-            });
-        if (dashes && !known.args.operands.is_empty()) || several || exists {
-            self.find("git discards work", known.span());
-        }
-    }
-
     /// Notes the effects whose conditions hold.
     pub(super) fn rules(&mut self, known: &Known<'_>, rules: &[RuleSpec], from: usize) {
         let any = |patterns: &[String], text: &str| patterns.iter().any(|p| glob::matches(p, text));
         for rule in rules {
             let args = &known.args;
-            if rule.bare && known.argv.len() > 1 {
+            if rule.bare && known.argv.len() > 1 || rule.fed && !known.fed {
                 continue;
             }
             if args.operands.len() < rule.min || args.has_exactly(&rule.not) {
@@ -295,13 +238,25 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let mut ok = true;
-            for (patterns, field) in [(&rule.first, args.operands.first()), (&rule.last, args.operands.last())] {
+            let first = known.first_operands();
+            let next = args.operands.get(first.len()..).unwrap_or_default();
+            let (second, last) = (next.first(), args.operands.last());
+            let places = [
+                (&rule.first, first),
+                (&rule.second, second.map(std::slice::from_ref).unwrap_or_default()),
+                (&rule.last, last.map(std::slice::from_ref).unwrap_or_default()),
+            ];
+            for (patterns, fields) in places {
                 if !patterns.is_empty() {
-                    match field.filter(|at| any(patterns, &known.argv[**at].text)) {
+                    match fields.iter().find(|at| any(patterns, &known.argv[**at].text)) {
                         Some(at) => span = known.argv[*at].span.clone(),
                         None => ok = false,
                     }
                 }
+            }
+            let named = |at: &usize| any(&rule.but, &known.argv[*at].text.to_lowercase());
+            if !rule.but.is_empty() && first.iter().any(named) {
+                continue;
             }
             if ok && !rule.operand.is_empty() {
                 match known.operands().find(|f| any(&rule.operand, &f.text)) {
@@ -322,7 +277,11 @@ impl<'w> Walker<'w> {
             }
             if ok {
                 let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
-                self.find(&rule.effect, if span.start >= whole.start { whole } else { span });
+                let span = if span.start >= whole.start { whole } else { span };
+                match rule.level {
+                    Some(level) => self.find_at(&rule.effect, level, span),
+                    None => self.find(&rule.effect, span),
+                }
                 // Code of a language is looked through where it is read.
                 if RUNNERS.contains(&rule.effect.as_str()) && known.spec.kind != Kind::Interpreter {
                     for field in
@@ -361,13 +320,6 @@ impl<'w> Walker<'w> {
                 );
                 return;
             }
-        }
-    }
-
-    /// SQL in a text.
-    pub(super) fn sql(&mut self, text: &str, span: &Span) {
-        if let Some(effect) = sql::danger(text) {
-            self.find(effect, span.clone());
         }
     }
 }

@@ -12,10 +12,15 @@ mod compound;
 mod crosscheck;
 pub mod decode;
 mod dollar;
+mod erase;
 mod evaluate;
 mod findings;
+mod git;
 mod invoke;
+mod kill;
 mod lex;
+mod lookalike;
+mod memo;
 mod normal;
 mod operands;
 mod outputs;
@@ -23,11 +28,13 @@ mod parse;
 mod reader;
 mod redirect;
 mod resolve;
+mod script;
 mod source;
 mod special;
 mod sql;
 mod state;
 mod streams;
+mod subcommand;
 mod touch;
 mod unknown;
 mod unresolved;
@@ -88,9 +95,10 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
         return judgement;
     }
+    let memo = memo::Memo::new(world);
     for reading in normal::readings(command) {
         let parsed = parse::parse(&reading.text, reading.origin.clone());
-        let mut walker = walk::Walker::new(command, cwd, table, world);
+        let mut walker = walk::Walker::new(command, cwd, table, &memo);
         walker.run(&parsed);
         if !reading.doubtful && parsed.troubles.is_empty() {
             second_reader(&reading, &parsed, &mut walker);

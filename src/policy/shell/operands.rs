@@ -78,7 +78,7 @@ impl Walker<'_> {
             self.elsewhere = Some(self.depth);
         }
         match known.name.as_str() {
-            "tar" | "gtar" | "bsdtar" => return self.tar(known),
+            "tar" | "gtar" | "bsdtar" => self.tar(known),
             // A database is changed by what is asked of it; only of ours that is known to be wrong.
             "sqlite3" | "sqlite" => {
                 if let Some(file) = known.operand(0).cloned() {
@@ -119,9 +119,12 @@ impl Walker<'_> {
         let given = !matches!(paths.role, Role::Permissions | Role::PermissionsTree)
             && known.has(&["-e", "-f", "--expression", "--regexp", "--file"]);
         let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
-        let skip = if given { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
+        // The mode may look like an option: `chmod -x FILE`.
+        let mode = |f: &args::Flag| f.name[1..].chars().all(|c| "rwxXst".contains(c));
+        let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
+        let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
         let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
-        let moves = matches!(paths.role, Role::Copy | Role::CopyTree | Role::Move | Role::Link);
+        let moves = matches!(paths.role, Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link);
         if moves && matches!(known.name.as_str(), "scp" | "rsync" | "sftp") {
             return self.copies_between_machines(paths.role, &fields);
         }
@@ -142,7 +145,15 @@ impl Walker<'_> {
                     self.reads_tree(field, hidden);
                 }
             }
-            None => self.touch_all(paths.role, &fields),
+            None => {
+                let here = self.state.cwds.clone();
+                for flag in known.args.flags.iter().filter(|f| known.spec.folder.contains(&f.name)) {
+                    self.state.cwds =
+                        flag.value.as_ref().map_or_else(|| here.clone(), |(folder, _)| self.absolute(folder));
+                }
+                self.touch_all(paths.role, &fields);
+                self.state.cwds = here;
+            }
         }
         if known.name == "chmod"
             && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text))
@@ -202,13 +213,17 @@ impl Walker<'_> {
             field.text.split('/').next().is_some_and(|start| start.contains(':') && !start.starts_with('.'))
         };
         let Some((last, sources)) = fields.split_last().filter(|(_, sources)| !sources.is_empty()) else { return };
+        if role == Role::Mirror {
+            self.loses_all(last);
+        }
+        let trees = matches!(role, Role::CopyTree | Role::Mirror);
         for source in sources {
             if !remote(source) {
                 self.touch_source(role, source);
             }
             if !remote(last) {
-                let all = source.text.ends_with('/') && role == Role::CopyTree;
-                let tree = role == Role::CopyTree || remote(source);
+                let all = source.text.ends_with('/') && trees;
+                let tree = trees || remote(source);
                 let name = source.text.rsplit(':').next().unwrap_or("").to_owned();
                 match all {
                     true => self.fills(last),
@@ -387,6 +402,7 @@ impl Walker<'_> {
                 argv: known.argv,
                 name: known.name.clone(),
                 from: 1,
+                fed: known.fed,
             };
             self.rules(&whole, rules, 1);
         }

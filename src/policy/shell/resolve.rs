@@ -7,6 +7,7 @@ use super::brace::{braces, compute};
 use super::decode::Stream;
 use super::walk::Walker;
 use crate::policy::glob;
+use std::borrow::Cow;
 
 /// Stands for text that is only known when the line runs. Input never holds it: readings are judged without NUL.
 pub const UNKNOWN: char = '\0';
@@ -154,7 +155,8 @@ impl Walker<'_> {
     }
 
     fn parts(&mut self, parts: &[Part], span: &Span, split: bool) -> Vec<Field> {
-        let separators = self.state.vars.get("IFS").map_or_else(|| " \t\n".to_owned(), |all| all.concat());
+        let separators: Cow<'static, str> =
+            self.state.vars.get("IFS").map_or(Cow::Borrowed(" \t\n"), |all| Cow::Owned(all.concat()));
         let mut all = vec![Building::default()];
         let (mut via, mut stream, mut process) = (Vec::new(), None, false);
         for (i, part) in parts.iter().enumerate() {
@@ -218,6 +220,12 @@ impl Walker<'_> {
             }
             if options.len() * all.len() > MAX_OPTIONS {
                 options = vec![Value::text(UNKNOWN, true)];
+            }
+            if let [value] = options.as_slice() {
+                for building in &mut all {
+                    building.add(value, &separators, span);
+                }
+                continue;
             }
             all = all
                 .iter()

@@ -140,7 +140,11 @@ impl<'w> Walker<'w> {
             Kind::Tee => {
                 let stream = input.unwrap_or_else(unknown);
                 let add = known.has(&["-a", "--append"]);
+                let nothing = stream.text.as_deref().is_some_and(|text| text.trim().is_empty());
                 for field in known.operands() {
+                    if nothing && !add {
+                        self.empties_file(field);
+                    }
                     for path in self.absolute(&field.text) {
                         self.keep(path, stream.clone(), add);
                     }
@@ -157,18 +161,7 @@ impl<'w> Walker<'w> {
                 if typed {
                     self.sql(&whole, &span);
                 } else {
-                    for field in &known.argv[1..] {
-                        self.sql(&field.text, &field.span);
-                    }
-                    if let Some(stream) = &input {
-                        self.sql(stream.text.as_deref().unwrap_or(""), &stream.span);
-                    }
-                    if let Some(shell) = texts
-                        .iter()
-                        .position(|t| t.starts_with("\\!") || t.starts_with(".shell") || t.starts_with(".system"))
-                    {
-                        self.find("arbitrary program execution via a flag", known.argv[shell + 1].span.clone());
-                    }
+                    self.sql_client(known, input.as_ref());
                 }
                 onward(input)
             }
@@ -235,28 +228,6 @@ impl<'w> Walker<'w> {
         }
     }
 
-    fn kill(&mut self, known: &Known<'_>) {
-        let mut targets = known.argv[1..].iter().peekable();
-        let span = known.span();
-        if let Some(first) = targets.peek() {
-            let signal = first.text.starts_with('-') && first.text != "--" && known.argv.len() > 2;
-            if matches!(first.text.as_str(), "-s" | "-n" | "--signal") {
-                targets.next();
-                targets.next();
-            } else if signal {
-                targets.next();
-            }
-        }
-        for target in targets {
-            if target.text == "-1" {
-                self.find("kill all processes", span.clone());
-            }
-            if target.via.iter().any(|name| matches!(name.as_str(), "pgrep" | "pidof" | "ps" | "lsof" | "fuser")) {
-                self.find("kill process via pgrep/pidof expansion (self-termination)", span.clone());
-            }
-        }
-    }
-
     fn dd(&mut self, known: &Known<'_>) {
         let value = |name: &str| {
             known.argv[1..]
@@ -264,7 +235,9 @@ impl<'w> Walker<'w> {
                 .rev()
                 .find_map(|f| f.text.strip_prefix(name).map(|t| Field { text: t.to_owned(), ..f.clone() }))
         };
-        let (from, to) = (value("if="), value("of="));
+        // `dc3dd` has names of its own.
+        let to = ["of=", "hof=", "ofs=", "wipe=", "hwipe="].iter().find_map(|name| value(name));
+        let from = value("if=");
         let made_up = from
             .as_ref()
             .is_some_and(|f| matches!(f.text.as_str(), "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/stdin"));

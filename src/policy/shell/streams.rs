@@ -5,7 +5,6 @@ use super::decode::Stream;
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::normal;
 use crate::policy::table::Role;
 use std::path::Path;
 use std::rc::Rc;
@@ -161,10 +160,18 @@ impl Walker<'_> {
         if field.process {
             return field.stream.clone();
         }
+        if field.text == "/dev/null" {
+            return Some(Stream::text("", field.span.clone()));
+        }
         if self.state.files.is_empty() {
             return None;
         }
-        let through = |path: &String| self.state.files.get(path).or_else(|| self.state.files.get(&self.real(path)));
+        let through = |path: &String| {
+            self.state
+                .files
+                .get(path)
+                .or_else(|| self.state.files.get(self.world.resolve(Path::new(path)).to_string_lossy().as_ref()))
+        };
         self.absolute(&field.text).iter().find_map(through).cloned()
     }
 
@@ -183,31 +190,6 @@ impl Walker<'_> {
             });
         }
         all
-    }
-
-    /// The path that a path of this line leads to: links that the line made are followed, then those of the disk.
-    pub(super) fn real(&self, path: &str) -> String {
-        let mut path = path.to_owned();
-        for _ in 0..8 {
-            let Some(next) = self.follow(&path) else { break };
-            path = next;
-        }
-        self.world.resolve(Path::new(&path)).to_string_lossy().into_owned()
-    }
-
-    /// One link of the line followed.
-    fn follow(&self, path: &str) -> Option<String> {
-        if self.state.links.is_empty() {
-            return None;
-        }
-        let clean = normal(Path::new("/"), path);
-        let mut end = clean.len();
-        loop {
-            if let Some(target) = self.state.links.get(&clean[..end]) {
-                return Some(normal(Path::new("/"), &format!("{target}{}", &clean[end..])));
-            }
-            end = clean[..end].rfind('/').filter(|at| *at > 0)?;
-        }
     }
 }
 

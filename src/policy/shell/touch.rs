@@ -21,13 +21,20 @@ impl<'w> Walker<'w> {
             && let Some(last) = fields.last()
         {
             self.limit(&last.span);
+            self.beyond(role, &fields[MAX_PATHS..]);
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
-            (Role::Copy | Role::CopyTree | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+            (Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link, [sources @ .., last])
+                if !sources.is_empty() =>
+            {
+                if role == Role::Mirror {
+                    self.loses_all(last);
+                }
+                self.nowhere(role, sources, last);
                 for source in sources {
                     self.touch_source(role, source);
-                    self.lands(source, last, matches!(role, Role::CopyTree | Role::Move));
+                    self.lands(source, last, matches!(role, Role::CopyTree | Role::Mirror | Role::Move));
                 }
                 self.touch(Role::Write, last);
             }
@@ -43,7 +50,7 @@ impl<'w> Walker<'w> {
     /// What a copy, move or link does to what it starts from.
     pub(super) fn touch_source(&mut self, role: Role, source: &Field) {
         match role {
-            Role::CopyTree => self.reads_tree(source, true),
+            Role::CopyTree | Role::Mirror => self.reads_tree(source, true),
             Role::Copy | Role::Move => self.touch(role, source),
             _ => {}
         }
@@ -81,8 +88,7 @@ impl<'w> Walker<'w> {
         match role {
             Role::None | Role::Link => return,
             Role::Delete | Role::DeleteTree => return self.delete(field, role == Role::DeleteTree),
-            Role::ReadTree => return self.reads_tree(field, true),
-            Role::CopyTree => return self.reads_tree(field, true),
+            Role::ReadTree | Role::CopyTree => return self.reads_tree(field, true),
             Role::Open => {
                 self.touch(Role::Read, field);
                 return self.touch(Role::Edit, field);
@@ -101,13 +107,16 @@ impl<'w> Walker<'w> {
                 self.find("moves a protected folder", field.span.clone());
             }
         }
+        if role == Role::Wipe {
+            self.loses(field);
+        }
         self.unresolved_target(role, field);
-        let writes = matches!(role, Role::Write | Role::Edit | Role::Move | Role::Device);
+        let writes = matches!(role, Role::Write | Role::Make | Role::Edit | Role::Move | Role::Device | Role::Wipe);
         let mut noted = false;
         for (class, certain) in self.classes(field, writes) {
             let effect = match role {
                 Role::Read => &class.read,
-                Role::Copy => &class.copy,
+                Role::Copy | Role::Mirror => &class.copy,
                 Role::Edit => &class.edit,
                 Role::Move if class.delete.is_empty() => &class.copy,
                 Role::Move => &class.delete,
@@ -127,12 +136,12 @@ impl<'w> Walker<'w> {
                 self.find_path(effect, field);
             }
         }
-        if writes && !noted {
+        if writes && !noted && role != Role::Make {
             self.writes_outside(field);
         }
     }
 
-    fn find_path(&mut self, effect: &str, field: &Field) {
+    pub(super) fn find_path(&mut self, effect: &str, field: &Field) {
         let say = self.table.effect(effect).say;
         let path = field.text.replace(UNKNOWN, "…");
         self.find_as(effect, format!("{say}: {path}"), field.span.clone());
@@ -152,7 +161,7 @@ impl<'w> Walker<'w> {
             if known.is_empty() || !self.spend(1, &field.span) {
                 continue;
             }
-            let real = self.real(known);
+            let real = self.world.resolve(Path::new(known)).to_string_lossy().into_owned();
             let free = |path: &str| is_free(self.table, path, &self.home, &self.own);
             let inside = Path::new(known).starts_with(&self.start)
                 && (real == known || Path::new(&real).starts_with(self.world.resolve(Path::new(&self.start))));
@@ -199,7 +208,7 @@ impl<'w> Walker<'w> {
             }
             let real = match folder.glob || path.contains(UNKNOWN) {
                 true => path.clone(),
-                false => self.real(&path),
+                false => self.world.resolve(Path::new(&path)).to_string_lossy().into_owned(),
             };
             let both = [Some(&path), Some(&real).filter(|real| **real != path)];
             for path in both.into_iter().flatten() {
@@ -254,7 +263,7 @@ impl<'w> Walker<'w> {
                     paths.extend(listed.into_iter().map(|p| p.to_string_lossy().into_owned()));
                 }
             } else if !path.contains(UNKNOWN) {
-                let real = self.real(&path);
+                let real = self.world.resolve(Path::new(&path)).to_string_lossy().into_owned();
                 if real != path {
                     paths.push(real);
                 }
@@ -264,7 +273,7 @@ impl<'w> Walker<'w> {
         // Links before `..` lead elsewhere than the text says.
         if text.contains("..") && !text.contains(UNKNOWN) && !field.glob {
             for cwd in &self.state.cwds {
-                paths.push(self.real(&Path::new(cwd).join(text).to_string_lossy()));
+                paths.push(self.world.resolve(&Path::new(cwd).join(text)).to_string_lossy().into_owned());
             }
         }
         for path in paths {
@@ -284,7 +293,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The folders that a path names or empties (`DIR/*`), and whether it empties them.
-    fn base(&self, field: &Field) -> (Vec<String>, bool) {
+    pub(super) fn base(&self, field: &Field) -> (Vec<String>, bool) {
         let mut text = field.text.as_str();
         let mut all = false;
         loop {
@@ -329,12 +338,10 @@ impl<'w> Walker<'w> {
                 Path::new(self.state.cwds.get(i).map_or("/", String::as_str)).join(text)
             };
             let real = match (written.parent(), written.file_name()) {
-                (Some(parent), Some(name)) if !through => {
-                    format!("{}/{}", self.real(&parent.to_string_lossy()), name.to_string_lossy())
-                }
-                _ => self.real(&written.to_string_lossy()),
+                (Some(parent), Some(name)) if !through => self.world.resolve(parent).join(name),
+                _ => self.world.resolve(&written),
             };
-            let real = normal(Path::new("/"), &real);
+            let real = normal(Path::new("/"), &real.to_string_lossy());
             if real != path {
                 paths.push(real);
             }
@@ -373,6 +380,9 @@ impl<'w> Walker<'w> {
             if Path::new(&self.own).starts_with(path) && !is_protected(path, self.world) {
                 self.find_path("edit of the approval policy", field);
             }
+        }
+        if all && !tree && field.is_known() {
+            self.find_path("delete of everything in a folder", field);
         }
         for (class, certain) in self.classes(field, true) {
             let refused = self.table.effect(&class.delete).level == Level::Refuse;

@@ -4,6 +4,7 @@ use super::ast::*;
 use super::bomb::is_bomb;
 use super::decode::Stream;
 use super::findings::{Finding, Invocation};
+use super::memo::{Memo, followed};
 use super::parse::{Parsed, parse_at};
 use super::resolve::UNKNOWN;
 use super::source::Origin;
@@ -23,6 +24,7 @@ const MAX_DEPTH: usize = 40;
 /// One reading of one line.
 pub struct Walker<'w> {
     pub(super) world: &'w dyn World,
+    pub(super) memo: &'w Memo<'w>,
     pub(super) table: &'w Table,
     pub(super) original: &'w str,
     pub(super) home: String,
@@ -43,6 +45,8 @@ pub struct Walker<'w> {
     pub(super) nested: usize,
     /// What the running command reads.
     pub(super) stdin: Option<Stream>,
+    /// So many commands at the start have moved nothing.
+    pub(super) quiet: usize,
     /// Texts of `trap` that run at the end.
     pub(super) traps: Vec<(String, Span)>,
     pub(super) calls: Vec<Rc<Node>>,
@@ -57,9 +61,11 @@ pub struct Walker<'w> {
 
 impl<'w> Walker<'w> {
     /// A walker that starts in `cwd`. `original` is the command that spans are told in.
-    pub fn new(original: &'w str, cwd: &Path, table: &'w Table, world: &'w dyn World) -> Self {
+    pub fn new(original: &'w str, cwd: &Path, table: &'w Table, memo: &'w Memo<'w>) -> Self {
+        let world: &dyn World = memo;
         Self {
             world,
+            memo,
             table,
             original,
             home: world.home().to_string_lossy().into_owned(),
@@ -75,6 +81,7 @@ impl<'w> Walker<'w> {
             depth: 0,
             nested: 0,
             stdin: None,
+            quiet: 0,
             traps: Vec::new(),
             calls: Vec::new(),
             names: Vec::new(),
@@ -375,11 +382,20 @@ impl<'w> Walker<'w> {
     /// The absolute paths that a path can mean, from where the line may be.
     pub(super) fn absolute(&self, path: &str) -> Vec<String> {
         if path.starts_with('/') {
-            return vec![normal(Path::new("/"), path)];
+            return self.mounted(vec![normal(Path::new("/"), path)]);
         }
         if path.starts_with(UNKNOWN) {
             return vec![normal(Path::new("/"), path)];
         }
-        self.state.cwds.iter().map(|cwd| normal(Path::new(cwd), path)).collect()
+        self.mounted(self.state.cwds.iter().map(|cwd| normal(Path::new(cwd), path)).collect())
+    }
+
+    /// These paths, and what is mounted there.
+    fn mounted(&self, mut paths: Vec<String>) -> Vec<String> {
+        if !self.state.mounts.is_empty() {
+            let more: Vec<String> = paths.iter().filter_map(|path| followed(&self.state.mounts, path)).collect();
+            paths.extend(more);
+        }
+        paths
     }
 }

@@ -101,6 +101,7 @@ impl<'w> Walker<'w> {
         match known.operand(0).cloned() {
             Some(file) if !known.has(&["-s"]) && file.text != "-" && file.text != "/dev/stdin" => {
                 self.script_file(&file, me);
+                self.named_script(known, me);
                 Some(Stream::unknown(span))
             }
             _ => self.shell_input(input, known.argv[0].span.clone()),
@@ -175,6 +176,9 @@ impl<'w> Walker<'w> {
             self.scan_code(&code.text.clone(), &code.span.clone());
         }
         let module = known.has(&["-m"]) && known.value(&["-m"]).is_some();
+        if code.is_none() {
+            self.named_script(known, me);
+        }
         let file = known.operand(0).filter(|f| f.text != "-" && f.text != "/dev/stdin").cloned();
         if code.is_none() && !module {
             match (file, input) {
@@ -287,14 +291,8 @@ impl<'w> Walker<'w> {
             "-newer",
             "-size",
             "-empty",
-            "-user",
-            "-group",
-            "-perm",
             "-inum",
-            "-links",
             "-lname",
-            "-nouser",
-            "-nogroup",
         ];
         let argv = known.argv;
         let paths: Vec<Field> = argv[1..]
@@ -308,11 +306,33 @@ impl<'w> Walker<'w> {
         } else {
             paths
         };
-        let narrowed =
-            argv.iter().any(|f| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x))));
-        let narrow = |path: &Field| {
+        let filters = |f: &Field| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x)));
+        // A pattern that everything matches, or whatever is not one name, leaves nearly all.
+        let all = |i: usize| {
+            let value = argv.get(i + 1).map_or("", |f| f.text.as_str());
+            value.bytes().all(|b| matches!(b, b'*' | b'.' | b'?' | b'/')) && argv[i].text != "-empty"
+                || argv[i - 1].text == "!"
+                || argv[i - 1].text == "-not"
+        };
+        // What stands before the action, back to an `-o` outside of parentheses, holds for it.
+        let narrowed = |action: usize| {
+            let mut depth = 0;
+            (1..action)
+                .rev()
+                .take_while(|i| {
+                    match argv[*i].text.as_str() {
+                        ")" => depth += 1,
+                        "(" => depth -= 1,
+                        "-o" | "-or" | "," => return depth != 0,
+                        _ => {}
+                    }
+                    true
+                })
+                .any(|i| filters(&argv[i]) && !all(i))
+        };
+        let narrow = |path: &Field, action: usize| {
             let mut field = path.clone();
-            if narrowed {
+            if narrowed(action) {
                 field.text = format!("{}/{UNKNOWN}", path.text.trim_end_matches('/'));
                 field.text.push('x');
             }
@@ -325,7 +345,7 @@ impl<'w> Walker<'w> {
                 "-delete" => {
                     self.find("find -delete", argv[i].span.clone());
                     for path in &paths {
-                        self.delete(&narrow(path), true);
+                        self.delete(&narrow(path, i), true);
                     }
                 }
                 "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
@@ -344,7 +364,7 @@ impl<'w> Walker<'w> {
                         .is_some_and(|n| matches!(n.as_str(), "rm" | "unlink" | "shred" | "srm"));
                     for path in &paths {
                         let mut inner: Vec<Field> = argv[(i + 1).min(end)..end].to_vec();
-                        let target = narrow(path);
+                        let target = narrow(path, i);
                         if word.starts_with("-x") || word.starts_with("-X") || word.starts_with("--") {
                             inner.push(Field::known(UNKNOWN.to_string(), span.clone()));
                         }

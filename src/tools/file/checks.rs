@@ -92,6 +92,7 @@ async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<S
         task: format!("{}:checks", ctx.task),
         size: ctx.exec.size(),
         headless: true,
+        sandbox: crate::tools::confine::sandbox(ctx),
     };
     let running = match ctx.exec.launch(Launch::from(spawn)).await {
         Ok(running) => running,

@@ -1,5 +1,6 @@
 //! The question of a call: what the rules say, what a person answers, and what the answer means.
 
+use super::guard::Weighed;
 use super::{Gate, Ready, STOPPED, folder, look};
 use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Scope, Verdict, Why, proposals};
@@ -42,7 +43,7 @@ impl Gate {
                 let world = self.place(ready.run.intent(), ctx).await.ok_or_else(stopped)?;
                 let seen = self.judge(ready.run.intent(), &folder(ctx), &world, &ctx.cancel).await;
                 let seen = seen.ok_or_else(stopped)?;
-                let known: Vec<String> = effects(&seen);
+                let known: Vec<String> = effects(&seen.verdict);
                 // The command stands in the arguments of the tool itself, not in those of a call around it.
                 let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
                 let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
@@ -71,8 +72,12 @@ impl Gate {
         let cwd = folder(ctx);
         let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
         let Some(world) = self.place(&intent, ctx).await else { return stopped() };
-        let Some(verdict) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
-        let verdict = match (verdict, ask) {
+        if let Some(why) = self.masked(&intent, ctx) {
+            return Pass::No { outcome: Outcome::Failed, why };
+        }
+        let Some(judged) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
+        let mut judged = self.leaking(judged, &intent, ctx);
+        let verdict = match (judged.verdict.clone(), ask) {
             (Verdict::Allow(_), Some(reason)) => {
                 Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
             }
@@ -96,27 +101,33 @@ impl Gate {
         if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
             return Pass::Go("edited".into());
         }
+        let mut shown = verdict.clone();
+        match self.weigh(&mut judged, ctx).await {
+            Weighed::Pass(note) => return Pass::Go(note),
+            Weighed::Ask(None) => {}
+            Weighed::Ask(Some(why)) | Weighed::Warned(why) => shown = with_reason(shown, why),
+        }
         let targets = look::targets(&intent, &verdict, &cwd, &world, TARGET_BUDGET).await;
-        let proposals = proposals::offered(&intent, &verdict);
+        let proposals = if judged.once { Vec::new() } else { proposals::offered(&intent, &verdict) };
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),
             tool: spec.name.to_string(),
             intent,
-            verdict: verdict.clone(),
+            verdict: shown,
             targets,
             proposals,
             asker: self.asker.asker(),
             asked_at: self.asker.now(),
         };
         let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &verdict).await
+        self.settle(decision, &verdict, !judged.once).await
     }
 
     /// What an answer means.
-    async fn settle(&self, decision: Decision, verdict: &Verdict) -> Pass {
+    async fn settle(&self, decision: Decision, verdict: &Verdict, may_last: bool) -> Pass {
         let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
-        let may_widen = matches!(verdict, Verdict::Ask(_));
+        let may_widen = may_last && matches!(verdict, Verdict::Ask(_));
         match decision {
             Decision::Once => Pass::Go("allowed once by the user".into()),
             Decision::Grant(_) if !may_widen => Pass::Go("allowed once by the user".into()),
@@ -161,8 +172,19 @@ impl Gate {
     }
 }
 
+/// The question with one more reason.
+fn with_reason(verdict: Verdict, reason: Why) -> Verdict {
+    match verdict {
+        Verdict::Ask(mut why) => {
+            why.push(reason);
+            Verdict::Ask(why)
+        }
+        other => other,
+    }
+}
+
 /// The arguments with another command; anything that is no object becomes one.
-fn with_command(args: &str, line: &str) -> String {
+pub(super) fn with_command(args: &str, line: &str) -> String {
     let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()
@@ -178,7 +200,7 @@ fn effects(verdict: &Verdict) -> Vec<String> {
     found
 }
 
-fn refused(why: &[Why]) -> String {
+pub(super) fn refused(why: &[Why]) -> String {
     let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
     format!(
         "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",

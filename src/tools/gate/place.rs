@@ -68,6 +68,10 @@ impl World for Place {
     fn resolve(&self, path: &Path) -> PathBuf {
         self.world.resolve(path)
     }
+
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        self.world.text(path, limit)
+    }
 }
 
 impl Gate {

@@ -1,6 +1,7 @@
 //! A disk that hangs, and what the gate still does.
 
 use super::*;
+use crate::policy::{Intent, decide_in};
 use crate::tools::testing::{Bench, Here};
 use std::sync::Condvar;
 use std::time::Duration;

@@ -61,6 +61,8 @@ fn desk() -> Desk {
         call_id: "call_1".into(),
         task: "t".into(),
         cwd: Arc::new(Mutex::new(root.clone())),
+        workspace: root.clone(),
+        unconfined: false,
         exec,
         world: Arc::new(Here(root.clone())),
         files: Arc::new(Mutex::new(FileLedger::default())),

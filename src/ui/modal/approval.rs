@@ -442,10 +442,11 @@ fn choice_label(choice: ApprovalChoice, approval: &Approval, room: usize) -> Opt
     let is_command = matches!(approval.intent, Intent::Command { .. });
     Some(match choice {
         ApprovalChoice::Deny => "Deny, and say why".to_owned(),
+        ApprovalChoice::Once if approvals::leaves_sandbox(approval) => "Run again without the sandbox".to_owned(),
         ApprovalChoice::Once => "Allow once".to_owned(),
         ApprovalChoice::Session if what.is_empty() => "Allow for this session".to_owned(),
         ApprovalChoice::Session => granted("This session", &what, room),
-        ApprovalChoice::Edit if !is_command => return None,
+        ApprovalChoice::Edit if !is_command || approvals::leaves_sandbox(approval) => return None,
         ApprovalChoice::Edit => "Edit the command".to_owned(),
         ApprovalChoice::Always if what.is_empty() => "Always: this very command".to_owned(),
         ApprovalChoice::Always => granted("Always", &what, room),

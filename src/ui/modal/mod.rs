@@ -4,6 +4,7 @@ mod approval;
 mod columns;
 mod command;
 mod confirm;
+mod frozen;
 mod input;
 mod picker;
 mod question;
@@ -42,6 +43,7 @@ pub fn draw(
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(state, model.now, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
+        Modal::Frozen(state) => frozen::draw(state, model.now, paint, area, layout),
         Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
     }
 }

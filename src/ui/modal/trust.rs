@@ -1,11 +1,12 @@
-//! The card before a folder's things run: what they are, what changed, and two answers of which no is the default.
+//! The card before a folder's things run: what they are, what changed, and two answers of which no is the default; and
+//! the drawing that it shares with other cards.
 
 use super::Frame;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::TrustModal;
 use crate::config::theme::Slot;
-use crate::text::Role;
 use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Line, Role};
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
@@ -17,47 +18,77 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let columns = 96.min(area.width.saturating_sub(10)).max(12);
-    // Two answers, a blank row over them and one at the top.
-    let window = usize::from(area.height.saturating_sub(9)).max(1);
-    let mut rows: Vec<Row> = Vec::new();
-    let first = state.scroll.min(state.lines.len().saturating_sub(1));
-    let mut more = first > 0;
-    for line in &state.lines[first..] {
-        if rows.len() >= window {
-            more = true;
-            break;
-        }
-        // What would run stands as it is written, sentences break between words.
-        let verbatim = line.spans.first().is_some_and(|span| span.text.starts_with("  "));
-        let how = Wrap { width: usize::from(columns), verbatim, ..Wrap::default() };
-        wrap_into(&mut rows, &line.spans, line.ground, &how);
-    }
-    let foot = match (state.inert_until > now, more) {
-        (true, _) => "answers after a quiet moment",
-        (false, true) => "↑↓ more · y, then Enter, trusts",
-        (false, false) => "y, then Enter, trusts",
-    };
-    let frame = Frame { title: "⚠ May this run?", title_role: Role::Careful, foot, ..Frame::default() };
-    let height = if more { window } else { rows.len() };
-    let place = frame.draw(paint, area, columns, cells(height) + 4);
-    let room = place.height.saturating_sub(4);
-    for (index, line) in rows.iter().take(usize::from(room)).enumerate() {
-        paint.line(row(place, index as u16 + 1), &line.line);
-    }
-    let top = place.height.saturating_sub(2);
     let answers =
         [("Not now: nothing of it runs", "n", !state.agreed), ("Trust it as it is shown here", "y", state.agreed)];
-    for (index, (label, key, chosen)) in answers.into_iter().enumerate() {
-        let line = row(place, top + index as u16);
-        if chosen {
-            paint.tone(line, Slot::Selection);
-            paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
-        }
-        let role = paint.role(if chosen { Role::Strong } else { Role::Text });
-        paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), label, role);
-        paint.right(line.right(), line.y, key, paint.role(Role::Accent));
-        layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
-    }
+    let card = Card {
+        title: "⚠ May this run?",
+        lines: &state.lines,
+        scroll: state.scroll,
+        inert: state.inert_until > now,
+        foot: "y, then Enter, trusts",
+        answers: &answers,
+    };
+    card.draw(paint, area, layout);
     None
+}
+
+/// Text to look at, and answers of which one is chosen.
+pub struct Card<'a> {
+    pub title: &'a str,
+    /// Lines that begin with two blanks stand as they are written; the others break between words.
+    pub lines: &'a [Line],
+    /// The first line that is shown.
+    pub scroll: usize,
+    /// Keys are not taken yet.
+    pub inert: bool,
+    /// How it is answered.
+    pub foot: &'a str,
+    /// Words, key, and whether it is chosen.
+    pub answers: &'a [(&'a str, &'a str, bool)],
+}
+
+impl Card<'_> {
+    /// Draws it.
+    pub fn draw(&self, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+        let columns = 96.min(area.width.saturating_sub(10)).max(12);
+        // The answers, a blank row over them and one at the top.
+        let window = usize::from(area.height).saturating_sub(7 + self.answers.len()).max(1);
+        let mut rows: Vec<Row> = Vec::new();
+        let first = self.scroll.min(self.lines.len().saturating_sub(1));
+        let mut more = first > 0;
+        for line in self.lines.iter().skip(first) {
+            if rows.len() >= window {
+                more = true;
+                break;
+            }
+            // What would run stands as it is written, sentences break between words.
+            let verbatim = line.spans.first().is_some_and(|span| span.text.starts_with("  "));
+            let how = Wrap { width: usize::from(columns), verbatim, ..Wrap::default() };
+            wrap_into(&mut rows, &line.spans, line.ground, &how);
+        }
+        let foot = match (self.inert, more) {
+            (true, _) => "answers after a quiet moment".to_owned(),
+            (false, true) => format!("↑↓ more · {}", self.foot),
+            (false, false) => self.foot.to_owned(),
+        };
+        let frame = Frame { title: self.title, title_role: Role::Careful, foot: &foot, ..Frame::default() };
+        let height = if more { window } else { rows.len() };
+        let place = frame.draw(paint, area, columns, cells(height + self.answers.len()) + 2);
+        let room = place.height.saturating_sub(2 + self.answers.len() as u16);
+        for (index, line) in rows.iter().take(usize::from(room)).enumerate() {
+            paint.line(row(place, index as u16 + 1), &line.line);
+        }
+        let top = place.height.saturating_sub(self.answers.len() as u16);
+        for (index, (label, key, chosen)) in self.answers.iter().copied().enumerate() {
+            let line = row(place, top + index as u16);
+            if chosen {
+                paint.tone(line, Slot::Selection);
+                paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
+            }
+            let role = paint.role(if chosen { Role::Strong } else { Role::Text });
+            paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), label, role);
+            paint.right(line.right(), line.y, key, paint.role(Role::Accent));
+            layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
+        }
+    }
 }

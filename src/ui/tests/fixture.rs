@@ -45,6 +45,8 @@ pub fn in_skin(skin: &str) -> Model {
         cwd: "~/src/app".into(),
         window: Some(200_000),
         toolsets: None,
+        adviser: Some("anthropic:claude-haiku".into()),
+        untrusted: Vec::new(),
     });
     model.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });
     model

@@ -1,0 +1,187 @@
+//! The card of a policy that somebody changed on disk: what is different, and two answers. Until one is given nothing
+//! passes by a rule or mode.
+
+use super::approvals::QUIET;
+use super::effect::{Effect, ServerOrder};
+use super::modals::{Move, movement};
+use super::model::Model;
+use super::model::modal::{FrozenChoice, FrozenModal, Modal};
+use super::model::servers::ReadWhy;
+use crate::agent::event::{AgentCommand, Level, PolicyAnswer};
+use crate::config::held::Change;
+use crate::config::keymap::{Code, Context, Key};
+use crate::text::{Line, Role, Span};
+
+/// The files changed, or are again as they were.
+pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<Change>) {
+    model.policy.changes = changes;
+    model.policy.aside = false;
+    model.modals.retain(|modal| !matches!(modal, Modal::Frozen(_)));
+    if !model.policy.changes.is_empty() && !model.window_focused {
+        out.push(Effect::Notify("the policy changed on disk: nothing passes without a question".into()));
+    }
+}
+
+/// Opens the card, when it was not put aside and nothing else is open.
+pub fn open_waiting(model: &mut Model) {
+    if !model.modals.is_empty() || model.processes.pane.taken_over || super::approvals::hidden(model) {
+        return;
+    }
+    if !model.policy.changes.is_empty() && !model.policy.aside {
+        model.chord = None;
+        model.composer.completion = None;
+        open(model, model.now + QUIET);
+    }
+}
+
+fn open(model: &mut Model, inert_until: i64) {
+    let lines = lines(&model.policy.changes);
+    let modal = FrozenModal { lines, scroll: 0, inert_until, selected: FrozenChoice::Later };
+    model.modals.push(Modal::Frozen(Box::new(modal)));
+}
+
+/// `/policy`: the card again, or that there is nothing to look at.
+pub fn show(model: &mut Model) {
+    if model.policy.changes.is_empty() {
+        model.notices.add(model.now, Level::Info, "the policy is as this session read it");
+    } else {
+        open(model, model.now);
+    }
+}
+
+/// A key in the card. An answer takes two: choose it, then Enter.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let moved = movement(model, Context::Modal, key);
+    let Some(Modal::Frozen(modal)) = model.modals.last_mut() else { return };
+    let last = modal.lines.len().saturating_sub(1);
+    let plain = !key.ctrl && !key.alt;
+    match (key.code, moved) {
+        (Code::Char('t' | 'T'), _) if plain => modal.selected = FrozenChoice::Take,
+        (Code::Char('k' | 'K'), _) if plain => modal.selected = FrozenChoice::Keep,
+        (Code::Char('n' | 'N'), _) if plain => modal.selected = FrozenChoice::Later,
+        (Code::Tab | Code::Right, _) => modal.selected = next(modal.selected, 1),
+        (Code::BackTab | Code::Left, _) => modal.selected = next(modal.selected, 2),
+        (Code::Esc, _) => put_aside(model),
+        (Code::Enter, _) => match modal.selected {
+            FrozenChoice::Later => put_aside(model),
+            FrozenChoice::Take => answer(model, out, PolicyAnswer::Take),
+            FrozenChoice::Keep => answer(model, out, PolicyAnswer::Keep),
+        },
+        (_, Some(Move::Rows(rows))) => modal.scroll = super::scroll::shifted(modal.scroll, rows).min(last),
+        (Code::Char(' '), _) => modal.scroll = super::scroll::shifted(modal.scroll, 10).min(last),
+        (_, Some(Move::Start)) => modal.scroll = 0,
+        (_, Some(Move::End)) => modal.scroll = last,
+        _ => {}
+    }
+}
+
+/// The answers in the order of their rows.
+pub const ROWS: [FrozenChoice; 3] = [FrozenChoice::Later, FrozenChoice::Keep, FrozenChoice::Take];
+
+fn next(choice: FrozenChoice, by: usize) -> FrozenChoice {
+    let at = ROWS.iter().position(|row| *row == choice).unwrap_or(0);
+    ROWS[(at + by) % ROWS.len()]
+}
+
+/// Decides later: it stays frozen.
+pub fn put_aside(model: &mut Model) {
+    if let Some(Modal::Frozen(_)) = model.modals.last() {
+        model.modals.pop();
+        model.policy.aside = true;
+        let text = "every dangerous command asks until you decide; /policy shows the change again";
+        model.notices.add(model.now, Level::Warning, text);
+    }
+}
+
+fn answer(model: &mut Model, out: &mut Vec<Effect>, answer: PolicyAnswer) {
+    model.modals.pop();
+    // What the agent says next counts; until then the card is not shown again.
+    model.policy.aside = true;
+    out.push(Effect::Agent(AgentCommand::Policy(answer)));
+    let text = match answer {
+        PolicyAnswer::Take => {
+            out.push(Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
+            "the policy on disk holds now"
+        }
+        PolicyAnswer::Keep => "this session keeps the policy that it began with; /reload takes the new one",
+    };
+    model.notices.add(model.now, Level::Info, text);
+}
+
+/// The text of the card. Lines of a difference begin with two blanks: they stand as they are.
+fn lines(changes: &[Change]) -> Vec<Line> {
+    let line = |text: &str, role: Role| Line { spans: vec![Span::new(text, role)], ..Line::default() };
+    let intro = "Something outside of this program changed what decides what is asked and what may run. Until you decide, \
+                 nothing passes by a rule, by smart mode or by yolo.";
+    let mut out = vec![line(intro, Role::Text)];
+    for change in changes {
+        out.push(Line::default());
+        out.push(line(&change.name, Role::Strong));
+        for row in change.diff.lines() {
+            let role = match row.as_bytes().first() {
+                Some(b'+') => Role::Good,
+                Some(b'-') => Role::Bad,
+                _ => Role::Dim,
+            };
+            let shown = crate::text::visible::visible(row).text;
+            out.push(line(&format!("  {shown}"), role));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::event::AgentEvent;
+    use crate::app::tests::{ready, script};
+    use crate::app::{Msg, update};
+
+    fn told() -> Model {
+        let mut model = ready();
+        let change = Change { name: "~/.hermes/config.yaml".into(), diff: "-  mode: manual\n+  mode: off\n".into() };
+        let now = model.now;
+        update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
+        assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))), "{:?}", model.modals);
+        model
+    }
+
+    fn answers(keys: &str, quiet: bool) -> (Vec<PolicyAnswer>, Model) {
+        let mut model = told();
+        if quiet {
+            let later = model.now + QUIET;
+            update(&mut model, later, Msg::Woke);
+        }
+        let effects = script(&mut model, keys);
+        let answered = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Agent(AgentCommand::Policy(answer)) => Some(answer),
+            _ => None,
+        });
+        (answered.collect(), model)
+    }
+
+    #[test]
+    fn an_answer_takes_two_keys_and_none_that_was_meant_for_the_composer() {
+        assert_eq!(answers("t<ret>", true).0, [PolicyAnswer::Take]);
+        assert_eq!(answers("k<ret>", true).0, [PolicyAnswer::Keep]);
+        assert_eq!(answers("<tab><ret>", true).0, [PolicyAnswer::Keep]);
+        for keys in ["<ret>", "<esc>", "t<esc>", "x<ret>"] {
+            let (answered, model) = answers(keys, true);
+            assert_eq!((answered, model.policy.aside, model.modals.len()), (vec![], true, 0), "{keys}");
+        }
+        let (answered, model) = answers("t<ret>", false);
+        assert_eq!((answered.len(), model.modals.len()), (0, 1), "the keys went to the composer");
+    }
+
+    #[test]
+    fn it_closes_when_all_is_as_it_was_and_comes_back_with_news() {
+        let mut model = told();
+        let now = model.now;
+        update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(Vec::new())));
+        assert!(model.modals.is_empty());
+        let (_, mut model) = answers("<esc>", true);
+        let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into() };
+        update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
+        assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))));
+    }
+}

@@ -1,0 +1,153 @@
+//! The sandbox of local commands: what a command may write, and whether it reaches the network.
+//!
+//! It holds the commands that tools start, never this program. Landlock bounds what can be written; a mount namespace, where
+//! the system lets us have one, makes everything else read-only and guards files inside the workspace that other programs run
+//! later; seccomp refuses sockets. What cannot be had is an error of the command, never a command without it.
+
+mod guard;
+#[cfg(target_os = "linux")]
+mod kernel;
+mod plan;
+mod probe;
+
+pub use guard::{Guard, protected};
+#[cfg(target_os = "linux")]
+pub(crate) use kernel::{Prepared, failed_step};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use none::{Prepared, failed_step};
+pub use probe::{Support, probe};
+
+use crate::config::SandboxMode;
+use plan::Plan;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a command is held in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sandbox {
+    /// `Off`: it writes where it likes, and only the network is held back.
+    pub mode: SandboxMode,
+    pub network: bool,
+    /// The folder of the session; never that of the task, which a command can move.
+    pub workspace: PathBuf,
+    /// Folders beside the workspace that can be written.
+    pub writable: Vec<PathBuf>,
+    /// Never written, wherever it lies: our own home.
+    pub closed: PathBuf,
+    /// The person's home.
+    pub home: PathBuf,
+}
+
+/// A command cannot be held in its sandbox, and was not started.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the sandbox (sandbox.mode: {mode}, sandbox.network: {network}) cannot be set up: {why}; nothing was run. `hermes doctor` tells what this system can; sandbox.mode: off and sandbox.network: on in config.yaml run commands without it"
+)]
+pub struct SandboxError {
+    mode: &'static str,
+    network: &'static str,
+    why: String,
+}
+
+impl Sandbox {
+    fn fail(&self, why: impl Into<String>) -> SandboxError {
+        SandboxError { mode: self.mode.word(), network: if self.network { "on" } else { "off" }, why: why.into() }
+    }
+
+    /// In a few words: `workspace-write, network off`.
+    pub fn words(&self) -> String {
+        let network = if self.network { "" } else { "network off" };
+        match (self.mode, network) {
+            (SandboxMode::Off, network) => network.to_owned(),
+            (mode, "") => mode.word().to_owned(),
+            (mode, network) => format!("{}, {network}", mode.word()),
+        }
+    }
+
+    /// Makes everything ready that the child then only switches on. `scratch` is the shell's private folder. Blocks for
+    /// some looks at the disk.
+    pub(crate) fn prepare(&self, support: &Support, scratch: &Path, cwd: &Path) -> Result<Held, SandboxError> {
+        let lacks = |what: &str| self.fail(what.to_owned());
+        if self.mode != SandboxMode::Off && support.landlock == 0 {
+            return Err(lacks(
+                "this system has no Landlock (Linux 5.13 or later, with landlock among its security modules)",
+            ));
+        }
+        if !self.network && !support.seccomp {
+            return Err(lacks("this system has no seccomp filters, which refuse sockets"));
+        }
+        let plan = Plan::new(self, scratch, support.mounts.is_ok());
+        let guard = Guard::new(&plan.absent);
+        let private_temp = plan.private_temp.clone();
+        let prepared = Prepared::new(self, plan, cwd).map_err(|error| self.fail(error.to_string()))?;
+        Ok(Held { prepared, guard, private_temp })
+    }
+
+    pub(crate) fn broke(&self, step: Step, error: &io::Error) -> SandboxError {
+        self.fail(format!("{}: {error}", step.words()))
+    }
+}
+
+/// A sandbox that is ready for one child.
+pub(crate) struct Held {
+    pub(crate) prepared: Prepared,
+    pub(crate) guard: Guard,
+    /// The folder for temporary files, where the common one cannot be written.
+    pub(crate) private_temp: Option<PathBuf>,
+}
+
+/// What the child does, in its order; told to the parent when it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Namespace = 1,
+    Mounts = 2,
+    Folder = 3,
+    Privileges = 4,
+    Landlock = 5,
+    Seccomp = 6,
+}
+
+impl Step {
+    pub(crate) fn of(byte: u8) -> Option<Self> {
+        [Self::Namespace, Self::Mounts, Self::Folder, Self::Privileges, Self::Landlock, Self::Seccomp]
+            .into_iter()
+            .find(|step| *step as u8 == byte)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Namespace => "a mount namespace of its own",
+            Self::Mounts => "read-only mounts",
+            Self::Folder => "its working folder",
+            Self::Privileges => "giving up new privileges",
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "the seccomp filter",
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod none {
+    use super::{Plan, Sandbox};
+    use std::io;
+    use std::path::Path;
+
+    /// There is no sandbox on this system: `prepare` has said so before.
+    pub(crate) struct Prepared;
+
+    pub(crate) fn failed_step(_: io::PipeReader) -> Option<super::Step> {
+        None
+    }
+
+    impl Prepared {
+        pub(super) fn new(_: &Sandbox, _: Plan, _: &Path) -> io::Result<Self> {
+            Err(io::Error::other("there is no sandbox on this system"))
+        }
+        pub(crate) fn enter(self, _: &mut std::process::Command) -> io::Result<Option<io::PipeReader>> {
+            Err(io::Error::other("there is no sandbox on this system"))
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

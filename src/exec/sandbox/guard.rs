@@ -1,0 +1,161 @@
+//! Files in a workspace that other programs run later, when no sandbox is around them: hooks, settings that start programs,
+//! start-up files, our own settings.
+
+use super::plan::{Kept, on_the_way};
+use std::path::{Path, PathBuf};
+
+/// Names at the top of a workspace, and below each of its folders.
+pub(super) const LATER: &[&str] = &[
+    ".envrc",
+    ".vscode",
+    ".idea",
+    ".devcontainer",
+    ".husky",
+    ".claude",
+    ".codex",
+    ".hermes",
+    ".mcp.json",
+    "hermes.yaml",
+    "pyvenv.cfg",
+    "sitecustomize.py",
+    "usercustomize.py",
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+];
+
+/// Start-up files of shells and programs: at the top of a workspace only.
+const START_UP: &[&str] = &[
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+    ".vimrc",
+    ".exrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".gitconfig",
+    ".xinitrc",
+    ".xprofile",
+];
+
+/// Folders of the workspace that are looked into, and folders of submodules.
+const FOLDERS: usize = 512;
+
+/// What such a look found.
+pub(super) struct Found {
+    pub(super) kept: Vec<Kept>,
+    /// Not there: what appears at such a place is put aside.
+    pub(super) absent: Vec<PathBuf>,
+}
+
+/// Whether a path below a workspace is one of those that run later.
+pub fn protected(workspace: &Path, path: &Path) -> bool {
+    let Ok(inside) = path.strip_prefix(workspace) else { return false };
+    let below = inside.components().next().map(|first| workspace.join(first));
+    let holds = |folder: &Path, names: &[&str]| names.iter().any(|name| path.starts_with(folder.join(name)));
+    holds(workspace, LATER)
+        || holds(workspace, START_UP)
+        || below.is_some_and(|folder| holds(&folder, LATER))
+        || inside.starts_with(".git/modules") && (inside.ends_with("hooks") || inside.ends_with("config"))
+}
+
+/// Looks at the top of a workspace, at each of its folders, and at submodules. `is_home`: every hidden entry counts.
+pub(super) fn find(workspace: &Path, is_home: bool) -> Found {
+    let mut found = Found { kept: Vec::new(), absent: Vec::new() };
+    let mut keep = |path: PathBuf| {
+        for kept in on_the_way(workspace, &path) {
+            match found.kept.iter_mut().find(|known| known.path == kept.path) {
+                Some(known) => known.read_only |= kept.read_only,
+                None => found.kept.push(kept),
+            }
+        }
+    };
+    for name in LATER.iter().chain(START_UP) {
+        let path = workspace.join(name);
+        match path.symlink_metadata() {
+            // A link cannot be bound; what it leads to is outside, or open like everything else.
+            Ok(about) if about.is_symlink() => {}
+            Ok(_) => keep(path),
+            // A repository that is made now has hooks and settings of its own.
+            Err(_) if name.starts_with(".git/") && !workspace.join(".git").is_dir() => {}
+            Err(_) => found.absent.push(path),
+        }
+    }
+    let git = workspace.join(".git");
+    // A worktree's `.git` is a file that names the folder whose hooks run.
+    if git.symlink_metadata().is_ok_and(|about| about.is_file()) {
+        keep(git.clone());
+    }
+    for folder in folders(&git.join("modules")) {
+        for name in ["hooks", "config"] {
+            let path = folder.join(name);
+            if path.symlink_metadata().is_ok_and(|about| !about.is_symlink()) {
+                keep(path);
+            }
+        }
+    }
+    for entry in folders(workspace) {
+        let hidden = entry.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if is_home && hidden {
+            keep(entry);
+            continue;
+        }
+        for name in LATER {
+            let path = entry.join(name);
+            if path.symlink_metadata().is_ok_and(|about| !about.is_symlink()) {
+                keep(path);
+            }
+        }
+    }
+    found
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|entry| entry.path()).take(FOLDERS).collect()
+}
+
+/// Watches names that cannot be closed because nothing is there yet.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    absent: Vec<PathBuf>,
+}
+
+impl Guard {
+    pub(super) fn new(absent: &[PathBuf]) -> Self {
+        Self { absent: absent.to_vec() }
+    }
+
+    /// Puts aside what appeared at such a name: it is renamed to `NAME.sandboxed`, where nothing runs it. Gives each old path
+    /// and what became of it. Blocks.
+    pub fn close(&self) -> Vec<(PathBuf, Result<PathBuf, std::io::Error>)> {
+        let appeared = self.absent.iter().filter(|path| path.symlink_metadata().is_ok());
+        appeared.map(|path| (path.clone(), put_aside(path))).collect()
+    }
+}
+
+fn put_aside(path: &Path) -> Result<PathBuf, std::io::Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let free = |number: u32| {
+        let ending = if number == 0 { String::new() } else { format!("-{number}") };
+        path.with_file_name(format!("{name}.sandboxed{ending}"))
+    };
+    let aside = (0..100).map(free).find(|aside| aside.symlink_metadata().is_err());
+    let aside = aside.ok_or_else(|| std::io::Error::other("too many of them are there already"))?;
+    std::fs::rename(path, &aside)?;
+    Ok(aside)
+}

@@ -1,0 +1,69 @@
+//! What still passes while the files of the policy are not those that the session read.
+
+use super::rule::Rules;
+use super::{Intent, Mode, Verdict, Why, World, decide_in};
+use std::path::Path;
+
+/// The class of the reason.
+pub const CHANGED: &str = "the policy changed on disk";
+
+/// The verdict without what only a file or a mode allows: rules and lists of the files, smart mode, yolo. What denies or
+/// asks holds, and so does what the person granted in this session.
+pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdict {
+    let rules = Rules { allow: Vec::new(), allowlist: Vec::new(), ..rules.clone() };
+    decide_in(intent, cwd, &rules, Mode::Manual, world)
+}
+
+/// A call that passes by itself only because of a rule or mode asks, and says why.
+pub fn frozen(verdict: Verdict, unaided: Verdict) -> Verdict {
+    match (verdict, unaided) {
+        (Verdict::Allow(_) | Verdict::Ask(_), Verdict::Ask(mut why)) => {
+            let text = "nothing passes by a rule, by smart mode or by yolo until you have looked at the change";
+            why.push(Why { effect: CHANGED.into(), text: text.into(), span: 0..0 });
+            Verdict::Ask(why)
+        }
+        (verdict, _) => verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::tests::Alice;
+
+    #[test]
+    fn what_passes_by_a_rule_or_a_mode_asks_and_the_rest_is_as_it_was() {
+        let mut rules =
+            Rules { session: vec!["git reset --hard (destroys uncommitted changes)".into()], ..Rules::default() };
+        rules.allowlist.push("recursive delete".into());
+        rules.add("allow chmod *, deny shred *").unwrap();
+        for (line, mode, want) in [
+            ("rm -rf build", Mode::Manual, "ask"),
+            ("chmod 777 x", Mode::Manual, "ask"),
+            ("git push -f", Mode::Off, "ask"),
+            ("git push -f", Mode::Smart, "ask"),
+            // Granted by the person in this session.
+            ("git reset --hard", Mode::Manual, "allow"),
+            ("ls -la", Mode::Manual, "allow"),
+            ("ls -la", Mode::Off, "allow"),
+            ("shred x", Mode::Off, "denied-by-rule"),
+            ("rm -rf /", Mode::Off, "refuse"),
+            ("$X", Mode::Off, "ask-always"),
+        ] {
+            let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
+            let cwd = Path::new("/home/alice/project");
+            let verdict = decide_in(&intent, cwd, &rules, mode, &Alice);
+            let got = frozen(verdict, unaided(&intent, cwd, &rules, &Alice));
+            assert_eq!(got.name(), want, "{line} {mode:?}");
+            let told = got.reasons().iter().any(|why| why.effect == CHANGED);
+            assert_eq!(told, want == "ask", "{line}");
+        }
+        let tool =
+            Intent::Remote { server: "git".into(), tool: "mcp__git__log".into(), args: "{}".into(), claims: vec![] };
+        let rules = Rules { allowlist: vec!["mcp__git__*".into()], ..Rules::default() };
+        let cwd = Path::new("/");
+        assert_eq!(decide_in(&tool, cwd, &rules, Mode::Manual, &Alice).name(), "allow");
+        let got = frozen(decide_in(&tool, cwd, &rules, Mode::Manual, &Alice), unaided(&tool, cwd, &rules, &Alice));
+        assert_eq!(got.name(), "ask");
+    }
+}

@@ -1,0 +1,115 @@
+//! Git: the folder in which it works, and the work that it throws away there.
+
+use super::invoke::Known;
+use super::resolve::{Field, UNKNOWN};
+use super::walk::Walker;
+use crate::policy::files::{is_protected, normal};
+use std::path::Path;
+
+/// Subcommands that change files of the working folder.
+const CHANGES: &[&str] = &[
+    "checkout",
+    "checkout-index",
+    "switch",
+    "restore",
+    "reset",
+    "clean",
+    "rm",
+    "mv",
+    "stash",
+    "merge",
+    "pull",
+    "rebase",
+    "cherry-pick",
+    "revert",
+    "apply",
+    "am",
+    "read-tree",
+    "clone",
+    "init",
+    "worktree",
+    "submodule",
+    "sparse-checkout",
+    "bisect",
+];
+
+impl Walker<'_> {
+    /// What a subcommand of git does in the folder where it works. `outer` has the options before the subcommand.
+    pub(super) fn git(&mut self, outer: &Known<'_>, known: &Known<'_>, name: &str, from: usize) {
+        if name == "checkout" {
+            self.git_checkout(known, from);
+        }
+        if !CHANGES.contains(&name) {
+            return;
+        }
+        let (folders, given) = self.work_folders(outer);
+        let span = known.span();
+        let own = |path: &String| Path::new(path).starts_with(&self.own);
+        if folders.iter().any(own) {
+            self.find("edit of the approval policy", span.clone());
+        }
+        let (force, dry) = (known.has(&["-f", "--force"]), known.has(&["-n", "--dry-run"]));
+        let targets: Vec<Field> = match name {
+            "clean" if force && !dry => {
+                let named: Vec<Field> = known.operands().cloned().collect();
+                if named.is_empty() { vec![Field::known(".", span.clone())] } else { named }
+            }
+            "rm" if known.has(&["-r"]) && !dry && !known.has(&["--cached"]) => known.operands().cloned().collect(),
+            // In the own folder this throws changes away; with a folder of another place it overwrites what is there.
+            "checkout" | "switch" if given && force => vec![Field::known(".", span.clone())],
+            "reset" if given && known.has(&["--hard"]) => vec![Field::known(".", span.clone())],
+            "read-tree" if given && known.has(&["-u"]) => vec![Field::known(".", span.clone())],
+            "checkout-index" if given && force => vec![Field::known(".", span.clone())],
+            _ => return,
+        };
+        let here = std::mem::replace(&mut self.state.cwds, folders);
+        for target in &targets {
+            self.loses(target);
+            let whole = self.absolute(&target.text);
+            if whole.iter().any(|path| is_protected(path, self.world)) {
+                self.find_path("delete of root, home or a system folder", target);
+            } else if whole.iter().any(|path| Path::new(&self.own).starts_with(path)) {
+                self.find_path("edit of the approval policy", target);
+            }
+        }
+        self.state.cwds = here;
+    }
+
+    /// Where git changes files, and whether that place was named by a working tree.
+    fn work_folders(&self, outer: &Known<'_>) -> (Vec<String>, bool) {
+        let mut folders = self.state.cwds.clone();
+        let below = |folders: &[String], path: &str| -> Vec<String> {
+            let place = |folder: &String| match path.strip_prefix('~') {
+                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home),
+                _ => normal(Path::new(folder), path),
+            };
+            folders.iter().map(place).collect()
+        };
+        let mut tree = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
+        for flag in &outer.args.flags {
+            match (flag.name.as_str(), &flag.value) {
+                ("-C", Some((path, _))) if !path.contains(UNKNOWN) => folders = below(&folders, path),
+                ("--work-tree", Some((path, _))) => tree = Some(path.clone()),
+                _ => {}
+            }
+        }
+        match tree.filter(|path| !path.is_empty() && !path.contains(UNKNOWN)) {
+            Some(path) => (below(&folders, &path), true),
+            None => (folders, false),
+        }
+    }
+
+    /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
+    fn git_checkout(&mut self, known: &Known<'_>, from: usize) {
+        let creates = known.has(&["-b", "-B", "--orphan", "-t", "--track"]);
+        let dashes = known.argv[from..].iter().any(|f| f.text == "--");
+        let several = known.args.operands.len() > 1 && !creates;
+        let exists = !creates
+            && known.operand(0).is_some_and(|f| {
+                f.is_known() && self.absolute(&f.text).iter().any(|p| !self.world.glob(p, Path::new("/"), 1).is_empty())
+            });
+        if (dashes && !known.args.operands.is_empty()) || several || exists {
+            self.find("git discards work", known.span());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A world that asks the machine once for each thing: a line names the same paths again and again.
+
+use crate::policy::World;
+use crate::policy::files::normal;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Links that one path goes through, and that one line makes.
+const MAX_LINKS: usize = 8;
+const MAX_MADE: usize = 64;
+/// Answers that are kept.
+const MAX_KEPT: usize = 8192;
+
+/// The machine, with its answers kept for one line.
+pub(super) struct Memo<'w> {
+    world: &'w dyn World,
+    home: PathBuf,
+    own: PathBuf,
+    resolved: Mutex<HashMap<PathBuf, PathBuf>>,
+    matched: Mutex<HashMap<(String, PathBuf, usize), Vec<PathBuf>>>,
+    /// Links that the line makes, and what they lead to.
+    links: Mutex<HashMap<String, String>>,
+}
+
+/// A path below one of these, told by where that leads.
+pub(super) fn followed(links: &HashMap<String, String>, path: &str) -> Option<String> {
+    if links.is_empty() {
+        return None;
+    }
+    let clean = normal(Path::new("/"), path);
+    let mut end = clean.len();
+    loop {
+        if let Some(target) = links.get(&clean[..end]) {
+            return Some(normal(Path::new("/"), &format!("{target}{}", &clean[end..])));
+        }
+        end = clean[..end].rfind('/').filter(|at| *at > 0)?;
+    }
+}
+
+impl<'w> Memo<'w> {
+    pub fn new(world: &'w dyn World) -> Self {
+        let (home, own) = (world.home(), world.hermes_home());
+        Self { world, home, own, resolved: Mutex::default(), matched: Mutex::default(), links: Mutex::default() }
+    }
+
+    /// The line makes a link.
+    pub fn link(&self, path: String, target: String) {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if links.len() < MAX_MADE {
+            links.insert(path, target);
+        }
+        self.resolved.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Whether the line makes links.
+    pub fn has_links(&self) -> bool {
+        !self.links.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+impl World for Memo<'_> {
+    fn home(&self) -> PathBuf {
+        self.home.clone()
+    }
+
+    fn hermes_home(&self) -> PathBuf {
+        self.own.clone()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.world.variable(name)
+    }
+
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+        let key = (pattern.to_owned(), cwd.to_path_buf(), limit);
+        let mut kept = self.matched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = kept.get(&key) {
+            return found.clone();
+        }
+        let found = self.world.glob(pattern, cwd, limit);
+        if kept.len() < MAX_KEPT {
+            kept.insert(key, found.clone());
+        }
+        found
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let mut kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = kept.get(path) {
+            return found.clone();
+        }
+        let mut text = path.to_string_lossy().into_owned();
+        {
+            let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            for _ in 0..MAX_LINKS {
+                let Some(next) = followed(&links, &text) else { break };
+                text = next;
+            }
+        }
+        let found = self.world.resolve(Path::new(&text));
+        if kept.len() < MAX_KEPT {
+            kept.insert(path.to_path_buf(), found.clone());
+        }
+        found
+    }
+}

@@ -1,0 +1,131 @@
+//! A command that its sandbox stopped, once more without: only a person may say so, and only about that very command.
+
+use super::ask::{refused, with_command};
+use super::{CallEvent, Gate, Ready, folder, with_note};
+use crate::llm::message::ToolCall;
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
+use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
+use crate::tools::tool_call;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc;
+
+/// Blocked things that are remembered as left so.
+const REMEMBERED: usize = 64;
+
+/// What was stopped.
+pub(super) struct Blocked<'a> {
+    pub call: &'a ToolCall,
+    pub spec: &'a ToolSpec,
+    pub intent: Intent,
+    /// The folder that it ran in.
+    pub cwd: PathBuf,
+    /// What the sandbox blocked, in words.
+    pub what: String,
+}
+
+impl Gate {
+    /// Asks whether it may run again, and gives the result that counts: the second, or the first with what was answered.
+    pub(super) async fn again(
+        &self,
+        blocked: Blocked<'_>,
+        first: ToolOutput,
+        mut ctx: ToolCtx,
+        events: &mpsc::Sender<CallEvent>,
+    ) -> ToolOutput {
+        let Blocked { call, spec, intent, cwd, what } = blocked;
+        let Intent::Command { line, background: false, .. } = &intent else { return first };
+        let left = |first: ToolOutput, note: &str| ToolOutput { content: with_note(first.content, note), ..first };
+        if self.left_blocked.lock().unwrap_or_else(PoisonError::into_inner).contains(&what) {
+            return left(first, "the user was asked about this before and keeps the sandbox: do not try it again");
+        }
+        if ctx.cancel.is_cancelled() {
+            return first;
+        }
+        // Where the first run left the task counts when there is no second.
+        let moved = folder(&ctx);
+        let set = |to: &PathBuf| *ctx.cwd.lock().unwrap_or_else(PoisonError::into_inner) = to.clone();
+        set(&cwd);
+        let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
+        let args = with_command(inner.as_deref().unwrap_or(&call.args), line);
+        let planned = self.plan(&spec.name, &args, &ctx).await;
+        let Some((run, args, hook)) = planned.and_then(|planned| Some((planned.call.ok()?, planned.args, planned.ask)))
+        else {
+            set(&moved);
+            return left(first, "it cannot be run again");
+        };
+        let mut reasons = vec![Why {
+            effect: WITHOUT_SANDBOX.into(),
+            text: format!("the sandbox blocked {what}; what it did before that stays done"),
+            span: 0..0,
+        }];
+        reasons.extend(hook.map(|text| Why { effect: "asked by a hook".into(), text, span: 0..0 }));
+        let world = self.place(&intent, &ctx).await;
+        let verdict = match &world {
+            Some(world) => self.judge(run.intent(), &cwd, world, &ctx.cancel).await,
+            None => None,
+        };
+        let no = match verdict.map(|judged| judged.verdict) {
+            Some(Verdict::Allow(_)) => None,
+            Some(Verdict::Ask(why) | Verdict::AskAlways(why)) => {
+                reasons.extend(why);
+                None
+            }
+            Some(Verdict::Refuse(why)) => Some(refused(&why)),
+            Some(Verdict::DeniedByRule(why)) => Some(format!("denied by a rule of the user: {}", why.text)),
+            None => Some(super::STOPPED.to_owned()),
+        };
+        if let Some(no) = no {
+            set(&moved);
+            return left(first, &no);
+        }
+        let approval = Approval {
+            id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
+            call_id: call.id.clone(),
+            tool: spec.name.to_string(),
+            intent: run.intent().clone(),
+            verdict: Verdict::AskAlways(reasons),
+            targets: Vec::new(),
+            proposals: Vec::new(),
+            asker: self.asker.asker(),
+            asked_at: self.asker.now(),
+        };
+        let note = match self.asker.ask(approval, ctx.cancel.clone()).await {
+            Decision::Once if !ctx.cancel.is_cancelled() => {
+                ctx.unconfined = true;
+                self.tell_start(call, spec, run.target(), events).await;
+                let ready = Ready { run, args, ask: None, edited: None };
+                let mut second = self.run(ready, spec, ctx, &call.id, events).await;
+                second.content = with_note(
+                    second.content,
+                    &format!("the sandbox blocked {what}; the user let it run again without, and this is that run"),
+                );
+                second.view.approval = "run again without the sandbox by the user".into();
+                return second;
+            }
+            Decision::NoOne => {
+                "it can only run without the sandbox when a person says so, and nobody can be asked here".to_owned()
+            }
+            Decision::Interrupted => "the user stopped the turn".to_owned(),
+            Decision::Deny { feedback } if !feedback.trim().is_empty() => {
+                self.leave_blocked(&what);
+                format!("the user keeps the sandbox and says: {feedback}")
+            }
+            Decision::Deny { .. } => {
+                self.leave_blocked(&what);
+                "the user keeps the sandbox: go on without this, or ask how".to_owned()
+            }
+            _ => "it was not allowed to run without the sandbox".to_owned(),
+        };
+        set(&moved);
+        left(first, &note)
+    }
+
+    fn leave_blocked(&self, what: &str) {
+        let mut left = self.left_blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.len() < REMEMBERED {
+            left.push(what.to_owned());
+        }
+    }
+}

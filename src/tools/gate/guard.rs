@@ -1,0 +1,153 @@
+//! What stands between the rules and a question: a policy that changed on disk, untrusted text in the conversation, secrets
+//! on their way out, and the model that may pass what is of low risk.
+
+use super::{Gate, look};
+use crate::policy::decide::decide_in;
+use crate::policy::redact::{RedactKind, mask_in};
+use crate::policy::taint::{self, Untrusted};
+use crate::policy::{Intent, Mode, Verdict, Why, World, frozen, smart};
+use crate::tools::spec::ToolCtx;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// What an auxiliary model said to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// `PROVIDER:MODEL`; empty when there is none.
+    pub model: String,
+    pub said: Said,
+}
+
+/// Its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    Approve,
+    Deny,
+    /// Ask a person.
+    Escalate,
+    /// No answer, and why, in words that go on after its name.
+    Nothing(String),
+}
+
+/// A judgement with all that bears on it.
+pub(super) struct Judged {
+    pub verdict: Verdict,
+    /// It can be allowed for this once only.
+    pub once: bool,
+    /// What the auxiliary model may be asked.
+    question: Option<String>,
+}
+
+/// How a question ended before a person saw it.
+pub(super) enum Weighed {
+    /// It passes; in words, by whom.
+    Pass(String),
+    /// A person is asked; what the model said, for them to read.
+    Ask(Option<Why>),
+    /// The model advises against it: only this once can be allowed.
+    Warned(Why),
+}
+
+impl Gate {
+    /// The judgement for a task that works in this folder of this world; `None` when the turn was stopped first.
+    pub(super) async fn judge(
+        &self,
+        intent: &Intent,
+        cwd: &Path,
+        world: &Arc<dyn World>,
+        cancel: &CancellationToken,
+    ) -> Option<Judged> {
+        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        // A copy: looking at the disk may take long, and nobody should wait for the lock.
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if *intent == Intent::Talk {
+            let verdict = decide_in(intent, cwd, &rules, mode, &**world);
+            return Some(Judged { verdict, once: false, question: None });
+        }
+        let untrusted = self.untrusted();
+        let (intent, cwd, world, asker) = (intent.clone(), cwd.to_owned(), Arc::clone(world), Arc::clone(&self.asker));
+        look::unless_stopped(cancel, move || {
+            let verdict = decide_in(&intent, &cwd, &rules, mode, &*world);
+            if !matches!(verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
+                return Judged { verdict, once: false, question: None };
+            }
+            // Without rules and grants of files: what passes even so is harmless, and needs no look at the disk.
+            let unaided = frozen::unaided(&intent, &cwd, &rules, &*world);
+            let before = verdict.name();
+            let mut verdict = verdict;
+            let mut changed = false;
+            if !matches!(unaided, Verdict::Allow(_)) && asker.policy_changed() {
+                verdict = frozen::frozen(verdict, unaided.clone());
+                changed = true;
+            }
+            let verdict = taint::guarded(verdict, &unaided, &intent, mode, &untrusted, &*world);
+            let tainted = verdict.reasons().iter().any(|why| why.effect == taint::AFTER);
+            let once = tainted || changed && before == "allow";
+            let asks_model = mode == Mode::Smart && !changed && !tainted;
+            let question = asks_model.then(|| smart::question(&intent, &verdict, &*world)).flatten();
+            Judged { verdict, once, question }
+        })
+        .await
+    }
+
+    /// Asks the auxiliary model, where it has a say.
+    pub(super) async fn weigh(&self, judged: &mut Judged, ctx: &ToolCtx) -> Weighed {
+        let Some(question) = judged.question.take() else { return Weighed::Ask(None) };
+        let question = self.dispatch().masks_for(ctx).apply(&question, RedactKind::Default).into_owned();
+        let Advice { model, said } = self.asker.weigh(question, ctx.cancel.clone()).await;
+        let why = |text: String| Why { effect: "smart mode".into(), text, span: 0..0 };
+        match said {
+            Said::Approve => Weighed::Pass(format!("approved by smart model {model}")),
+            Said::Deny => {
+                judged.once = true;
+                Weighed::Warned(why(format!("the smart model {model} advises against it")))
+            }
+            Said::Escalate => Weighed::Ask(Some(why(format!("the smart model {model} leaves it to you")))),
+            Said::Nothing(how) if model.is_empty() => Weighed::Ask(Some(why(how))),
+            Said::Nothing(how) => Weighed::Ask(Some(why(format!("the smart model {model} {how}")))),
+        }
+    }
+
+    /// Why a call must not run as it is written, whatever a person says: it holds a mask where a value should be.
+    pub(super) fn masked(&self, intent: &Intent, ctx: &ToolCtx) -> Option<String> {
+        if !ctx.config.security.redact_secrets {
+            return None;
+        }
+        let (text, what) = match intent {
+            Intent::Command { line, .. } => (line, "command"),
+            Intent::Input { text, .. } => (text, "input"),
+            Intent::Remote { args, .. } => (args, "argument"),
+            Intent::Read(_) | Intent::Edit(_) | Intent::Talk => return None,
+        };
+        let mask = mask_in(text)?;
+        Some(format!(
+            "not run: `{mask}` in this {what} stands for a secret that is kept from you, and is no value. Have the program \
+             read it from a variable or from its file, or ask the user to run it"
+        ))
+    }
+
+    /// A known secret on its way to a program of somebody else asks every time.
+    pub(super) fn leaking(&self, judged: Judged, intent: &Intent, ctx: &ToolCtx) -> Judged {
+        let Intent::Remote { server, args, .. } = intent else { return judged };
+        let masks = self.dispatch().masks_for(ctx);
+        let holds = matches!(masks.secrets.mask(args, RedactKind::Default), std::borrow::Cow::Owned(_));
+        if !holds || !matches!(judged.verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
+            return judged;
+        }
+        let mut why = judged.verdict.reasons().to_vec();
+        let text = format!("its arguments hold a secret that would go to {server}");
+        why.insert(0, Why { effect: "sends a secret".into(), text, span: 0..0 });
+        Judged { verdict: Verdict::AskAlways(why), once: true, question: None }
+    }
+
+    /// Where untrusted text of this session came from.
+    pub fn untrusted(&self) -> Untrusted {
+        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts back what was known of a resumed session; nothing is known of a new one.
+    pub fn restore_untrusted(&self, untrusted: Untrusted) {
+        *self.untrusted.lock().unwrap_or_else(PoisonError::into_inner) = untrusted;
+    }
+}
