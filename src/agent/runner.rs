@@ -12,6 +12,7 @@ mod resume;
 mod rewind;
 mod session;
 mod tools;
+mod wishes;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
 use super::frozen::Frozen;
@@ -25,7 +26,7 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
-use crate::policy::{ApprovalId, Decision};
+use crate::policy::{ApprovalId, Grant};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -156,7 +157,7 @@ pub struct Runner {
     done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
     /// Counts steps with calls; results of earlier ones are late.
     batch: u64,
-    approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
+    approvals: HashMap<ApprovalId, wishes::Waiting>,
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
     guard_question: Option<QuestionId>,
@@ -197,10 +198,18 @@ type Asked = (Option<String>, Arc<dyn Provider>);
 const REPEATS: u32 = 4;
 
 /// The rules of a configuration.
-pub fn rules(config: &crate::config::Config) -> crate::policy::rule::Rules {
+pub fn rules(loaded: &Loaded) -> crate::policy::rule::Rules {
+    let config = &loaded.config;
     crate::policy::rule::Rules {
         allowlist: config.command_allowlist.clone(),
         deny_globs: config.approvals.deny.clone(),
+        permissions: Arc::clone(&loaded.permissions.all),
+        unreadable: loaded.permissions.unreadable.clone(),
+        here: crate::policy::permissions::Here {
+            backend: config.terminal.backend.clone(),
+            folder: loaded.permissions.folder.clone(),
+            ..Default::default()
+        },
         ..crate::policy::rule::Rules::default()
     }
 }
@@ -238,26 +247,21 @@ impl Runner {
         notices: mpsc::Receiver<Notice>,
     ) -> Self {
         let (wish, wishes) = mpsc::channel(32);
-        let config_file = deps.paths.config();
         let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
         let own = Arc::clone(&frozen);
-        let remember = Arc::new(move |entries: &[String]| {
-            own.ours(|| {
-                for entry in entries {
-                    crate::config::edit::append(&config_file, "command_allowlist", entry).map_err(|e| e.to_string())?;
-                }
-                Ok(())
-            })
-        });
+        let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
+        let remember =
+            Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
         let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
-        let gate = Arc::new(Gate::new(
+        let gate = Gate::new(
             Arc::clone(&deps.dispatch),
-            rules(&deps.loaded.config),
+            rules(&deps.loaded),
             mode,
             Arc::clone(&deps.world),
             Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
-        ));
+        );
+        let gate = Arc::new(gate.with_log(deps.store.clone()));
         let turn = Turn::new(limits(&deps.loaded.config, start.max_turns, deps.models.fallbacks()));
         Self {
             session: Session::new(&deps, &start, mode),
@@ -373,18 +377,13 @@ impl Runner {
         match command {
             AgentCommand::Submit { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Steer { text, images } if self.turn.is_running() => {
+                self.gate.heard_anew();
                 self.feed(Input::Steered(Said::steer(text, images))).await;
             }
             AgentCommand::Steer { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Stop { force } => self.stop(force).await,
-            AgentCommand::Decide(id, decision) => {
-                if let Some(answer) = self.approvals.remove(&id) {
-                    self.decided(id, &decision);
-                    // The call may have been stopped meanwhile.
-                    let _ = answer.send(decision);
-                    self.out.send(AgentEvent::ApprovalClosed(id)).await;
-                }
-            }
+            AgentCommand::Decide(id, decision) => self.decide(id, decision).await,
+            AgentCommand::Preview(id, line) => self.preview(id, line),
             AgentCommand::Answer(id, text) => self.answer(id, text).await,
             AgentCommand::SetModel(choice) => self.set_model(choice).await,
             AgentCommand::SetEffort(effort) => {
@@ -431,51 +430,14 @@ impl Runner {
         if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
             return;
         }
-        let said = Said::program(super::situation::told(&notice), super::situation::gist(&notice));
+        let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;
+        let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let told = self.gate.heard(command, &cwd, super::situation::told(&notice));
+        let said = Said::program(told, super::situation::gist(&notice));
         if self.turn.is_running() {
             self.feed(Input::Steered(said)).await;
         } else {
             self.submit(said).await;
-        }
-    }
-
-    async fn answer(&mut self, id: QuestionId, text: String) {
-        if self.guard_question == Some(id) {
-            self.guard_question = None;
-            self.out.send(AgentEvent::QuestionClosed(id)).await;
-            self.feed(Input::GuardAnswered { go_on: text == actions::GO_ON }).await;
-        } else if let Some(answer) = self.questions.remove(&id) {
-            let _ = answer.send(text);
-            self.out.send(AgentEvent::QuestionClosed(id)).await;
-        }
-    }
-
-    async fn wish(&mut self, wish: Wish) {
-        match wish {
-            // The turn was stopped while this was on its way: nobody waits for an answer.
-            Wish::Approve { answer, .. } if answer.is_closed() => {}
-            Wish::Ask { answer, .. } if answer.is_closed() => {}
-            Wish::Approve { approval, answer } => {
-                self.approvals.insert(approval.id, answer);
-                self.asks(&approval);
-                self.out.send(AgentEvent::ApprovalRequested(approval)).await;
-            }
-            Wish::Ask { question, answer } => {
-                self.questions.insert(question.id, answer);
-                self.out.send(AgentEvent::Asked(question)).await;
-            }
-            Wish::PlanChanged(plan) => {
-                if let Ok(json) = serde_json::to_value(&plan) {
-                    self.keep("plan", json).await;
-                }
-                self.out.send(AgentEvent::PlanChanged(plan)).await;
-            }
-            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
-            Wish::Untrusted => self.untrusted_changed().await,
-            Wish::Granted => {
-                let grants = self.gate.grants();
-                self.keep("grants", grants.into()).await;
-            }
         }
     }
 }

@@ -16,6 +16,10 @@ use crate::policy::Mode;
 
 /// A key while a modal is open.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    // leaving for the shell answers nothing
+    if bound(model, &[Context::Global], &[key]) == Bound::Action(Action::Suspend) {
+        return super::run::run(model, out, Action::Suspend, "");
+    }
     // stopping answers nothing, so it need not wait for quiet
     let interrupt = key.ctrl && key.code == Code::Char('c');
     if !interrupt && approvals::inert(model, out, key) {
@@ -189,6 +193,7 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::NewSession => sessions::begin(model, out),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
+        ConfirmThen::Revoke(row) => super::permissions::revoke(out, *row),
         ConfirmThen::Rewind(order) => rewind::order(model, out, order),
     }
 }

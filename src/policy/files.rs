@@ -37,8 +37,36 @@ const SYSTEM_FOLDERS: &[&str] = &[
     "/private/var",
 ];
 
+/// Whether an absolute path has nothing that [`normal`] would take out.
+fn is_clean(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let odd = |at: usize| match bytes.get(at + 1) {
+        None | Some(b'/') => true,
+        Some(b'.') => {
+            matches!(bytes.get(at + 2), None | Some(b'/'))
+                || bytes.get(at + 2) == Some(&b'.') && matches!(bytes.get(at + 3), None | Some(b'/'))
+        }
+        Some(_) => false,
+    };
+    bytes.first() == Some(&b'/')
+        && !path.starts_with("/proc/")
+        && !bytes.iter().enumerate().any(|(at, byte)| *byte == b'/' && odd(at))
+}
+
 /// An absolute path without `.`, `..`, doubled slashes and `/proc/self/root`. `..` is taken literally; `World::resolve` knows links.
 pub fn normal(cwd: &Path, path: &str) -> String {
+    if let Some(cwd) = cwd.to_str() {
+        let joined = if path.starts_with('/') {
+            path.to_owned()
+        } else if path.is_empty() || cwd == "/" {
+            format!("{cwd}{path}")
+        } else {
+            format!("{cwd}/{path}")
+        };
+        if is_clean(&joined) {
+            return joined;
+        }
+    }
     let joined = if path.starts_with('/') { PathBuf::from(path) } else { cwd.join(path) };
     let mut parts: Vec<String> = Vec::new();
     for component in joined.components() {
@@ -112,7 +140,12 @@ pub(super) fn covers(pattern: &Pattern, path: &str, home: &str, own: &str) -> bo
     if pattern.suffix > 0 && path.as_bytes().last() != glob.last() {
         return false;
     }
-    let Some(rest) = path.strip_prefix(base_of(pattern, home, own)) else { return false };
+    let base = base_of(pattern, home, own);
+    let at = |i: usize| path.as_bytes().get(base.len() + i);
+    if pattern.prefix > 0 && (at(0) != glob.first() || at(pattern.prefix - 1) != glob.get(pattern.prefix - 1)) {
+        return false;
+    }
+    let Some(rest) = path.strip_prefix(base) else { return false };
     rest.as_bytes().starts_with(&glob[..pattern.prefix])
         && rest.as_bytes().ends_with(&glob[glob.len() - pattern.suffix..])
         && rest.contains(&pattern.glob[pattern.piece.clone()])

@@ -41,11 +41,14 @@ pub struct Spec {
     /// Options end at the first operand.
     pub posix: bool,
     pub wrap: Option<Wrap>,
+    pub feeds: Option<Feeds>,
     /// What operands are; the last entry whose flags are present counts.
     pub paths: Vec<Paths>,
     /// Options whose value is a path.
     pub values: BTreeMap<String, Role>,
     pub fills: Option<Fills>,
+    /// It looks for files by patterns in its words itself, quoted or not.
+    pub globs: bool,
     /// Options whose value is the folder that operands are below.
     pub folder: Vec<String>,
     pub rules: Vec<RuleSpec>,
@@ -113,6 +116,47 @@ pub struct Wrap {
     pub any: bool,
     /// Adds nothing to what the inner command does.
     pub quiet: bool,
+    /// Options whose value is the folder that the command runs in.
+    pub folder: Vec<String>,
+    /// Without a command it starts a shell, which reads standard input.
+    pub shell: bool,
+}
+
+/// Commands in a language of its own that a program is given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Feeds {
+    pub lang: Language,
+    /// Options whose value is such a text, and those whose value is a file of it.
+    pub text: Vec<String>,
+    pub file: Vec<String>,
+    /// Operands from this one on are texts.
+    pub operands: Option<usize>,
+    /// `+text`
+    pub plus: bool,
+    /// The first operand is a file of them.
+    pub script: bool,
+    /// Standard input is one when nothing else gives a text.
+    pub stdin: bool,
+    /// Standard input is one when there is no operand.
+    pub bare: bool,
+    /// Files of the folder that it reads by itself.
+    pub reads: Vec<String>,
+}
+
+/// A language in which some lines go to a shell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Language {
+    /// Nothing in it reaches a shell; what was downloaded counts.
+    #[default]
+    Data,
+    Shell,
+    Cron,
+    Editor,
+    Debugger,
+    /// Commands of a terminal multiplexer.
+    Terminal,
 }
 
 /// A folder in which a command makes files whose names its words do not tell.
@@ -202,6 +246,8 @@ pub struct RuleSpec {
     pub arg2: Vec<String>,
     /// At least so many operands.
     pub min: usize,
+    /// At most so many, when not 0.
+    pub max: usize,
     /// No words at all.
     pub bare: bool,
     /// Standard input is a pipe, a file or a text.
@@ -435,8 +481,15 @@ impl Table {
         let key = self
             .exact
             .get(name)
-            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key))?;
-        self.commands.commands.get(key)
+            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key));
+        match key {
+            Some(key) => self.commands.commands.get(key),
+            // `npx rimraf@5`, `uvx twine==6`
+            None => {
+                let end = name.find(['@', '=']).filter(|at| *at > 0)?;
+                self.commands.commands.get(self.exact.get(&name[..end])?)
+            }
+        }
     }
 
     /// Rules for a program beside those of its [`Spec`], by its lower-case base name.

@@ -3,10 +3,13 @@
 
 mod again;
 mod ask;
+mod audit;
 mod guard;
 mod look;
 mod origin;
 mod place;
+mod question;
+mod seen;
 
 pub use guard::{Advice, Said};
 
@@ -17,10 +20,11 @@ use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
-use crate::policy::{Approval, Decision, Mode, World};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Mode, Origin, World};
+use crate::store::Store;
 use futures::future::BoxFuture;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -30,14 +34,20 @@ pub trait Asker: Send + Sync {
     /// Waits as long as the person does; ends with [`Decision::Interrupted`] when `cancel` fires.
     fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision>;
 
-    /// Writes classes or commands to `command_allowlist`; the error says why not.
-    fn remember(&self, entries: &[String]) -> Result<(), String>;
+    /// Writes a grant where it stands for later sessions; the error says why not.
+    fn remember(&self, grant: &Grant) -> Result<(), String>;
 
     /// These classes are granted for the rest of the session.
     fn granted(&self, classes: &[String]);
 
-    /// Words that tell who asks and why: `the main agent: "start from a clean tree"`.
-    fn asker(&self) -> String;
+    /// A question that it was asked is void now; how it ended.
+    fn withdraw(&self, id: ApprovalId, how: Decision);
+
+    /// Who asks and why.
+    fn origin(&self) -> Origin;
+
+    /// The number of the next question: never the same twice in a process.
+    fn number(&self) -> u64;
 
     /// Now, in milliseconds since the epoch.
     fn now(&self) -> i64;
@@ -71,7 +81,11 @@ pub struct Gate {
     mode: Mutex<Mode>,
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
-    next_approval: AtomicU64,
+    /// Questions that wait for an answer.
+    open: Mutex<HashMap<ApprovalId, question::Open>>,
+    denials: Mutex<seen::Denials>,
+    /// Where the audit log is kept.
+    log: Option<Store>,
     /// What a sandbox blocked and a person left blocked in this session.
     left_blocked: Mutex<Vec<String>>,
     /// Where untrusted text of the session came from.
@@ -104,10 +118,18 @@ impl Gate {
             mode: Mutex::new(mode),
             world,
             asker,
-            next_approval: AtomicU64::new(1),
+            open: Mutex::default(),
+            denials: Mutex::default(),
+            log: None,
             left_blocked: Mutex::default(),
             untrusted: Mutex::default(),
         }
+    }
+
+    /// Keeps an audit log of what it lets run and of what it does not.
+    pub fn with_log(mut self, store: Store) -> Self {
+        self.log = Some(store);
+        self
     }
 
     /// Lets only these tools run: what the session was not given is unknown to it, whatever the model calls.
@@ -124,21 +146,35 @@ impl Gate {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
+    fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes the rules of a configuration that was read again; the grants of the session stay.
     pub fn set_rules(&self, rules: Rules) {
         let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let session = std::mem::take(&mut held.session);
-        *held = Rules { session, ..rules };
+        *held = rules;
+        held.regrant(session);
     }
 
-    /// Classes granted for this session, for storage.
+    /// What was granted for this session, for storage.
     pub fn grants(&self) -> Vec<String> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.clone()
     }
 
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).regrant(grants);
+    }
+
+    /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
+    /// wait for the lock.
+    fn rules_for(&self, tool: &str) -> Rules {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rules.here.tool = tool.to_owned();
+        rules.here.now = self.asker.now();
+        rules
     }
 
     /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
@@ -175,7 +211,7 @@ impl Gate {
             }
         };
         let planned = Ready { run, args, ask: planned.ask, edited: None };
-        let (ready, approval) = match self.passed(call, &spec, planned, &ctx).await {
+        let (ready, approval, logged) = match self.passed(call, &spec, planned, &ctx).await {
             Ok(passed) => passed,
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
@@ -185,7 +221,9 @@ impl Gate {
                 return body;
             }
         };
+        let ended = logged.then(|| self.end_of(call, &spec.name, &ctx));
         if ctx.cancel.is_cancelled() {
+            self.ended(ended, Outcome::Interrupted, 0);
             return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
         // The person's time to answer is not the call's.
@@ -195,7 +233,7 @@ impl Gate {
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx).await;
         let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
         let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
         if let Some(what) = output.blocked.take() {
@@ -203,7 +241,7 @@ impl Gate {
             output = self.again(run, output, ctx, &events).await;
         }
         let target = std::mem::take(&mut body.view.target);
-        body.content = match edited {
+        body.content = match &edited {
             Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
             None => output.content,
         };
@@ -214,6 +252,7 @@ impl Gate {
         if body.view.target.is_empty() {
             body.view.target = target;
         }
+        body.view.edited = edited.unwrap_or_default();
         body.view.approval = match (approval.is_empty(), body.view.approval.is_empty()) {
             (false, false) => format!("{approval}; {}", body.view.approval),
             (false, true) => approval,
@@ -221,6 +260,7 @@ impl Gate {
         };
         self.receive(&mut body, origin);
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        self.ended(ended, body.outcome, body.duration_ms);
         body
     }
 
@@ -287,6 +327,8 @@ fn blocked_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Refused => "refused",
         Outcome::Denied => "denied",
+        Outcome::TimedOut => "no answer in time",
+        Outcome::NoOne => "nobody to ask",
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
     }

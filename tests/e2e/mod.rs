@@ -1,5 +1,6 @@
 //! The built program from outside: a person at a terminal, a script at a pipe, and bad days.
 
+mod approvals;
 mod bad_days;
 mod coming_back;
 mod commands;
@@ -10,6 +11,7 @@ mod extensions;
 mod first_run;
 mod floods;
 mod gate;
+mod guard;
 mod hangup;
 mod hooks;
 mod hostile;
@@ -20,9 +22,11 @@ mod mcp_login;
 mod mcp_many;
 mod mcp_official;
 mod panes;
+mod permissions;
 mod person;
 mod print;
 mod rewind;
+mod sandbox;
 mod sessions;
 mod signals;
 mod story;

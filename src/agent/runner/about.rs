@@ -13,6 +13,7 @@ impl Runner {
     /// Tells the screen that a session is open.
     pub(super) async fn opened(&mut self, items: Vec<Item>) {
         self.ask_window();
+        self.tell_port();
         let session = self.session.info();
         self.out.send(AgentEvent::SessionOpened { session, items }).await;
         // The screen begins without a plan.
@@ -111,6 +112,7 @@ impl Runner {
                 Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
             }
         }
+        self.tell_port();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 
@@ -124,6 +126,7 @@ impl Runner {
         }
         if !title.is_empty() {
             self.session.title = Some(title);
+            self.tell_port();
             self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         }
     }
@@ -140,7 +143,7 @@ impl Runner {
         let Ok(loaded) = tokio::task::spawn_blocking(read).await else { return };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded.config));
+        self.gate.set_rules(super::rules(&loaded));
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;

@@ -85,6 +85,10 @@ impl World for Memo<'_> {
         found
     }
 
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        self.world.text(path, limit)
+    }
+
     fn resolve(&self, path: &Path) -> PathBuf {
         let mut kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept.get(path) {

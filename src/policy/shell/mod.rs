@@ -7,6 +7,7 @@ mod ast;
 mod bomb;
 mod brace;
 mod builtins;
+mod code;
 mod command;
 mod compound;
 mod crosscheck;
@@ -14,8 +15,11 @@ pub mod decode;
 mod dollar;
 mod erase;
 mod evaluate;
+mod feeds;
+mod fetch;
 mod findings;
 mod git;
+mod interpret;
 mod invoke;
 mod kill;
 mod lex;
@@ -35,6 +39,7 @@ mod sql;
 mod state;
 mod streams;
 mod subcommand;
+mod subwords;
 mod touch;
 mod unknown;
 mod unresolved;
@@ -42,8 +47,9 @@ mod variables;
 mod walk;
 mod wrappers;
 mod written;
+mod xargs;
 
-pub use findings::{Finding, Invocation};
+pub use findings::{Finding, Invocation, Payload, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -67,6 +73,10 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
+    /// Paths that its commands name.
+    pub touched: Vec<Touched>,
+    /// Texts that interpreters would get.
+    pub payloads: Vec<Payload>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -113,6 +123,15 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             let start = command.floor_char_boundary(finding.span.start);
             finding.span = start..command.ceil_char_boundary(finding.span.end).max(start);
             judgement.findings.push(finding);
+        }
+        for mut touched in walker.touched {
+            touched.by = touched.by.map(|by| by + offset);
+            judgement.touched.push(touched);
+        }
+        for payload in walker.payloads {
+            if !judgement.payloads.iter().any(|known| known.text == payload.text) {
+                judgement.payloads.push(payload);
+            }
         }
         for mut invocation in walker.invocations {
             invocation.within = invocation.within.map(|(by, at)| (by + offset, at));

@@ -124,6 +124,9 @@ impl Walker<'_> {
         let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
         let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
         let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+        for field in fields.iter_mut().filter(|f| known.spec.globs && glob::is_pattern(&f.text)) {
+            field.glob = true;
+        }
         let moves = matches!(paths.role, Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link);
         if moves && matches!(known.name.as_str(), "scp" | "rsync" | "sftp") {
             return self.copies_between_machines(paths.role, &fields);

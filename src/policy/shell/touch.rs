@@ -1,5 +1,6 @@
 //! What commands do to paths: deletes, writes, reads, and redirections.
 
+use super::findings::{Touch, Touched};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, is_free, is_protected, may_match_protected, normal};
@@ -85,6 +86,7 @@ impl<'w> Walker<'w> {
 
     /// Judges one path.
     pub(super) fn touch(&mut self, role: Role, field: &Field) {
+        self.note_touch(role, field);
         match role {
             Role::None | Role::Link => return,
             Role::Delete | Role::DeleteTree => return self.delete(field, role == Role::DeleteTree),
@@ -141,6 +143,30 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// Notes the path for permissions that name paths.
+    fn note_touch(&mut self, role: Role, field: &Field) {
+        let how = match role {
+            Role::Read | Role::ReadTree | Role::Copy | Role::CopyTree => Touch::Read,
+            Role::Delete | Role::DeleteTree | Role::Move | Role::Wipe => Touch::Delete,
+            Role::Write
+            | Role::Make
+            | Role::Create
+            | Role::Device
+            | Role::Edit
+            | Role::Permissions
+            | Role::PermissionsTree
+            | Role::Mirror => Touch::Write,
+            // An editor's file is noted for both that it does.
+            Role::None | Role::Link | Role::Open => return,
+        };
+        if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
+            let paths = self.absolute(&field.text);
+            let cwd = self.state.cwds.first().cloned().unwrap_or_default();
+            let (text, glob, span) = (field.text.clone(), field.glob, field.span.clone());
+            self.touched.push(Touched { paths, how, role, text, glob, cwd, span, by: self.current });
+        }
+    }
+
     pub(super) fn find_path(&mut self, effect: &str, field: &Field) {
         let say = self.table.effect(effect).say;
         let path = field.text.replace(UNKNOWN, "…");
@@ -165,7 +191,9 @@ impl<'w> Walker<'w> {
             let free = |path: &str| is_free(self.table, path, &self.home, &self.own);
             let inside = Path::new(known).starts_with(&self.start)
                 && (real == known || Path::new(&real).starts_with(self.world.resolve(Path::new(&self.start))));
-            if !inside && !(free(known) && (real == known || free(&real))) {
+            // What `/dev/stdout` is depends on who runs it.
+            let leads = real != known && !known.starts_with("/dev/");
+            if !inside && !(free(known) && (!leads || free(&real))) {
                 return self.find_path("write outside this folder", field);
             }
         }
@@ -173,6 +201,7 @@ impl<'w> Walker<'w> {
 
     /// Judges a folder that gets files whose names are not known: whatever could be made below it counts.
     pub(super) fn fills(&mut self, folder: &Field) {
+        self.note_touch(Role::Write, folder);
         let mut worst: Option<(Level, &'w str)> = None;
         for class in self.classes_below(folder, true) {
             let level = self.table.effect(&class.write).level;
@@ -390,7 +419,7 @@ impl<'w> Walker<'w> {
                 self.find_path(&class.delete, field);
             }
         }
-        if !field.is_known() {
+        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
             self.find("delete of unresolved paths", span);
         } else if self.is_outside(field) && !self.is_own_scratch(field) {
             self.find_path("delete in root path", field);

@@ -36,6 +36,8 @@ pub struct Walker<'w> {
     pub(super) elsewhere: Option<usize>,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
+    pub touched: Vec<super::findings::Touched>,
+    pub payloads: Vec<super::findings::Payload>,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -75,6 +77,8 @@ impl<'w> Walker<'w> {
             elsewhere: None,
             findings: Vec::new(),
             invocations: Vec::new(),
+            touched: Vec::new(),
+            payloads: Vec::new(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -131,6 +135,7 @@ impl<'w> Walker<'w> {
     /// What the work inside found, without keeping it.
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
+        let (touched, payloads) = (self.touched.len(), self.payloads.len());
         let all = std::mem::take(&mut self.findings);
         let state = self.state.clone();
         self.subshell(|w| {
@@ -142,6 +147,8 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.touched.truncate(touched);
+        self.payloads.truncate(payloads);
         self.current = kept.2;
         level
     }
