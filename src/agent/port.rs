@@ -4,7 +4,7 @@ use super::event::{Question, Todo};
 use super::frozen::Frozen;
 use super::smart::Adviser;
 use crate::config::held::Change;
-use crate::policy::{Approval, Decision};
+use crate::policy::{Approval, Decision, Grant};
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
@@ -36,8 +36,8 @@ pub enum Wish {
 /// Characters of the words that the modal tells as the reason.
 const SAYING: usize = 160;
 
-/// Writes entries to `command_allowlist`; the error says why not.
-pub type Remember = dyn Fn(&[String]) -> Result<(), String> + Send + Sync;
+/// Writes a grant to `command_allowlist` or `permissions.yaml`; the error says why not.
+pub type Remember = dyn Fn(&Grant) -> Result<(), String> + Send + Sync;
 
 /// The runner's side of both traits. Shared by all calls of a session.
 pub struct Port {
@@ -157,8 +157,8 @@ impl Asker for Port {
         })
     }
 
-    fn remember(&self, entries: &[String]) -> Result<(), String> {
-        (self.remember)(entries)
+    fn remember(&self, grant: &Grant) -> Result<(), String> {
+        (self.remember)(grant)
     }
 
     fn granted(&self, _classes: &[String]) {

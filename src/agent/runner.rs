@@ -25,7 +25,7 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
-use crate::policy::{ApprovalId, Decision};
+use crate::policy::{ApprovalId, Decision, Grant};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -197,10 +197,18 @@ type Asked = (Option<String>, Arc<dyn Provider>);
 const REPEATS: u32 = 4;
 
 /// The rules of a configuration.
-pub fn rules(config: &crate::config::Config) -> crate::policy::rule::Rules {
+pub fn rules(loaded: &Loaded) -> crate::policy::rule::Rules {
+    let config = &loaded.config;
     crate::policy::rule::Rules {
         allowlist: config.command_allowlist.clone(),
         deny_globs: config.approvals.deny.clone(),
+        permissions: Arc::clone(&loaded.permissions.all),
+        unreadable: loaded.permissions.unreadable.clone(),
+        here: crate::policy::permissions::Here {
+            backend: config.terminal.backend.clone(),
+            folder: loaded.permissions.folder.clone(),
+            ..Default::default()
+        },
         ..crate::policy::rule::Rules::default()
     }
 }
@@ -238,26 +246,21 @@ impl Runner {
         notices: mpsc::Receiver<Notice>,
     ) -> Self {
         let (wish, wishes) = mpsc::channel(32);
-        let config_file = deps.paths.config();
         let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
         let own = Arc::clone(&frozen);
-        let remember = Arc::new(move |entries: &[String]| {
-            own.ours(|| {
-                for entry in entries {
-                    crate::config::edit::append(&config_file, "command_allowlist", entry).map_err(|e| e.to_string())?;
-                }
-                Ok(())
-            })
-        });
+        let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
+        let remember =
+            Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
         let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
-        let gate = Arc::new(Gate::new(
+        let gate = Gate::new(
             Arc::clone(&deps.dispatch),
-            rules(&deps.loaded.config),
+            rules(&deps.loaded),
             mode,
             Arc::clone(&deps.world),
             Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
-        ));
+        );
+        let gate = Arc::new(gate.with_log(deps.store.clone()));
         let turn = Turn::new(limits(&deps.loaded.config, start.max_turns, deps.models.fallbacks()));
         Self {
             session: Session::new(&deps, &start, mode),
@@ -431,7 +434,10 @@ impl Runner {
         if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
             return;
         }
-        let said = Said::program(super::situation::told(&notice), super::situation::gist(&notice));
+        let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;
+        let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let told = self.gate.heard(command, &cwd, super::situation::told(&notice));
+        let said = Said::program(told, super::situation::gist(&notice));
         if self.turn.is_running() {
             self.feed(Input::Steered(said)).await;
         } else {

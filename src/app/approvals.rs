@@ -188,7 +188,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
 pub fn inbox(model: &mut Model) {
     let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
-        [] => model.notices.add(model.now, Level::Info, "no open questions"),
+        [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),
         [id] => open(model, id, model.now),
         _ => {
             let items = model.approvals.entries.iter().enumerate().map(|(at, entry)| item(at, entry)).collect();

@@ -74,6 +74,16 @@ pub enum LoadRequest {
     Files,
     /// Toolsets, and which of them the open session has.
     Toolsets,
+    /// The rules that hold here, with who made them.
+    Permissions,
+    /// What the rules say to a command.
+    TryCommand {
+        command: String,
+    },
+    /// Takes a rule away from the file where it stands.
+    Revoke {
+        row: Box<super::model::permissions::RuleRow>,
+    },
     Paths {
         word: String,
     },

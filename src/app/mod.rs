@@ -35,6 +35,7 @@ pub mod msg;
 pub mod notices;
 pub mod palette;
 pub mod paste;
+pub mod permissions;
 pub mod pickers;
 pub mod processes;
 pub mod queue;

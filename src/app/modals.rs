@@ -189,6 +189,7 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::NewSession => sessions::begin(model, out),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
+        ConfirmThen::Revoke(row) => super::permissions::revoke(out, *row),
         ConfirmThen::Rewind(order) => rewind::order(model, out, order),
     }
 }

@@ -7,6 +7,7 @@ pub mod first_run;
 pub mod layout;
 pub mod modal;
 pub mod notices;
+pub mod permissions;
 pub mod processes;
 pub mod queue;
 pub mod rewind;
@@ -103,6 +104,8 @@ pub struct Model {
     pub uses: super::uses::Uses,
     /// vi keys: on or off, and where each field is.
     pub vi: super::vi::Vi,
+    /// Rules as last listed.
+    pub permissions: permissions::Permissions,
     /// Toolsets as last listed.
     pub toolsets: Vec<toolsets::ToolsetRow>,
     /// The shape that the terminal's cursor was last given.

@@ -78,6 +78,12 @@ pub enum LoadReply {
     Files { session: crate::llm::message::SessionId, files: Vec<(String, u32, u32)> },
     /// Toolsets, by name.
     Toolsets(Vec<crate::app::model::toolsets::ToolsetRow>),
+    /// The rules that hold here.
+    Permissions(crate::app::model::permissions::Permissions),
+    /// What the rules say to a command.
+    Tried { command: String, verdict: String },
+    /// A rule was taken back, or why not.
+    Revoked(Result<String, String>),
     /// Paths that complete a word, best first; a second answer may follow.
     Paths { word: String, paths: Vec<FoundPath> },
     /// The prompts of the open session, newest first, or why they can't be had.

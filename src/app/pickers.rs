@@ -6,7 +6,7 @@ use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
-use super::{approvals, history, looks, models, palette, servers, toolsets};
+use super::{approvals, history, looks, models, palette, permissions, servers, toolsets};
 use crate::config::keymap::{Code, Context, Key};
 
 /// Opens a picker with its rows; the current one is selected.
@@ -94,6 +94,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
     filter(picker);
+    if picker.kind == PickerKind::Permissions {
+        return permissions::typed(model, out);
+    }
     preview(model, out);
 }
 
@@ -141,6 +144,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Theme => looks::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
         PickerKind::Toolsets => toolsets::note(model),
+        PickerKind::Permissions => permissions::note(model),
         PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
     }
 }
@@ -155,6 +159,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Toolsets
+            | PickerKind::Permissions
             | PickerKind::Inbox
             | PickerKind::History => {}
         }
@@ -170,6 +175,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     match kind {
         PickerKind::Servers => return servers::switched(model, out, &value),
         PickerKind::Toolsets => return toolsets::switched(model, out, &value),
+        PickerKind::Permissions => return permissions::chosen(model, &value),
         _ => {}
     }
     model.modals.pop();
@@ -179,7 +185,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => looks::take_skin(model, out, &value),
         PickerKind::Theme => looks::take_theme(model, out, &value),
         PickerKind::Provider => modals::ask_key(model, &value),
-        PickerKind::Servers | PickerKind::Toolsets => {}
+        PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
         PickerKind::Inbox => {
             let entry = value.parse::<usize>().ok().and_then(|at| model.approvals.entries.get(at));
             if let Some(id) = entry.map(super::model::approvals::Entry::id) {

@@ -44,6 +44,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::QueueSteer => queue::steer(model, out),
         Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
+        Action::Inbox if argument.trim() == "log" => {
+            out.push(Effect::Load(LoadRequest::Report { name: "approvals".into(), argument: String::new() }));
+        }
         Action::Inbox => approvals::inbox(model),
         Action::ApprovalMode => approvals::next_mode(model, out),
         Action::Yolo => approvals::yolo(model, out),
@@ -80,6 +83,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinNext => looks::next_skin(model, out),
         Action::ThemePicker => looks::pick_theme(model, out, argument),
         Action::Mcp => super::servers::open(model, out, argument),
+        Action::Permissions => super::permissions::open(model, out, argument),
         Action::Toolsets => super::toolsets::open(model, out, argument),
         Action::Tools
         | Action::Skills
@@ -88,7 +92,6 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Usage
         | Action::Config
         | Action::Doctor
-        | Action::Permissions
         | Action::Diff => report(out, action, argument),
         Action::Export => export(model, out, argument),
         Action::Busy => settings::busy(model, out, argument),

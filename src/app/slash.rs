@@ -95,7 +95,6 @@ pub fn report(action: Action) -> Option<&'static str> {
         Action::Usage => Some("usage"),
         Action::Config => Some("config"),
         Action::Doctor => Some("doctor"),
-        Action::Permissions => Some("permissions"),
         Action::Diff => Some("diff"),
         Action::Export => Some("export"),
         _ => None,

@@ -1,4 +1,8 @@
-//! `hermes approvals`: what the gate would say, without running anything.
+//! `hermes approvals`: what the gate would say, what it has said, and the rules that it goes by.
+
+mod log;
+pub mod rules;
+pub mod trial;
 
 use crate::policy::files::normal;
 use crate::policy::{Intent, Mode, Rules, decide};
@@ -21,6 +25,22 @@ pub struct ApprovalsArgs {
 pub enum ApprovalsCommand {
     /// Judge commands: JSON lines in, JSON lines out
     Check(CheckArgs),
+    /// What ran, what did not, and by whose word; newest first
+    Log(log::LogArgs),
+    /// The rules that hold here: where they stand, how long, who made them
+    Rules {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Judge one call by the rules that hold here, without running it
+    Test(trial::TestArgs),
+    /// Take a rule away from the file where it stands
+    Revoke {
+        /// The rule as `rules` prints it, or its number there
+        #[arg(required = true, num_args = 1.., value_name = "RULE|NUMBER")]
+        rule: Vec<String>,
+    },
 }
 
 /// `hermes approvals check`.
@@ -81,13 +101,26 @@ struct Reason<'a> {
     span: [usize; 2],
 }
 
+/// The newest rows of the audit log, as `hermes approvals log` prints them.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn told_log(store: &crate::store::Store, limit: usize) -> Result<String, crate::store::StoreError> {
+    let wanted = crate::store::audit::Wanted { limit: limit * 2, ..Default::default() };
+    Ok(log::text(&log::joined(store.audit_rows(wanted).await?, limit)))
+}
+
 /// Runs the command; gives the exit code.
 ///
 /// # Errors
 /// When a line is no JSON object with a command, a rule cannot be read, or input and output fail.
-pub fn run(args: &ApprovalsArgs, stdin: impl BufRead, stdout: impl Write) -> anyhow::Result<i32> {
+pub fn run(args: &ApprovalsArgs, stdin: impl BufRead, mut stdout: impl Write) -> anyhow::Result<i32> {
     match &args.command {
         ApprovalsCommand::Check(check) => run_check(check, stdin, stdout),
+        ApprovalsCommand::Log(args) => super::setup::block_on(log::run(args, &mut stdout)),
+        ApprovalsCommand::Rules { json } => super::setup::block_on(rules::run(*json, &mut stdout)),
+        ApprovalsCommand::Test(args) => trial::run(args, &mut stdout),
+        ApprovalsCommand::Revoke { rule } => super::setup::block_on(rules::revoke_named(&rule.join(" "), &mut stdout)),
     }
 }
 

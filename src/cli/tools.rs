@@ -71,14 +71,34 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
     code
 }
 
+/// What a call would do, without doing it.
+///
+/// # Errors
+/// When the tool is not there or does not take the arguments.
+pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate::policy::Intent> {
+    let house = setup::house(base, None, true);
+    house.beside.begin_for(name).await;
+    let (_, ctx) = door(base, &house, false);
+    let planned = house.deps.dispatch.plan(name, args, &ctx).await;
+    let intent = match (&planned.spec, &planned.call) {
+        (None, _) => Err(anyhow!("no tool is named {name}; `hermes tools list` shows what there is")),
+        (_, Ok(call)) => Ok(call.intent().clone()),
+        (_, Err(output)) => Err(anyhow!("{}", crate::text::readable::readable(&output.content))),
+    };
+    house.beside.shutdown().await;
+    house.deps.store.close().await;
+    intent
+}
+
 /// A gate without a person, and what its calls may use.
 fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx) {
     let config = &base.loaded.config;
     let port = Arc::new(Port::alone());
     let mode = if yolo { Mode::Off } else { config.approvals.mode };
-    let rules = crate::agent::rules(config);
+    let rules = crate::agent::rules(&base.loaded);
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
     let gate = Gate::new(Arc::clone(&house.deps.dispatch), rules, mode, Arc::clone(&house.deps.world), asker);
+    let gate = gate.with_log(house.deps.store.clone());
     let ctx = ToolCtx {
         config: Arc::new(config.clone()),
         call_id: "cli".into(),

@@ -67,6 +67,32 @@ pub fn append(path: &Path, key: &str, value: &str) -> Result<bool, ConfigError> 
     Ok(true)
 }
 
+/// Takes a text out of a list of a YAML file.
+///
+/// # Errors
+/// [`ConfigError::UnknownKey`] when it is not there, and as [`set`].
+pub fn take(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
+    let old = read(path)?;
+    let root = yaml::parse(&old, &path.to_string_lossy())?;
+    let items = key.split('.').try_fold(&root, |at, name| at.get(name)).map_or(&[][..], yaml::Node::items);
+    let missing =
+        || ConfigError::UnknownKey { key: value.into(), hint: format!(": it is not in {key} of {}", path.display()) };
+    let item = items.iter().find(|item| item.scalar().as_deref() == Some(value)).ok_or_else(missing)?;
+    let left: Vec<Json> = items.iter().filter(|other| *other != item).map(yaml::Node::to_json).collect();
+    let wanted = with_value(root.to_json(), key, if left.is_empty() { Json::Null } else { Json::Array(left.clone()) });
+    // An entry on a line of its own goes with its comment; the others keep theirs.
+    let mut lines: Vec<&str> = old.lines().collect();
+    let own = lines.get((item.line as usize).saturating_sub(1)).is_some_and(|line| line.trim_start().starts_with("- "));
+    if own {
+        lines.remove(item.line as usize - 1);
+        let text = finish(lines.join("\n"));
+        if reads_as(&text, &wanted) {
+            return paths::write_atomic(path, &text);
+        }
+    }
+    write(path, key, Json::Array(left))
+}
+
 /// Sets keys to values that the caller has checked, in this order where they are new.
 ///
 /// # Errors
@@ -321,6 +347,18 @@ mod tests {
         assert!(matches!(edited(OLD, |path| remove(path, "mcp_servers.git")), Err(ConfigError::UnknownKey { .. })));
         let braces = "kanban: {a: 1, b: 2}\n";
         assert!(matches!(edited(braces, |path| remove(path, "kanban.a")), Err(ConfigError::Unsafe { .. })));
+    }
+
+    #[test]
+    fn an_entry_of_a_list_goes_and_the_rest_stays() {
+        let block = "# mine\ncommand_allowlist:\n  # why\n  - rm x # this\n  - git *\n";
+        let one = edited(block, |path| take(path, "command_allowlist", "rm x")).unwrap();
+        assert_eq!(one, "# mine\ncommand_allowlist:\n  # why\n  - git *\n");
+        let none = edited(&one, |path| take(path, "command_allowlist", "git *")).unwrap();
+        assert!(none.contains("# why") && !none.contains("git"), "{none}");
+        let flow = edited("approvals: {deny: [a, b]} # x\n", |path| take(path, "approvals.deny", "a")).unwrap();
+        assert!(flow.contains('b') && !flow.contains("[a"), "{flow}");
+        assert!(edited(block, |path| take(path, "command_allowlist", "no")).is_err());
     }
 
     #[test]

@@ -106,6 +106,11 @@ impl Held {
         {
             files.push((project.display().to_string(), project, How::Config));
         }
+        if let Some((file, dir)) = super::permissions::of_project(paths, cwd)
+            && project::is_trusted(paths, &dir)
+        {
+            files.push((file.display().to_string(), file, How::Whole));
+        }
         let plugins = plugins.iter().map(|dir| (format!("plugin {}", dir.display()), dir.clone(), How::Folder));
         let part = |(name, path, how): (String, PathBuf, How)| {
             let (stamp, held) = (stamp(&path, how), text(&path, how));
@@ -376,7 +381,7 @@ mod tests {
         let changes = held.changes();
         assert_eq!(changes.len(), 1);
         let diff = &changes[0].diff;
-        for line in ["-  mode: manual", "+  mode: false", "-    - rm *", "+  - recursive delete"] {
+        for line in ["-  mode: manual", "+  mode: off", "-    - rm *", "+  - recursive delete"] {
             assert!(diff.lines().any(|it| it == line), "{line}\n{diff}");
         }
         assert!(!diff.contains("secret") && diff.contains("K: *** ("), "{diff}");

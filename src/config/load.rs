@@ -4,7 +4,7 @@
 
 use super::layer::{Layer, Reader, Variables, Warning, merge};
 use super::yaml::{self, Node};
-use super::{Config, Paths, dotenv, project, schema};
+use super::{Config, Paths, dotenv, permissions, project, schema};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,8 @@ pub struct Loaded {
     pub foreign: Vec<(String, u64)>,
     /// The project file that counts.
     pub project: Option<PathBuf>,
+    /// Lines of `permissions.yaml`.
+    pub permissions: permissions::Found,
 }
 
 /// Where a variable was found.
@@ -104,6 +106,7 @@ pub fn load(sources: &Sources) -> Loaded {
     if let Some(file) = sources.cwd.as_deref().and_then(project::find) {
         read_project(&sources.paths, &file, &mut values, &mut loaded);
     }
+    loaded.permissions = permissions::read(&sources.paths, sources.cwd.as_deref(), &mut loaded.warnings);
     let reader = Reader { file: None, variables: None };
     for (name, key, from_file) in VARIABLES {
         let value = if *from_file { loaded.env(name) } else { loaded.env.get(*name).map(String::as_str) };

@@ -12,6 +12,7 @@ pub mod layer;
 pub mod load;
 pub mod mcp;
 pub mod paths;
+pub mod permissions;
 pub mod project;
 pub mod remove;
 pub mod schema;

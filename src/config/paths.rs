@@ -35,6 +35,11 @@ impl Paths {
         self.home.join("config.yaml")
     }
 
+    /// `permissions.yaml`: what runs without a question, what asks, what never runs.
+    pub fn permissions(&self) -> PathBuf {
+        self.home.join("permissions.yaml")
+    }
+
     /// `.env`: keys, mode 0600.
     pub fn dotenv(&self) -> PathBuf {
         self.home.join(".env")

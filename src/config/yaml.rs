@@ -127,12 +127,24 @@ impl Node {
 /// # Errors
 /// [`SyntaxError`] with `file` as its name, the place and an excerpt.
 pub fn parse(text: &str, file: &str) -> Result<Node, SyntaxError> {
+    parse_as(text, file, serde_saphyr::options::DuplicateKeyPolicy::LastWins)
+}
+
+/// As [`parse`], but of repeated keys the first counts.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_first(text: &str, file: &str) -> Result<Node, SyntaxError> {
+    parse_as(text, file, serde_saphyr::options::DuplicateKeyPolicy::FirstWins)
+}
+
+fn parse_as(text: &str, file: &str, repeated: serde_saphyr::options::DuplicateKeyPolicy) -> Result<Node, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Node { line: 1, column: 1, value: Value::Null });
     }
     let mut options = serde_saphyr::Options::default();
-    options.duplicate_keys = serde_saphyr::options::DuplicateKeyPolicy::LastWins;
+    options.duplicate_keys = repeated;
     options.with_snippet = false;
     // `y`, `no` and `off` are text: a key, a model, a mode. Who wants a truth value reads the words.
     options.strict_booleans = true;

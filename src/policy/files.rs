@@ -99,7 +99,12 @@ fn covers(pattern: &Pattern, path: &str, home: &str, own: &str) -> bool {
     if pattern.suffix > 0 && path.as_bytes().last() != glob.last() {
         return false;
     }
-    let Some(rest) = path.strip_prefix(base_of(pattern, home, own)) else { return false };
+    let base = base_of(pattern, home, own);
+    let at = |i: usize| path.as_bytes().get(base.len() + i);
+    if pattern.prefix > 0 && (at(0) != glob.first() || at(pattern.prefix - 1) != glob.get(pattern.prefix - 1)) {
+        return false;
+    }
+    let Some(rest) = path.strip_prefix(base) else { return false };
     rest.as_bytes().starts_with(&glob[..pattern.prefix])
         && rest.as_bytes().ends_with(&glob[glob.len() - pattern.suffix..])
         && rest.contains(&pattern.glob[pattern.piece.clone()])

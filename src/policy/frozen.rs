@@ -1,8 +1,9 @@
 //! What still passes while the files of the policy are not those that the session read.
 
-use super::rule::Rules;
+use super::rule::{Action, Rules};
 use super::{Intent, Mode, Verdict, Why, World, decide_in};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The class of the reason.
 pub const CHANGED: &str = "the policy changed on disk";
@@ -10,7 +11,9 @@ pub const CHANGED: &str = "the policy changed on disk";
 /// The verdict without what only a file or a mode allows: rules and lists of the files, smart mode, yolo. What denies or
 /// asks holds, and so does what the person granted in this session.
 pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdict {
-    let rules = Rules { allow: Vec::new(), allowlist: Vec::new(), ..rules.clone() };
+    let stricter = rules.permissions.iter().filter(|one| one.action != Action::Allow).cloned().collect();
+    let permissions = Arc::new(stricter);
+    let rules = Rules { allow: Vec::new(), allowlist: Vec::new(), permissions, ..rules.clone() };
     decide_in(intent, cwd, &rules, Mode::Manual, world)
 }
 

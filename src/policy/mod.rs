@@ -9,6 +9,7 @@ pub mod files;
 pub mod frozen;
 pub mod glob;
 pub mod low_risk;
+pub mod permissions;
 pub mod proposals;
 pub mod redact;
 pub mod remote;

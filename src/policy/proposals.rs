@@ -1,6 +1,28 @@
-//! Which lasting answers a question offers: this very command, its effects, the tools of a server.
+//! Which lasting answers a question offers: this very command, its words, its effects, the tools of a server; and what
+//! each would have answered in the past.
 
-use super::{Grant, Intent, Past, Proposal, Scope, Verdict, Width, remote};
+mod words;
+
+use super::decide::{BY_RULE, decide_in};
+use super::permissions::{Layer, Permission};
+use super::rule::{EXACTLY, Rules};
+use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Names of questions that are no class of effect: a grant of them would answer questions about anything.
+const NO_CLASS: &[&str] = &[
+    BY_RULE,
+    "beside the rule",
+    "asked by a hook",
+    "unreadable permissions",
+    "smart mode",
+    "sends a secret",
+    super::frozen::CHANGED,
+    super::taint::AFTER,
+    super::WITHOUT_SANDBOX,
+];
 
 /// The proposals for a call, narrowest first within a scope. None for what is asked every time.
 pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {
@@ -13,7 +35,6 @@ pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {
         Intent::Remote { server, tool, .. } if effects == [tool.as_str()] => remote::every_tool(server, tool),
         _ => None,
     };
-    let proposal = |scope, width, entries| Proposal { grant: Grant { scope, width, entries }, past: Past::default() };
     let lasting = |scope| {
         let effects = (!effects.is_empty()).then(|| proposal(scope, Width::Effects, effects.clone()));
         let server = server.clone().map(|entry| proposal(scope, Width::Server, vec![entry]));
@@ -22,6 +43,80 @@ pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {
     // A session's grants are classes and tools, never a line.
     let exact = exact(intent).map(|line| proposal(Scope::Global, Width::Command, vec![line]));
     lasting(Scope::Session).chain(exact).chain(lasting(Scope::Global)).collect()
+}
+
+fn proposal(scope: Scope, width: Width, entries: Vec<String>) -> Proposal {
+    Proposal { grant: Grant { scope, width, entries }, past: Past::default() }
+}
+
+/// As [`offered`], for a task in `cwd` with these rules: also the words of a command and the folder of a file, for this
+/// session, this project and always; and only what would answer this question.
+pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules, world: &dyn World) -> Vec<Proposal> {
+    let mut all = offered(intent, verdict);
+    if all.is_empty() && !matches!(verdict, Verdict::Ask(_)) {
+        return all;
+    }
+    let answers = |grant: &Grant| {
+        let mut rules = rules.clone();
+        with(&mut rules, grant);
+        matches!(decide_in(intent, cwd, &rules, Mode::Manual, world), Verdict::Allow(_))
+    };
+    all.retain(|one| {
+        let a_class = one.grant.width == Width::Effects && !matches!(intent, Intent::Remote { .. });
+        !(a_class && one.grant.entries.iter().any(|entry| NO_CLASS.contains(&entry.as_str()))) && answers(&one.grant)
+    });
+    let mut scopes = vec![Scope::Session, Scope::Global];
+    if !rules.here.folder.as_os_str().is_empty() && cwd.starts_with(&rules.here.folder) {
+        scopes.insert(1, Scope::Project);
+    }
+    for candidate in words::candidates(intent, verdict, cwd, world) {
+        scopes.retain(|scope| {
+            let one = proposal(*scope, Width::Words, candidate.clone());
+            let fits = answers(&one.grant);
+            if fits {
+                all.push(one);
+            }
+            !fits
+        });
+    }
+    // Where no words fit, a session can still be spared the same question again.
+    if scopes.contains(&Scope::Session)
+        && let Intent::Command { line, .. } = intent
+    {
+        let one = proposal(Scope::Session, Width::Command, vec![format!("{EXACTLY}{line}")]);
+        if answers(&one.grant) {
+            all.push(one);
+        }
+    }
+    let narrow = |width| match width {
+        Width::Command => 0,
+        Width::Words => 1,
+        Width::Effects => 2,
+        Width::Server => 3,
+    };
+    all.sort_by_key(|one| (one.grant.scope, narrow(one.grant.width)));
+    all
+}
+
+/// Puts a grant into the rules as it will hold.
+pub fn with(rules: &mut Rules, grant: &Grant) {
+    if grant.scope == Scope::Session {
+        return rules.grant(&grant.entries);
+    }
+    if grant.scope == Scope::Global && grant.width != Width::Words {
+        return rules.allowlist.extend(grant.entries.iter().cloned());
+    }
+    let folder = (grant.scope == Scope::Project).then(|| rules.here.folder.clone());
+    let lines = grant.entries.iter().filter_map(|entry| Permission::granted(entry).ok());
+    let lines = lines.map(|one| Permission {
+        layer: Layer::Own,
+        folder: folder.clone(),
+        file: Some(PathBuf::from("permissions.yaml")),
+        ..one
+    });
+    let mut all = rules.permissions.to_vec();
+    all.extend(lines);
+    rules.permissions = Arc::new(all);
 }
 
 /// The classes of effect that are asked about, each once.
@@ -38,7 +133,85 @@ pub fn effects(verdict: &Verdict) -> Vec<String> {
 /// The command as a rule that matches nothing else; a line with wildcards would match more.
 fn exact(intent: &Intent) -> Option<String> {
     match intent {
-        Intent::Command { line, .. } if !line.contains(['*', '?', '[', '\n']) => Some(line.clone()),
+        Intent::Command { line, .. } if !glob::is_pattern(line) && !line.contains('\n') => Some(line.clone()),
         _ => None,
     }
 }
+
+/// A command of the past and the folder that it ran in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub line: String,
+    pub cwd: PathBuf,
+}
+
+/// Examples that are told.
+const EXAMPLES: usize = 3;
+
+/// Fills in what each proposal would have answered among these commands, newest first; looks at no disk. When the deadline
+/// comes first, nothing is told.
+pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &dyn World, deadline: Instant) {
+    let blind = Blind(world);
+    let mut found: Vec<Past> = vec![Past::default(); proposals.len()];
+    let rules: Vec<Option<Permission>> = proposals.iter().map(|one| line_of(&one.grant)).collect();
+    let mut known: Vec<&str> = Vec::new();
+    for one in seen {
+        if Instant::now() >= deadline {
+            return;
+        }
+        if one.line == now || known.contains(&one.line.as_str()) {
+            continue;
+        }
+        known.push(&one.line);
+        let judged = shell::judge(&one.line, &one.cwd, &blind);
+        for ((proposal, rule), past) in proposals.iter().zip(&rules).zip(&mut found) {
+            let matches = match (proposal.grant.width, rule) {
+                (Width::Words, Some(rule)) => judged.invocations.iter().any(|invocation| {
+                    rule.on.rule.covers(invocation) && rule.on.rule.holds(invocation, &one.cwd, &blind)
+                }),
+                (Width::Effects, _) => {
+                    judged.findings.iter().any(|finding| proposal.grant.entries.contains(&finding.effect))
+                }
+                // It means one line, and that is asked about now.
+                (Width::Command | Width::Server | Width::Words, _) => false,
+            };
+            if matches {
+                past.matched += 1;
+                if past.examples.len() < EXAMPLES {
+                    past.examples.push(one.line.clone());
+                }
+            }
+        }
+    }
+    for (proposal, past) in proposals.iter_mut().zip(found) {
+        proposal.past = past;
+    }
+}
+
+fn line_of(grant: &Grant) -> Option<Permission> {
+    (grant.width == Width::Words).then(|| grant.entries.first().and_then(|entry| Permission::granted(entry).ok()))?
+}
+
+/// A world without a disk.
+struct Blind<'a>(&'a dyn World);
+
+impl World for Blind<'_> {
+    fn home(&self) -> PathBuf {
+        self.0.home()
+    }
+    fn hermes_home(&self) -> PathBuf {
+        self.0.hermes_home()
+    }
+    fn variable(&self, _: &str) -> Option<String> {
+        Some(shell::UNKNOWN.to_string())
+    }
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    fn resolve(&self, path: &Path) -> PathBuf {
+        files::normal(Path::new("/"), &path.to_string_lossy()).into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

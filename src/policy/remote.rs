@@ -2,27 +2,57 @@
 //!
 //! What the program says of its own tool never counts.
 
-use super::rule::{Rules, denied_by_glob};
+use super::permissions::{Argument, Permission};
+use super::rule::{Action, Rules, denied_by_glob};
 use super::{Verdict, Why, glob};
+use std::path::Path;
 
 /// Judges a call of `tool`, by its whole name.
-pub(super) fn judge(server: &str, tool: &str, rules: &Rules) -> Verdict {
+pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mut Vec<String>) -> Verdict {
     let why = |text: String| Why { effect: tool.to_owned(), text, span: 0..0 };
     let names = |words: &[String]| words.first().is_some_and(|word| glob::matches(word, tool));
-    if let Some(rule) = rules.deny.iter().find(|rule| names(&rule.words)) {
-        return Verdict::DeniedByRule(why(format!("your rule `{rule}` denies")));
+    let held: Vec<&Permission> = rules.held(cwd).filter(|one| one.on.argument == Argument::None).collect();
+    let means = |one: &&&Permission, action| {
+        one.action == action
+            && match action {
+                Action::Allow => names_tool(&one.on.name, server, tool),
+                Action::Ask | Action::Deny => glob::matches(&one.on.name, tool),
+            }
+    };
+    let denied = rules.deny.iter().find(|rule| names(&rule.words)).map(ToString::to_string);
+    let denied = denied.or_else(|| held.iter().find(|one| means(one, Action::Deny)).map(|one| one.label()));
+    let denied = denied.or_else(|| denied_by_glob(&rules.deny_globs, tool).map(|entry| format!("deny {entry}")));
+    if let Some(label) = denied {
+        by.push(label.clone());
+        return Verdict::DeniedByRule(why(format!("your rule `{label}` denies")));
     }
-    if let Some(entry) = denied_by_glob(&rules.deny_globs, tool) {
-        return Verdict::DeniedByRule(why(format!("your rule `deny {entry}` denies")));
-    }
+    let asks = held.iter().filter(|one| means(one, Action::Ask)).max_by_key(|one| one.weight());
+    let allows = held.iter().filter(|one| means(one, Action::Allow)).max_by_key(|one| one.weight());
     if let Some(rule) = rules.ask.iter().find(|rule| names(&rule.words)) {
+        by.push(rule.to_string());
         return Verdict::Ask(vec![why(format!("your rule `{rule}` asks"))]);
     }
-    let named = |entry: &String| names_tool(entry, server, tool);
-    let allowed = rules.session.iter().chain(&rules.allowlist).any(named)
-        || rules.allow.iter().any(|rule| rule.words.first().is_some_and(named));
+    let named = |entry: &&String| names_tool(entry, server, tool);
+    let session = rules.session.iter().find(named);
+    if let Some(ask) = asks
+        && session.is_none()
+        && allows.is_none_or(|allow| allow.weight() <= ask.weight())
+    {
+        by.push(ask.label());
+        return Verdict::Ask(vec![why(format!("your rule `{}` asks", ask.label()))]);
+    }
+    let listed = rules.allowlist.iter().find(named).map(|entry| format!("command_allowlist: {entry}"));
+    let by_rule = rules.allow.iter().find(|rule| rule.words.first().is_some_and(|word| named(&word)));
+    let label = session.map(|entry| format!("{entry} (this session)"));
+    let label = label.or_else(|| allows.map(|one| one.label())).or(listed).or_else(|| by_rule.map(ToString::to_string));
     let found = vec![why(format!("what a tool of {server} does cannot be told from here"))];
-    if allowed { Verdict::Allow(found) } else { Verdict::Ask(found) }
+    match label {
+        Some(label) => {
+            by.push(label);
+            Verdict::Allow(found)
+        }
+        None => Verdict::Ask(found),
+    }
 }
 
 /// What the names of the tools that `server` brings begin with; `None` when the tool's own name does not tell.
@@ -56,6 +86,10 @@ mod tests {
     use crate::policy::Mode;
     use crate::policy::decide::decide;
     use crate::policy::tests::Alice;
+
+    fn judge(server: &str, tool: &str, rules: &Rules) -> Verdict {
+        super::judge(server, tool, Path::new("/"), rules, &mut Vec::new())
+    }
 
     fn rules(allowlist: &[&str], text: &str) -> Rules {
         let mut rules = Rules { allowlist: allowlist.iter().map(|s| (*s).to_owned()).collect(), ..Rules::default() };

@@ -1,9 +1,11 @@
 //! Rules that a person gave: `allow|ask|deny WORDS` with `*`, effects and commands of `command_allowlist`, session grants.
 
 use super::files::normal;
+use super::permissions::{Here, Permission};
 use super::shell::{Invocation, UNKNOWN};
 use super::{World, glob};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a rule does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,17 @@ pub enum Action {
     Allow,
     Ask,
     Deny,
+}
+
+impl Action {
+    /// As a permission says it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::Allow => "allow",
+            Action::Ask => "ask",
+            Action::Deny => "deny",
+        }
+    }
 }
 
 /// Words of a command, compared one command of a line at a time, after its words were resolved.
@@ -30,9 +43,20 @@ pub struct Rules {
     pub allowlist: Vec<String>,
     /// `approvals.deny`: globs over the whole command.
     pub deny_globs: Vec<String>,
-    /// Effects granted for this session.
+    /// Granted for this session: effects and tools, lines like `terminal(git push *)`, and commands after [`EXACTLY`].
     pub session: Vec<String>,
+    /// Lines of permission files.
+    pub permissions: Arc<Vec<Permission>>,
+    /// Why a permission file cannot be read: its denials are not known, so everything is asked about.
+    pub unreadable: Option<String>,
+    /// Where the call comes from.
+    pub here: Here,
+    /// The lines among the session's grants; [`Rules::grant`] keeps them in step.
+    pub granted: Vec<Permission>,
 }
+
+/// Before a command among the grants of a session.
+pub const EXACTLY: &str = "$ ";
 
 /// A rule that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,14 +97,48 @@ impl Rules {
         Ok(())
     }
 
+    /// Grants entries for this session.
+    pub fn grant(&mut self, entries: &[String]) {
+        for entry in entries {
+            if !self.session.contains(entry) {
+                self.session.push(entry.clone());
+            }
+        }
+        let all = std::mem::take(&mut self.session);
+        self.regrant(all);
+    }
+
+    /// Puts these in the place of the session's grants.
+    pub fn regrant(&mut self, entries: Vec<String>) {
+        self.granted = entries.iter().filter(|e| e.contains('(')).filter_map(|e| Permission::granted(e).ok()).collect();
+        self.session = entries;
+    }
+
+    /// The permissions that hold for a call in `cwd`, and are written for it.
+    pub fn held<'a>(&'a self, cwd: &'a Path) -> impl Iterator<Item = &'a Permission> {
+        self.granted.iter().chain(self.permissions.iter()).filter(move |one| one.holds(&self.here, cwd))
+    }
+
+    /// Whether this very command was granted for this session.
+    pub fn grants_line(&self, line: &str) -> bool {
+        self.session.iter().any(|entry| entry.strip_prefix(EXACTLY) == Some(line))
+    }
+
     /// Whether a class of effect was granted, by any of its names.
     pub fn grants(&self, effect: &str, aka: &[String]) -> bool {
         self.session.iter().chain(&self.allowlist).any(|g| g == effect || aka.contains(g))
     }
+
+    /// Where a class of effect was granted, in words; `None` when it was not.
+    pub fn granter(&self, effect: &str, aka: &[String]) -> Option<String> {
+        let means = |entry: &&String| **entry == effect || aka.contains(entry);
+        let session = self.session.iter().find(means).map(|entry| format!("{entry} (this session)"));
+        session.or_else(|| self.allowlist.iter().find(means).map(|entry| format!("command_allowlist: {entry}")))
+    }
 }
 
 /// Words of a rule; double quotes hold a word with blanks together.
-fn split(text: &str) -> Vec<String> {
+pub(super) fn split(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for c in text.chars() {
         match c {
@@ -101,12 +159,7 @@ fn split(text: &str) -> Vec<String> {
 
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let verb = match self.action {
-            Action::Allow => "allow",
-            Action::Ask => "ask",
-            Action::Deny => "deny",
-        };
-        write!(f, "{verb} {}", self.words.join(" "))
+        write!(f, "{} {}", self.action.word(), self.words.join(" "))
     }
 }
 
@@ -136,7 +189,9 @@ impl Rule {
         invocation.words.iter().enumerate().skip(1).filter(|(_, word)| !word.starts_with('-')).all(|(at, word)| {
             let Some(real) = real(word, invocation, world) else { return false };
             let literal = normal(Path::new(&invocation.cwd), word);
-            match self.words.get(at).map_or("*", String::as_str) {
+            // What follows the last word of the rule is held to it, when it is a path with a `*`.
+            let last = self.words.last().filter(|word| word.len() > 1 && word.ends_with('*') && !word.starts_with('-'));
+            match self.words.get(at).or(last).map_or("*", String::as_str) {
                 "*" => real.starts_with(&base),
                 named if named.starts_with(['/', '~']) => {
                     let named = match named.strip_prefix('~') {
@@ -166,6 +221,16 @@ impl Rule {
             let Some(first) = given.first() else { return false };
             let mut words = given.clone();
             words[0] = lower(first);
+            // `/bin/r?` can be what the rule names.
+            let pattern =
+                words[0].contains(['*', '?', '[']) && self.words.first().is_some_and(|w| glob::matches(&words[0], w));
+            if pattern && !words[0].trim_matches(['*', '?', '.']).is_empty() {
+                words[0].clone_from(&self.words[0]);
+            }
+            // `git-push` is `git push`.
+            if let Some(sub) = words[0].strip_prefix("git-").filter(|sub| !sub.is_empty()).map(str::to_owned) {
+                words.splice(..1, ["git".to_owned(), sub]);
+            }
             if matches(&self.words, given) || matches(&self.words, &words) || matches_joined(&self.words, &words) {
                 return true;
             }
@@ -176,6 +241,13 @@ impl Rule {
                 && plain.iter().zip(&rest).all(|(p, w)| glob::matches(p, w))
                 && flags.iter().all(|f| words.iter().any(|w| glob::matches(f, w)))
         })
+    }
+
+    /// How many words, and letters of them, it says without a `*`.
+    pub fn says(&self) -> (usize, usize) {
+        let literal = self.words.iter().filter(|word| !word.contains('*'));
+        let letters = self.words.iter().flat_map(|word| word.chars()).filter(|c| *c != '*');
+        (literal.count(), letters.count())
     }
 
     /// Words before the first `*`.
@@ -262,7 +334,15 @@ mod tests {
 
     fn invocation(text: &str) -> Invocation {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        Invocation { plain: words.clone(), words, span: 0..0, cwd: "/".into(), within: None, quiet: false }
+        Invocation {
+            plain: words.clone(),
+            words,
+            span: 0..0,
+            cwd: "/".into(),
+            within: None,
+            quiet: false,
+            perhaps: false,
+        }
     }
 
     #[test]
@@ -301,6 +381,9 @@ mod tests {
             ("deny git clean *", "git clean -fd", true),
             ("deny git clean *", "git commit", false),
             ("deny id", "ls", false),
+            ("deny rm *", "/bin/r? y", true),
+            ("deny rm", "/b*/r[m] y", true),
+            ("deny rm", "g* y", false),
         ] {
             assert_eq!(rules(rule).deny[0].catches(&invocation(command)), want, "{rule}: {command}");
         }

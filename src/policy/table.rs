@@ -41,6 +41,7 @@ pub struct Spec {
     /// Options end at the first operand.
     pub posix: bool,
     pub wrap: Option<Wrap>,
+    pub feeds: Option<Feeds>,
     /// What operands are; the last entry whose flags are present counts.
     pub paths: Vec<Paths>,
     /// Options whose value is a path.
@@ -114,6 +115,47 @@ pub struct Wrap {
     pub any: bool,
     /// Adds nothing to what the inner command does.
     pub quiet: bool,
+    /// Options whose value is the folder that the command runs in.
+    pub folder: Vec<String>,
+    /// Without a command it starts a shell, which reads standard input.
+    pub shell: bool,
+}
+
+/// Commands in a language of its own that a program is given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Feeds {
+    pub lang: Language,
+    /// Options whose value is such a text, and those whose value is a file of it.
+    pub text: Vec<String>,
+    pub file: Vec<String>,
+    /// Operands from this one on are texts.
+    pub operands: Option<usize>,
+    /// `+text`
+    pub plus: bool,
+    /// The first operand is a file of them.
+    pub script: bool,
+    /// Standard input is one when nothing else gives a text.
+    pub stdin: bool,
+    /// Standard input is one when there is no operand.
+    pub bare: bool,
+    /// Files of the folder that it reads by itself.
+    pub reads: Vec<String>,
+}
+
+/// A language in which some lines go to a shell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Language {
+    /// Nothing in it reaches a shell; what was downloaded counts.
+    #[default]
+    Data,
+    Shell,
+    Cron,
+    Editor,
+    Debugger,
+    /// Commands of a terminal multiplexer.
+    Terminal,
 }
 
 /// What operands are.

@@ -59,6 +59,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             }
         }
         LoadRequest::Toolsets => LoadReply::Toolsets(super::toolsets::rows(&tools(&context, &facts).await)),
+        LoadRequest::Permissions => super::permissions::list(&context, &facts).await,
+        LoadRequest::TryCommand { command } => super::permissions::tried(command, &context, &facts).await,
+        LoadRequest::Revoke { row } => super::permissions::revoke(*row, &context, &facts).await,
         LoadRequest::RewindPoints => LoadReply::RewindPoints(rewind_points(&context, &facts).await),
         LoadRequest::RewindPreview { item } => {
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }

@@ -9,6 +9,7 @@ mod images;
 mod input;
 mod loads;
 mod paths;
+mod permissions;
 mod reports;
 mod servers;
 mod toolsets;

@@ -5,9 +5,7 @@ use super::{Context, figures};
 use crate::app::msg::LoadReply;
 use crate::exec::ProcessState;
 use crate::llm::ToolSchema;
-use crate::llm::message::{Item, ItemId, SessionId};
-use crate::policy::Mode;
-use crate::store::Store;
+use crate::llm::message::{Item, ItemId};
 use crate::text::tokens;
 use crate::tools::offer::Offer;
 
@@ -23,7 +21,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "memory" => ("Memory".into(), memory(context)),
         "skills" => ("Skills".into(), skills(context)),
         "processes" => ("Processes".into(), processes(facts)),
-        "permissions" => ("Permissions".into(), permissions(context, facts).await),
+        "approvals" => ("What was decided".into(), super::permissions::log(facts).await),
         "diff" => ("Changes in this folder".into(), git_diff(facts).await),
         "export" => ("Export".into(), export(argument, facts).await),
         other => (other.to_owned(), format!("nothing is known about /{other}")),
@@ -135,47 +133,6 @@ fn processes(facts: &Facts) -> String {
             format!("{}  pid {}  {state}\n  {}\n", p.id.0, p.pid, p.command)
         })
         .collect()
-}
-
-async fn permissions(context: &Context, facts: &Facts) -> String {
-    let mode = facts.session.as_ref().map_or(context.loaded.config.approvals.mode, |session| session.mode);
-    let mode = match mode {
-        Mode::Manual => "ask: what is not harmless waits for you",
-        Mode::Smart => match facts.session.as_ref().map(|session| &session.adviser) {
-            Some(Some(model)) => &format!("auto: {model} passes low risks, the rest waits for you"),
-            _ => "auto: no model can be asked, so what is not harmless waits for you",
-        },
-        Mode::Off => "yolo: nothing is asked",
-    };
-    let list = |out: &mut String, title: &str, entries: &[String]| {
-        out.push_str(&format!("\n{title}\n"));
-        for entry in entries {
-            out.push_str(&format!("  {entry}\n"));
-        }
-        if entries.is_empty() {
-            out.push_str("  nothing\n");
-        }
-    };
-    let mut out = format!("{mode}\n");
-    if let Some(session) = facts.session.as_ref().filter(|session| !session.untrusted.is_empty()) {
-        list(&mut out, "Untrusted text in this conversation: what lasts or sends data out asks", &session.untrusted);
-    }
-    let session = match &facts.session {
-        Some(session) => grants(&facts.store, &session.id).await,
-        None => Vec::new(),
-    };
-    list(&mut out, "Allowed in this session", &session);
-    let loaded = crate::config::load::load(&context.sources);
-    list(&mut out, "Always allowed (command_allowlist)", &loaded.config.command_allowlist);
-    list(&mut out, "Never run (approvals.deny)", &loaded.config.approvals.deny);
-    out
-}
-
-/// The rules that were granted for a session, in words.
-async fn grants(store: &Store, session: &SessionId) -> Vec<String> {
-    let values = store.meta(session).await.unwrap_or_default();
-    let rules = values.get("grants").cloned().and_then(|value| serde_json::from_value::<Vec<String>>(value).ok());
-    rules.unwrap_or_default()
 }
 
 async fn git_diff(facts: &Facts) -> String {

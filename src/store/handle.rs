@@ -72,6 +72,22 @@ impl Store {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Runs a job on the thread when its turn comes; nobody waits for it. Takes microseconds.
+    pub(super) fn send_soon(&self, work: impl FnOnce(&mut Db) + Send + 'static) {
+        match self.orders.try_send(Order::Run(Box::new(work))) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(order)) => {
+                let orders = self.orders.clone();
+                // A queue that is full is rare: this one waits its turn beside.
+                match tokio::runtime::Handle::try_current() {
+                    Ok(here) => drop(here.spawn(async move { orders.send(order).await.is_ok() })),
+                    Err(_) => tracing::error!("a job for the store was lost: its queue is full"),
+                }
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => tracing::error!("a job for the store was lost: it is closed"),
+        }
+    }
+
     /// Makes a session; it is listed once it has an item. One that exists is left as it is.
     pub async fn create(&self, new: NewSession) -> Result<(), StoreError> {
         self.ask(move |db| sessions::create(db, &new)).await

@@ -3,6 +3,7 @@
 //! Owns: schema, durability, full-text search, drafts. Does not own: what an item means to the model.
 
 mod actor;
+pub mod audit;
 mod blobs;
 mod db;
 mod drafts;

@@ -261,6 +261,7 @@ const TABLES: &[&str] = &[
     "changes",
     "rewinds",
     "rewind_files",
+    "audit",
 ];
 
 /// Copies every table of a database that must not be written to; `false` when its schema is another.

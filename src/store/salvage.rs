@@ -49,6 +49,9 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
         saved.unreadable += each(&old, "history", |row| {
             tx.execute("INSERT INTO history (text) VALUES (?1)", [row.get::<_, String>("text")?]).map(drop)
         })?;
+        if old.prepare("SELECT 1 FROM audit").is_ok() {
+            saved.unreadable += audit(&old, tx)?;
+        }
         let has_changes = old.prepare("SELECT 1 FROM changes").is_ok();
         for (from, into) in SMALL.into_iter().chain(has_changes.then_some(CHANGES)) {
             saved.unreadable += rest(&old, from, |row| {
@@ -82,6 +85,29 @@ const SMALL: [(&str, &str); 4] = [
     ),
     ("SELECT NULL, place, at, text FROM drafts", "INSERT OR IGNORE INTO drafts (place, at, text) VALUES (?1, ?2, ?3)"),
 ];
+
+/// The audit log: as it is where none is yet, else behind what is there.
+fn audit(old: &Connection, tx: &Transaction<'_>) -> rusqlite::Result<u64> {
+    let empty: bool = tx.query_row("SELECT NOT EXISTS (SELECT 1 FROM audit)", [], |row| row.get(0))?;
+    // What follows a row that cannot be read would not hold in the chain anyway.
+    let unreadable = rest(old, "SELECT key, at, session, body, hash FROM audit ORDER BY key", |row| {
+        let body: String = row.get("body")?;
+        if empty {
+            let sql = "INSERT INTO audit (key, at, session, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let (key, at, session): (i64, i64, String) = (row.get("key")?, row.get("at")?, row.get("session")?);
+            return tx.prepare_cached(sql)?.execute((key, at, session, body, row.get::<_, String>("hash")?)).map(drop);
+        }
+        let read = serde_json::from_str(&body);
+        let record = read.map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
+        super::audit::add(tx, &record).map(drop)
+    });
+    let head: Option<i64> =
+        old.query_row("SELECT value FROM state WHERE name = 'audit:head'", [], |row| row.get(0)).unwrap_or(None);
+    if let Some(head) = head.filter(|_| empty) {
+        tx.execute("INSERT OR REPLACE INTO state (name, value) VALUES ('audit:head', ?1)", [head])?;
+    }
+    Ok(unreadable)
+}
 
 /// What tools changed; not in databases of the first schema.
 const CHANGES: (&str, &str) = (

@@ -9,6 +9,7 @@ pub const APPLICATION_ID: i32 = 0x4852_4D53;
 const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0001_sessions.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0002_rewind.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0003_audit.sql")),
 ];
 
 /// The `user_version` that this program writes.

@@ -3,6 +3,7 @@
 
 mod again;
 mod ask;
+mod audit;
 mod guard;
 mod look;
 mod origin;
@@ -17,7 +18,8 @@ use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
-use crate::policy::{Approval, Decision, Mode, World};
+use crate::policy::{Approval, Decision, Grant, Mode, World};
+use crate::store::Store;
 use futures::future::BoxFuture;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -30,8 +32,8 @@ pub trait Asker: Send + Sync {
     /// Waits as long as the person does; ends with [`Decision::Interrupted`] when `cancel` fires.
     fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision>;
 
-    /// Writes classes or commands to `command_allowlist`; the error says why not.
-    fn remember(&self, entries: &[String]) -> Result<(), String>;
+    /// Writes a grant where it stands for later sessions; the error says why not.
+    fn remember(&self, grant: &Grant) -> Result<(), String>;
 
     /// These classes are granted for the rest of the session.
     fn granted(&self, classes: &[String]);
@@ -72,6 +74,8 @@ pub struct Gate {
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
     next_approval: AtomicU64,
+    /// Where the audit log is kept.
+    log: Option<Store>,
     /// What a sandbox blocked and a person left blocked in this session.
     left_blocked: Mutex<Vec<String>>,
     /// Where untrusted text of the session came from.
@@ -105,9 +109,16 @@ impl Gate {
             world,
             asker,
             next_approval: AtomicU64::new(1),
+            log: None,
             left_blocked: Mutex::default(),
             untrusted: Mutex::default(),
         }
+    }
+
+    /// Keeps an audit log of what it lets run and of what it does not.
+    pub fn with_log(mut self, store: Store) -> Self {
+        self.log = Some(store);
+        self
     }
 
     /// Lets only these tools run: what the session was not given is unknown to it, whatever the model calls.
@@ -128,17 +139,27 @@ impl Gate {
     pub fn set_rules(&self, rules: Rules) {
         let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let session = std::mem::take(&mut held.session);
-        *held = Rules { session, ..rules };
+        *held = rules;
+        held.regrant(session);
     }
 
-    /// Classes granted for this session, for storage.
+    /// What was granted for this session, for storage.
     pub fn grants(&self) -> Vec<String> {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.clone()
     }
 
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants;
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).regrant(grants);
+    }
+
+    /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
+    /// wait for the lock.
+    fn rules_for(&self, tool: &str) -> Rules {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rules.here.tool = tool.to_owned();
+        rules.here.now = self.asker.now();
+        rules
     }
 
     /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
@@ -175,7 +196,7 @@ impl Gate {
             }
         };
         let planned = Ready { run, args, ask: planned.ask, edited: None };
-        let (ready, approval) = match self.passed(call, &spec, planned, &ctx).await {
+        let (ready, approval, logged) = match self.passed(call, &spec, planned, &ctx).await {
             Ok(passed) => passed,
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
@@ -185,7 +206,9 @@ impl Gate {
                 return body;
             }
         };
+        let ended = logged.then(|| self.end_of(call, &spec.name, &ctx));
         if ctx.cancel.is_cancelled() {
+            self.ended(ended, Outcome::Interrupted, 0);
             return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
         // The person's time to answer is not the call's.
@@ -195,7 +218,7 @@ impl Gate {
         // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx).await;
         let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
         let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
         if let Some(what) = output.blocked.take() {
@@ -221,6 +244,7 @@ impl Gate {
         };
         self.receive(&mut body, origin);
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        self.ended(ended, body.outcome, body.duration_ms);
         body
     }
 

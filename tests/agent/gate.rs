@@ -261,7 +261,7 @@ async fn text_of_strangers_is_fenced_and_what_leaves_or_lasts_asks_from_then_on(
 async fn items_session(world: &World) -> Option<SessionId> {
     let store = Store::spawn(world.root.path().join("home"));
     let list = store.list("", None, 10).await.unwrap();
-    list.into_iter().next().map(|row| row.id.into())
+    list.into_iter().next().map(|row| row.id.as_str().into())
 }
 
 #[tokio::test(flavor = "multi_thread")]

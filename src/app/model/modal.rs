@@ -193,6 +193,7 @@ pub enum PickerKind {
     Provider,
     Servers,
     Toolsets,
+    Permissions,
     Inbox,
     History,
 }
@@ -270,6 +271,8 @@ pub enum ConfirmThen {
     DeleteSession(crate::llm::message::SessionId),
     KillProcess(crate::exec::ProcessId),
     Rewind(crate::agent::event::RewindOrder),
+    /// Take a rule back.
+    Revoke(Box<super::permissions::RuleRow>),
 }
 
 /// One line of input.

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// Bytes of the path of a folder that is entered.
-const MAX_FOLDER: usize = 1024;
+const MAX_FOLDER: usize = 512;
 /// Words of an array that are followed.
 const MAX_WORDS: usize = 64;
 
@@ -84,8 +84,10 @@ impl Walker<'_> {
             "popd" => {
                 let before = self.state.cwds.clone();
                 let last = Rc::make_mut(&mut self.state.folders).pop();
-                self.state.cwds = last.unwrap_or_else(|| vec![format!("/{UNKNOWN}")]);
-                self.state.old = Some(before);
+                if let Some(folders) = last {
+                    self.state.cwds = folders;
+                    self.state.old = Some(before);
+                }
             }
             "compgen" | "complete" => {
                 for pair in known.argv.windows(2) {
@@ -359,6 +361,10 @@ impl Walker<'_> {
     /// `cd`: the folder after it, and the one where the line stays when it fails.
     fn change_folder(&mut self, known: &Known<'_>) {
         let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-").cloned();
+        let long: usize = self.state.cwds.iter().map(String::len).sum();
+        if !self.spend(1 + long / 16, &known.argv[0].span) {
+            return;
+        }
         let before = self.state.clone();
         self.state.cwds = match target.as_ref().map(|f| f.text.as_str()) {
             None if known.name == "pushd" => before.folders.last().cloned().unwrap_or_else(|| self.state.cwds.clone()),

@@ -30,6 +30,27 @@ pub struct Invocation {
     pub within: Option<(usize, usize)>,
     /// Adds nothing to what the command inside does.
     pub quiet: bool,
+    /// The words of a program that is not known, which may run them.
+    pub perhaps: bool,
+}
+
+/// A path that a command names, and what it does to it.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// Absolute; several where the folder is not certain.
+    pub paths: Vec<String>,
+    pub how: Touch,
+    /// Names have to be compared with what is there.
+    pub glob: bool,
+    pub span: Span,
+}
+
+/// What a command does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    Read,
+    Write,
+    Delete,
 }
 
 impl Walker<'_> {

@@ -4,10 +4,12 @@ use super::args::{self, Args};
 use super::ast::Span;
 use super::decode::Stream;
 use super::findings::Invocation;
+use super::interpret::CODE_TEXT;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use super::wrappers::ENVIRONMENT;
 use crate::policy::glob;
-use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
+use crate::policy::table::{Kind, Role, RuleSpec, Spec};
 
 /// Effects of commands that hand one of their words to a shell.
 const RUNNERS: &[&str] = &[
@@ -16,6 +18,13 @@ const RUNNERS: &[&str] = &[
     "script execution via -e/-c flag",
     "schedules a command",
     "git rewrites history",
+];
+
+/// Commands that print variables, and those that only choose, order or show lines.
+const PRINTERS: &[&str] = &["env", "printenv", "set", "export", "declare", "typeset"];
+const FILTERS: &[&str] = &[
+    "sort", "grep", "egrep", "fgrep", "rg", "head", "tail", "wc", "less", "more", "cat", "cut", "uniq", "column",
+    "sed", "awk", "tr", "nl", "fmt", "fold",
 ];
 
 /// Matches of a pattern in the place of a command that are looked at.
@@ -92,6 +101,7 @@ impl<'w> Walker<'w> {
             span: all.clone(),
             within,
             quiet: false,
+            perhaps: false,
             cwd: self.state.cwds.first().cloned().unwrap_or_default(),
         });
         let me = self.invocations.len() - 1;
@@ -137,6 +147,14 @@ impl<'w> Walker<'w> {
         self.run_file(first);
         let name = program(&first.text);
         let table = self.table;
+        // `git-push` is `git push`.
+        if let Some(sub) = name.strip_prefix("git-").filter(|_| table.command(&name).is_none()) {
+            let words = ["git", sub].map(|word| Field::known(word, first.span.clone()));
+            let words = words.into_iter().chain(argv[1..].iter().cloned()).collect();
+            let out = self.deeper(&all, |w| w.invoke(words, input, Some((me, 0))));
+            self.current = Some(me);
+            return out;
+        }
         let Some(spec) = table.command(&name) else {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
@@ -150,11 +168,19 @@ impl<'w> Walker<'w> {
             from: 1,
             fed: input.as_ref().is_some_and(|s| s.text.as_deref() != Some("")),
         };
+        if input.as_ref().is_some_and(|s| s.environment) {
+            self.environment(&known);
+        }
         if self.only_fresh(&known) {
             return None;
         }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
+        self.run_options(&known);
+        self.feeds(&known, input.as_ref());
+        if spec.kind == Kind::Git {
+            self.git_alias(&known, me);
+        }
         let out = match self.subcommand(&known, me, input.clone()) {
             Some(out) => out,
             None => {
@@ -163,7 +189,25 @@ impl<'w> Walker<'w> {
             }
         };
         self.current = Some(me);
+        let prints = |f: &super::findings::Finding| f.by == Some(me) && f.effect == ENVIRONMENT;
+        if PRINTERS.contains(&known.name.as_str()) && self.findings.iter().any(prints) {
+            return out.map(|stream| Stream { environment: true, ..stream });
+        }
         out
+    }
+
+    /// Variables of the environment reach a command: a filter that leaves them on the screen takes the question away, unless it
+    /// looks for keys; anything else asks.
+    fn environment(&mut self, known: &Known<'_>) {
+        let keys = |f: &Field| {
+            let text = f.text.to_lowercase();
+            ["key", "token", "secret", "pass", "cred", "auth"].iter().any(|word| text.contains(word))
+        };
+        if FILTERS.contains(&known.name.as_str()) && !known.argv[1..].iter().any(keys) {
+            self.findings.retain(|f| f.effect != ENVIRONMENT);
+        } else {
+            self.find(ENVIRONMENT, known.argv[0].span.clone());
+        }
     }
 
     /// A pattern in the place of a command: what it matches runs, with the further matches as arguments.
@@ -201,6 +245,9 @@ impl<'w> Walker<'w> {
     fn run_file(&mut self, field: &Field) {
         if !field.text.contains('/') {
             return;
+        }
+        if self.file(field).is_none() {
+            self.fetched_file(field);
         }
         for path in self.absolute(&field.text) {
             if self.state.executable.contains(&path) {
@@ -283,7 +330,8 @@ impl<'w> Walker<'w> {
                     }
                 }
             }
-            if ok {
+            // Code that is read can turn out to be harmless: whoever reads it finds this.
+            if ok && !(known.spec.kind == Kind::Interpreter && rule.effect == CODE_TEXT) {
                 let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
                 let span = if span.start >= whole.start { whole } else { span };
                 match rule.level {
@@ -384,35 +432,6 @@ impl<'w> Walker<'w> {
                 span.clone(),
             );
             self.runs_text(value, span);
-        }
-    }
-
-    /// Code for an interpreter: shell commands in its strings that no mode runs are refused here too.
-    pub(super) fn scan_code(&mut self, code: &str, span: &Span) {
-        const RUNNERS: &[&str] =
-            &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run(", "fork"];
-        if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
-            return;
-        }
-        if code.contains("fork while") || code.contains("while 1: os.fork") || code.contains("while True: os.fork") {
-            self.find("fork bomb", span.clone());
-        }
-        let mut strings: Vec<&str> = Vec::new();
-        for quote in ['"', '\'', '`'] {
-            strings.extend(code.split(quote).skip(1).step_by(2).take(32));
-        }
-        for text in strings {
-            let level = self.try_out(|w| {
-                w.text(text, span, None);
-            });
-            if level == Level::Refuse {
-                self.find_as(
-                    "delete of root, home or a system folder",
-                    format!("runs `{text}` in a shell"),
-                    span.clone(),
-                );
-                return;
-            }
         }
     }
 }

@@ -1,10 +1,14 @@
 //! A world that asks the machine once for each thing: a line names the same paths again and again.
 
 use crate::policy::World;
+use crate::policy::files::normal;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// Links that one path goes through, and that one line makes.
+const MAX_LINKS: usize = 8;
+const MAX_MADE: usize = 64;
 /// Answers that are kept.
 const MAX_KEPT: usize = 8192;
 
@@ -15,12 +19,43 @@ pub(super) struct Memo<'w> {
     own: PathBuf,
     resolved: Mutex<HashMap<PathBuf, PathBuf>>,
     matched: Mutex<HashMap<(String, PathBuf, usize), Vec<PathBuf>>>,
+    /// Links that the line makes, and what they lead to.
+    links: Mutex<HashMap<String, String>>,
+}
+
+/// A path below one of these, told by where that leads.
+pub(super) fn followed(links: &HashMap<String, String>, path: &str) -> Option<String> {
+    if links.is_empty() {
+        return None;
+    }
+    let clean = normal(Path::new("/"), path);
+    let mut end = clean.len();
+    loop {
+        if let Some(target) = links.get(&clean[..end]) {
+            return Some(normal(Path::new("/"), &format!("{target}{}", &clean[end..])));
+        }
+        end = clean[..end].rfind('/').filter(|at| *at > 0)?;
+    }
 }
 
 impl<'w> Memo<'w> {
     pub fn new(world: &'w dyn World) -> Self {
         let (home, own) = (world.home(), world.hermes_home());
-        Self { world, home, own, resolved: Mutex::default(), matched: Mutex::default() }
+        Self { world, home, own, resolved: Mutex::default(), matched: Mutex::default(), links: Mutex::default() }
+    }
+
+    /// The line makes a link.
+    pub fn link(&self, path: String, target: String) {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        if links.len() < MAX_MADE {
+            links.insert(path, target);
+        }
+        self.resolved.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Whether the line makes links.
+    pub fn has_links(&self) -> bool {
+        !self.links.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 }
 
@@ -50,12 +85,24 @@ impl World for Memo<'_> {
         found
     }
 
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        self.world.text(path, limit)
+    }
+
     fn resolve(&self, path: &Path) -> PathBuf {
         let mut kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept.get(path) {
             return found.clone();
         }
-        let found = self.world.resolve(path);
+        let mut text = path.to_string_lossy().into_owned();
+        {
+            let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            for _ in 0..MAX_LINKS {
+                let Some(next) = followed(&links, &text) else { break };
+                text = next;
+            }
+        }
+        let found = self.world.resolve(Path::new(&text));
         if kept.len() < MAX_KEPT {
             kept.insert(path.to_path_buf(), found.clone());
         }

@@ -6,6 +6,7 @@ mod ast;
 mod bomb;
 mod brace;
 mod builtins;
+mod code;
 mod command;
 mod compound;
 mod crosscheck;
@@ -13,8 +14,11 @@ pub mod decode;
 mod dollar;
 mod erase;
 mod evaluate;
+mod feeds;
+mod fetch;
 mod findings;
 mod git;
+mod interpret;
 mod invoke;
 mod kill;
 mod lex;
@@ -33,14 +37,16 @@ mod sql;
 mod state;
 mod streams;
 mod subcommand;
+mod subwords;
 mod touch;
 mod unknown;
 mod unresolved;
 mod walk;
 mod wrappers;
 mod written;
+mod xargs;
 
-pub use findings::{Finding, Invocation};
+pub use findings::{Finding, Invocation, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -64,6 +70,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Every command that it would run, in every position.
     pub invocations: Vec<Invocation>,
+    /// Paths that its commands name.
+    pub touched: Vec<Touched>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -101,6 +109,7 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             second_reader(&reading, &parsed, &mut walker);
         }
         let offset = judgement.invocations.len();
+        judgement.touched.append(&mut walker.touched);
         for mut finding in walker.findings {
             if reading.doubtful {
                 finding.level = finding.level.min(Level::AskAlways);

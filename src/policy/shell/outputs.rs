@@ -36,7 +36,10 @@ impl Walker<'_> {
                 let follows = known.name == "realpath" || known.has(&["-f", "-e", "-m", "--canonicalize"]);
                 let field = first.filter(|f| follows && f.is_known()).cloned()?;
                 let path = self.absolute(&field.text).into_iter().next()?;
-                say(if known.has(&["-s"]) { path } else { self.real(&path) })
+                say(match known.has(&["-s"]) {
+                    true => path,
+                    false => self.world.resolve(Path::new(&path)).to_string_lossy().into_owned(),
+                })
             }
             "pwd" => {
                 let cwds = &self.state.cwds;
@@ -186,7 +189,7 @@ impl Walker<'_> {
     }
 
     fn is_fresh(&self, field: &Field) -> bool {
-        if field.glob || !field.is_known() || !self.state.links.is_empty() {
+        if field.glob || !field.is_known() || self.memo.has_links() || !self.state.mounts.is_empty() {
             return false;
         }
         self.absolute(&field.text).iter().all(|path| {

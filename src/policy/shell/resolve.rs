@@ -185,6 +185,9 @@ impl Walker<'_> {
                     let (names, out) = self.substitution(script, None);
                     let loose = !quoted && super::outputs::prints_content(self.table, &names);
                     via.extend(names);
+                    if out.as_ref().is_some_and(|s| s.environment) {
+                        self.find(super::wrappers::ENVIRONMENT, span.clone());
+                    }
                     let matched = out.as_ref().is_some_and(|s| s.matched);
                     let text = match out.as_ref().and_then(|s| s.text.as_deref()) {
                         Some(text) => text.trim_end_matches('\n').to_owned(),

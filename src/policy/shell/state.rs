@@ -33,8 +33,8 @@ pub(super) struct State {
     pub files: Rc<HashMap<String, Stream>>,
     /// Files that it made executable.
     pub executable: Rc<HashSet<String>>,
-    /// Links that it made, and what they lead to.
-    pub links: Rc<HashMap<String, String>>,
+    /// Folders that it mounted elsewhere, by where they are now.
+    pub mounts: Rc<HashMap<String, String>>,
     /// New paths that it made in the temporary folder.
     pub fresh: Rc<HashSet<String>>,
     /// Variables that hold what a pattern matches, told by the pattern.
@@ -69,7 +69,7 @@ impl State {
     pub fn keep_files(&mut self, after: State) {
         self.files = after.files;
         self.executable = after.executable;
-        self.links = after.links;
+        self.mounts = after.mounts;
         self.fresh = after.fresh;
     }
 
@@ -124,7 +124,7 @@ impl State {
             }
         }
         self.merge_functions(&other.functions);
-        union(&mut self.links, &other.links);
+        union(&mut self.mounts, &other.mounts);
         union(&mut self.refs, &other.refs);
         union(&mut self.inputs, &other.inputs);
         union(&mut self.outputs, &other.outputs);
@@ -136,8 +136,17 @@ impl State {
         if self.old != other.old {
             self.old = None;
         }
+        // The way back may lead to either.
         if self.folders != other.folders {
-            self.folders = Rc::default();
+            let (mut all, less) = match self.folders.len() >= other.folders.len() {
+                true => (self.folders.to_vec(), other.folders.last()),
+                false => (other.folders.to_vec(), self.folders.last()),
+            };
+            if let (Some(last), Some(less)) = (all.last_mut(), less) {
+                last.extend(less.iter().filter(|f| !last.contains(f)).cloned().collect::<Vec<_>>());
+                last.truncate(MAX_VALUES);
+            }
+            self.folders = Rc::new(all);
         }
         if !other.aliases.is_subset(&self.aliases) {
             Rc::make_mut(&mut self.aliases).extend(other.aliases.iter().cloned());

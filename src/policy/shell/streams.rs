@@ -5,7 +5,6 @@ use super::decode::Stream;
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::normal;
 use crate::policy::table::Role;
 use std::path::Path;
 use std::rc::Rc;
@@ -132,6 +131,9 @@ impl Walker<'_> {
             return out;
         }
         let stream = out.unwrap_or_default();
+        if stream.environment && !sinks.files.is_empty() {
+            self.find(super::wrappers::ENVIRONMENT, stream.span.clone());
+        }
         for script in sinks.scripts {
             let input = Some(stream.clone());
             self.deeper(&stream.span, |w| w.subshell(|w| w.script(&script, input)));
@@ -167,7 +169,12 @@ impl Walker<'_> {
         if self.state.files.is_empty() {
             return None;
         }
-        let through = |path: &String| self.state.files.get(path).or_else(|| self.state.files.get(&self.real(path)));
+        let through = |path: &String| {
+            self.state
+                .files
+                .get(path)
+                .or_else(|| self.state.files.get(self.world.resolve(Path::new(path)).to_string_lossy().as_ref()))
+        };
         self.absolute(&field.text).iter().find_map(through).cloned()
     }
 
@@ -186,31 +193,6 @@ impl Walker<'_> {
             });
         }
         all
-    }
-
-    /// The path that a path of this line leads to: links that the line made are followed, then those of the disk.
-    pub(super) fn real(&self, path: &str) -> String {
-        let mut path = path.to_owned();
-        for _ in 0..8 {
-            let Some(next) = self.follow(&path) else { break };
-            path = next;
-        }
-        self.world.resolve(Path::new(&path)).to_string_lossy().into_owned()
-    }
-
-    /// One link of the line followed.
-    fn follow(&self, path: &str) -> Option<String> {
-        if self.state.links.is_empty() {
-            return None;
-        }
-        let clean = normal(Path::new("/"), path);
-        let mut end = clean.len();
-        loop {
-            if let Some(target) = self.state.links.get(&clean[..end]) {
-                return Some(normal(Path::new("/"), &format!("{target}{}", &clean[end..])));
-            }
-            end = clean[..end].rfind('/').filter(|at| *at > 0)?;
-        }
     }
 }
 

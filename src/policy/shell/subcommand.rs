@@ -72,6 +72,7 @@ impl<'w> Walker<'w> {
             };
             self.unresolved_level(&inner);
             self.rules(&inner, &hit.spec.rules, hit.from);
+            self.feeds(&inner, input.as_ref());
             if known.spec.kind == Kind::Git {
                 self.git(known, &inner, hit.name.split(' ').next().unwrap_or(""), hit.from);
             }

@@ -1,5 +1,6 @@
 //! What commands do to paths: deletes, writes, reads, and redirections.
 
+use super::findings::{Touch, Touched};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, is_protected, may_match_protected, normal};
@@ -20,6 +21,7 @@ impl<'w> Walker<'w> {
             && let Some(last) = fields.last()
         {
             self.limit(&last.span);
+            self.beyond(role, &fields[MAX_PATHS..]);
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
@@ -53,6 +55,7 @@ impl<'w> Walker<'w> {
 
     /// Judges one path.
     pub(super) fn touch(&mut self, role: Role, field: &Field) {
+        self.note_touch(role, field);
         if matches!(role, Role::Delete | Role::DeleteTree) {
             return self.delete(field, role == Role::DeleteTree);
         }
@@ -91,6 +94,22 @@ impl<'w> Walker<'w> {
             if !effect.is_empty() {
                 self.find_path(effect, field);
             }
+        }
+    }
+
+    /// Notes the path for permissions that name paths.
+    fn note_touch(&mut self, role: Role, field: &Field) {
+        let how = match role {
+            Role::Read | Role::Copy => Touch::Read,
+            Role::Delete | Role::DeleteTree | Role::Move | Role::Wipe => Touch::Delete,
+            Role::Write | Role::Device | Role::Edit | Role::Permissions | Role::PermissionsTree | Role::Mirror => {
+                Touch::Write
+            }
+            Role::None | Role::Link => return,
+        };
+        if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
+            let paths = self.absolute(&field.text);
+            self.touched.push(Touched { paths, how, glob: field.glob, span: field.span.clone() });
         }
     }
 
@@ -245,7 +264,7 @@ impl<'w> Walker<'w> {
                 self.find_path(&class.delete, field);
             }
         }
-        if !field.is_known() {
+        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
             self.find("delete of unresolved paths", span);
         } else if self.is_outside(field) && !self.is_own_scratch(field) {
             self.find_path("delete in root path", field);

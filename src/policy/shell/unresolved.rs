@@ -3,7 +3,7 @@
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::normal;
+use crate::policy::files::{is_protected, normal};
 use crate::policy::glob;
 use crate::policy::table::{Base, Kind, Role, RuleSpec};
 use std::path::Path;
@@ -91,6 +91,27 @@ impl Walker<'_> {
         if anywhere || start.starts_with('/') && self.may_be_protected(start) {
             let say = "writes a file whose name is only known when it runs";
             self.find_as("write to an unresolved path", say.into(), field.span.clone());
+        }
+    }
+
+    /// Operands beyond those that are looked at: only whether one is a folder whose loss is the loss of all.
+    pub(super) fn beyond(&mut self, role: Role, fields: &[Field]) {
+        if !matches!(role, Role::Delete | Role::DeleteTree | Role::Move | Role::PermissionsTree | Role::Device) {
+            return;
+        }
+        let names_place = |f: &&Field| f.glob || f.text.starts_with(['/', '.']) || f.text.ends_with('/');
+        for field in fields.iter().filter(names_place) {
+            let text = field.text.trim_end_matches(['*', '/', '.']);
+            let folder = if text.is_empty() && field.text.starts_with('/') { "/" } else { text };
+            let place = |text: &str| self.absolute(text).iter().any(|path| is_protected(path, self.world));
+            if place(folder) || place(&field.text) {
+                let effect = match role {
+                    Role::Move => "moves a protected folder",
+                    Role::PermissionsTree => "permissions of a system folder",
+                    _ => "delete of root, home or a system folder",
+                };
+                return self.find(effect, field.span.clone());
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use super::ast::*;
 use super::bomb::is_bomb;
 use super::decode::Stream;
 use super::findings::{Finding, Invocation};
+use super::memo::{Memo, followed};
 use super::parse::{Parsed, parse_at};
 use super::resolve::UNKNOWN;
 use super::source::Origin;
@@ -23,6 +24,7 @@ const MAX_DEPTH: usize = 40;
 /// One reading of one line.
 pub struct Walker<'w> {
     pub(super) world: &'w dyn World,
+    pub(super) memo: &'w Memo<'w>,
     pub(super) table: &'w Table,
     pub(super) original: &'w str,
     pub(super) home: String,
@@ -30,6 +32,7 @@ pub struct Walker<'w> {
     pub(super) state: State,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
+    pub touched: Vec<super::findings::Touched>,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -55,9 +58,11 @@ pub struct Walker<'w> {
 
 impl<'w> Walker<'w> {
     /// A walker that starts in `cwd`. `original` is the command that spans are told in.
-    pub fn new(original: &'w str, cwd: &Path, table: &'w Table, world: &'w dyn World) -> Self {
+    pub fn new(original: &'w str, cwd: &Path, table: &'w Table, memo: &'w Memo<'w>) -> Self {
+        let world: &dyn World = memo;
         Self {
             world,
+            memo,
             table,
             original,
             home: world.home().to_string_lossy().into_owned(),
@@ -65,6 +70,7 @@ impl<'w> Walker<'w> {
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
             findings: Vec::new(),
             invocations: Vec::new(),
+            touched: Vec::new(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -121,6 +127,7 @@ impl<'w> Walker<'w> {
     /// What the work inside found, without keeping it.
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
+        let touched = self.touched.len();
         let all = std::mem::take(&mut self.findings);
         let state = self.state.clone();
         self.subshell(|w| {
@@ -132,6 +139,7 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.touched.truncate(touched);
         self.current = kept.2;
         level
     }
@@ -372,11 +380,20 @@ impl<'w> Walker<'w> {
     /// The absolute paths that a path can mean, from where the line may be.
     pub(super) fn absolute(&self, path: &str) -> Vec<String> {
         if path.starts_with('/') {
-            return vec![normal(Path::new("/"), path)];
+            return self.mounted(vec![normal(Path::new("/"), path)]);
         }
         if path.starts_with(UNKNOWN) {
             return vec![normal(Path::new("/"), path)];
         }
-        self.state.cwds.iter().map(|cwd| normal(Path::new(cwd), path)).collect()
+        self.mounted(self.state.cwds.iter().map(|cwd| normal(Path::new(cwd), path)).collect())
+    }
+
+    /// These paths, and what is mounted there.
+    fn mounted(&self, mut paths: Vec<String>) -> Vec<String> {
+        if !self.state.mounts.is_empty() {
+            let more: Vec<String> = paths.iter().filter_map(|path| followed(&self.state.mounts, path)).collect();
+            paths.extend(more);
+        }
+        paths
     }
 }

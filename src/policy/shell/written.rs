@@ -21,7 +21,7 @@ impl Walker<'_> {
             "cp" | "gcp" | "mv" | "gmv" | "install" | "ginstall" | "ln" | "link" | "rsync" => self.copies(known),
             "mount" if known.has(&["--bind", "-B", "--rbind", "-o"]) => {
                 if let (Some(from), Some(to)) = (known.operand(0), known.operand(1)) {
-                    self.links_to(&to.clone(), &from.clone());
+                    self.links_to(&to.clone(), &from.clone(), true);
                 }
             }
             "dd" => {
@@ -80,7 +80,7 @@ impl Walker<'_> {
             let inside = Field { text: format!("{}/{name}", to.text.trim_end_matches('/')), ..to.clone() };
             if link {
                 for at in [&to, &inside] {
-                    self.links_to(at, source);
+                    self.links_to(at, source, false);
                 }
             }
             if let Some(stream) = self.file(source) {
@@ -96,8 +96,8 @@ impl Walker<'_> {
         }
     }
 
-    fn links_to(&mut self, at: &Field, target: &Field) {
-        if !at.is_known() || !target.is_known() || self.state.links.len() > 64 {
+    fn links_to(&mut self, at: &Field, target: &Field, mount: bool) {
+        if !at.is_known() || !target.is_known() || self.state.mounts.len() > 64 {
             return;
         }
         for path in self.absolute(&at.text) {
@@ -105,7 +105,10 @@ impl Walker<'_> {
             let to = normal(Path::new(&folder), &target.text);
             // A folder that is there is no link afterwards.
             if path != to && path.len() > 1 && !self.state.cwds.contains(&path) {
-                Rc::make_mut(&mut self.state.links).insert(path, to);
+                if mount {
+                    Rc::make_mut(&mut self.state.mounts).insert(path.clone(), to.clone());
+                }
+                self.memo.link(path, to);
             }
         }
     }

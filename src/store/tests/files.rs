@@ -144,7 +144,8 @@ fn a_damaged_database_is_kept_and_a_new_one_stands_beside_it() {
 #[test]
 fn a_repair_saves_what_is_readable() {
     let home = home();
-    damaged(home.path(), 30, 3);
+    // Past the pages of the tables themselves.
+    damaged(home.path(), 40, 3);
     run(async {
         let store = Store::spawn(home.path());
         let repaired = store.repair().await.expect("repairs");

@@ -2,8 +2,9 @@
 
 use super::ask::{refused, with_command};
 use super::{CallEvent, Gate, Ready, folder, with_note};
-use crate::llm::message::ToolCall;
+use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
+use crate::store::audit::By;
 use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
 use crate::tools::tool_call;
 use std::path::PathBuf;
@@ -63,10 +64,10 @@ impl Gate {
         reasons.extend(hook.map(|text| Why { effect: "asked by a hook".into(), text, span: 0..0 }));
         let world = self.place(&intent, &ctx).await;
         let verdict = match &world {
-            Some(world) => self.judge(run.intent(), &cwd, world, &ctx.cancel).await,
+            Some(world) => self.judge(&spec.name, run.intent(), &cwd, world, &ctx.cancel).await,
             None => None,
         };
-        let no = match verdict {
+        let no = match verdict.map(|judged| judged.verdict) {
             Some(Verdict::Allow(_)) => None,
             Some(Verdict::Ask(why) | Verdict::AskAlways(why)) => {
                 reasons.extend(why);
@@ -87,11 +88,16 @@ impl Gate {
             intent: run.intent().clone(),
             verdict: Verdict::AskAlways(reasons),
             targets: Vec::new(),
+            // No answer to this lasts.
+            proposals: Vec::new(),
             asker: self.asker.asker(),
             asked_at: self.asker.now(),
         };
         let note = match self.asker.ask(approval, ctx.cancel.clone()).await {
             Decision::Once if !ctx.cancel.is_cancelled() => {
+                self.ended(Some(self.end_of(call, &spec.name, &ctx)), Outcome::Failed, 0);
+                let by = By::Person("run again without the sandbox".into());
+                self.judged(call, &spec.name, run.intent(), None, by, None, &ctx);
                 ctx.unconfined = true;
                 self.tell_start(call, spec, run.target(), events).await;
                 let ready = Ready { run, args, ask: None, edited: None };
@@ -115,7 +121,10 @@ impl Gate {
                 self.leave_blocked(&what);
                 "the user keeps the sandbox: go on without this, or ask how".to_owned()
             }
-            _ => "it was not allowed to run without the sandbox".to_owned(),
+            Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
+            Decision::Once | Decision::Grant(_) | Decision::Edited(_) => {
+                "it was not allowed to run without the sandbox".to_owned()
+            }
         };
         set(&moved);
         left(first, &note)

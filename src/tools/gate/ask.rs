@@ -1,58 +1,82 @@
 //! The question of a call: what the rules say, what a person answers, and what the answer means.
 
-use super::guard::Weighed;
+use super::guard::{Judged, Weighed};
 use super::{Gate, Ready, STOPPED, folder, look};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Scope, Verdict, Why, proposals};
+use crate::policy::rule::EXACTLY;
+use crate::policy::{
+    Approval, ApprovalId, Decision, Grant, Intent, Proposal, Scope, Verdict, Why, Width, World, proposals,
+};
+use crate::store::audit::By;
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
 use crate::tools::tool_call;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What became of the question.
 enum Pass {
     /// Run it; how it was approved, in words, when a person was asked.
-    Go(String),
+    Go { note: String, by: By },
     /// Run this line instead.
     Edited(String),
     /// Do not run it.
-    No { outcome: Outcome, why: String },
+    No { outcome: Outcome, why: String, by: By },
 }
+
+/// A pass, and the verdict that led to it; `None` when the turn was stopped before there was one.
+type Passed = (Pass, Option<Judged>);
 
 /// Time to count what a command would touch before the modal opens.
 const TARGET_BUDGET: Duration = Duration::from_millis(200);
+/// Commands of the past that an answer is compared with, and the time for it.
+const PAST: usize = 500;
+const PAST_BUDGET: Duration = Duration::from_millis(20);
 
 impl Gate {
-    /// The call that may run, and how it was approved; or the outcome and why not.
+    /// The call that may run, how it was approved, and whether the audit log has it; or the outcome and why not.
     pub(super) async fn passed(
         &self,
         call: &ToolCall,
         spec: &ToolSpec,
         ready: Ready,
         ctx: &ToolCtx,
-    ) -> Result<(Ready, String), (Outcome, String)> {
+    ) -> Result<(Ready, String, bool), (Outcome, String)> {
         let intent = ready.run.intent().clone();
-        match self.pass(call, spec, intent, ready.ask.as_deref(), ctx, &[]).await {
-            Pass::Go(note) => Ok((ready, note)),
-            Pass::No { outcome, why } => Err((outcome, why)),
+        let (pass, seen) = self.pass(call, spec, intent.clone(), ready.ask.as_deref(), ctx, &[]).await;
+        match pass {
+            Pass::Go { note, by } => {
+                let logged = self.judged(call, &spec.name, &intent, seen.as_ref(), by, None, ctx);
+                Ok((ready, note, logged))
+            }
+            Pass::No { outcome, why, by } => {
+                self.judged(call, &spec.name, &intent, seen.as_ref(), by, Some(outcome), ctx);
+                Err((outcome, why))
+            }
             Pass::Edited(line) => {
                 // What a hook asked about was answered by the edit.
-                let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
-                let world = self.place(ready.run.intent(), ctx).await.ok_or_else(stopped)?;
-                let seen = self.judge(ready.run.intent(), &folder(ctx), &world, &ctx.cancel).await;
-                let seen = seen.ok_or_else(stopped)?;
-                let known: Vec<String> = effects(&seen.verdict);
+                let known: Vec<String> = seen.map(|seen| effects(&seen.verdict)).unwrap_or_default();
                 // The command stands in the arguments of the tool itself, not in those of a call around it.
                 let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
                 let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
+                let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
                 let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
                 let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
                 let edited = Ready { run, args: planned.args, ask: None, edited: Some(line.clone()) };
-                match self.pass(call, spec, edited.run.intent().clone(), None, ctx, &known).await {
-                    Pass::Go(_) => Ok((edited, format!("edited by the user before it ran: {line}"))),
-                    Pass::No { outcome, why } => Err((outcome, why)),
+                let intent = edited.run.intent().clone();
+                let (pass, seen) = self.pass(call, spec, intent.clone(), None, ctx, &known).await;
+                match pass {
+                    Pass::Go { .. } => {
+                        let by = By::Person("edited before it ran".into());
+                        let logged = self.judged(call, &spec.name, &intent, seen.as_ref(), by, None, ctx);
+                        Ok((edited, format!("edited by the user before it ran: {line}"), logged))
+                    }
+                    Pass::No { outcome, why, by } => {
+                        self.judged(call, &spec.name, &intent, seen.as_ref(), by, Some(outcome), ctx);
+                        Err((outcome, why))
+                    }
                     Pass::Edited(_) => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
                 }
             }
@@ -68,47 +92,74 @@ impl Gate {
         ask: Option<&str>,
         ctx: &ToolCtx,
         known: &[String],
-    ) -> Pass {
+    ) -> Passed {
         let cwd = folder(ctx);
-        let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into() };
-        let Some(world) = self.place(&intent, ctx).await else { return stopped() };
+        let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into(), by: By::Nobody };
+        let Some(world) = self.place(&intent, ctx).await else { return (stopped(), None) };
         if let Some(why) = self.masked(&intent, ctx) {
-            return Pass::No { outcome: Outcome::Failed, why };
+            return (Pass::No { outcome: Outcome::Failed, why, by: By::Policy }, None);
         }
-        let Some(judged) = self.judge(&intent, &cwd, &world, &ctx.cancel).await else { return stopped() };
-        let mut judged = self.leaking(judged, &intent, ctx);
-        let verdict = match (judged.verdict.clone(), ask) {
-            (Verdict::Allow(_), Some(reason)) => {
-                Verdict::AskAlways(vec![Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 }])
-            }
-            (verdict, _) => verdict,
-        };
-        match &verdict {
-            Verdict::Allow(_) => return Pass::Go(String::new()),
-            Verdict::Refuse(why) => return Pass::No { outcome: Outcome::Refused, why: refused(why) },
-            Verdict::DeniedByRule(why) => {
-                return Pass::No {
-                    outcome: Outcome::Denied,
-                    why: format!(
-                        "denied by a rule of the user: {}. Do not try to reach the same in another way",
-                        why.text
-                    ),
+        let judged = self.judge(&spec.name, &intent, &cwd, &world, &ctx.cancel).await;
+        let Some(judged) = judged else { return (stopped(), None) };
+        let mut seen = self.leaking(judged, &intent, ctx);
+        if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
+            let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
+            seen.verdict = Verdict::AskAlways(vec![why]);
+        }
+        let pass = self.answered(call, spec, intent, &mut seen, known, &cwd, &world, ctx).await;
+        (pass, Some(seen))
+    }
+
+    /// What the rules say, or else a person.
+    #[expect(clippy::too_many_arguments, reason = "all of one question")]
+    async fn answered(
+        &self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        intent: Intent,
+        seen: &mut Judged,
+        known: &[String],
+        cwd: &Path,
+        world: &Arc<dyn World>,
+        ctx: &ToolCtx,
+    ) -> Pass {
+        match &seen.verdict {
+            Verdict::Allow(_) => {
+                let by = match (seen.unasked, seen.rules.is_empty()) {
+                    (true, _) => By::Yolo,
+                    (false, true) => By::Policy,
+                    (false, false) => By::Rule(seen.rules.clone()),
                 };
+                return Pass::Go { note: String::new(), by };
+            }
+            Verdict::Refuse(why) => {
+                return Pass::No { outcome: Outcome::Refused, why: refused(why), by: By::Policy };
+            }
+            Verdict::DeniedByRule(why) => {
+                let why =
+                    format!("denied by a rule of the user: {}. Do not try to reach the same in another way", why.text);
+                return Pass::No { outcome: Outcome::Denied, why, by: By::Rule(seen.rules.clone()) };
             }
             Verdict::Ask(_) | Verdict::AskAlways(_) => {}
         }
-        let classes = effects(&verdict);
+        let classes = effects(&seen.verdict);
         if !known.is_empty() && classes.iter().all(|class| known.contains(class)) {
-            return Pass::Go("edited".into());
+            return Pass::Go { note: "edited".into(), by: By::Person("edited before it ran".into()) };
         }
-        let mut shown = verdict.clone();
-        match self.weigh(&mut judged, ctx).await {
-            Weighed::Pass(note) => return Pass::Go(note),
+        let mut shown = seen.verdict.clone();
+        match self.weigh(seen, ctx).await {
+            Weighed::Pass(note) => return Pass::Go { note, by: By::Smart },
             Weighed::Ask(None) => {}
             Weighed::Ask(Some(why)) | Weighed::Warned(why) => shown = with_reason(shown, why),
         }
-        let targets = look::targets(&intent, &verdict, &cwd, &world, TARGET_BUDGET).await;
-        let proposals = if judged.once { Vec::new() } else { proposals::offered(&intent, &verdict) };
+        let offers = async {
+            match seen.once {
+                true => Vec::new(),
+                false => self.offers(&spec.name, &intent, &seen.verdict, cwd, world).await,
+            }
+        };
+        let (targets, proposals) =
+            tokio::join!(look::targets(&intent, &seen.verdict, cwd, world, TARGET_BUDGET), offers);
         let approval = Approval {
             id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
             call_id: call.id.clone(),
@@ -121,54 +172,117 @@ impl Gate {
             asked_at: self.asker.now(),
         };
         let decision = self.asker.ask(approval, ctx.cancel.clone()).await;
-        self.settle(decision, &verdict, !judged.once).await
+        self.settle(decision, &seen.verdict, !seen.once, ctx).await
+    }
+
+    /// The lasting answers on offer, with what they would have answered in the past where that is known in time.
+    async fn offers(
+        &self,
+        tool: &str,
+        intent: &Intent,
+        verdict: &Verdict,
+        cwd: &Path,
+        world: &Arc<dyn World>,
+    ) -> Vec<Proposal> {
+        let past = async {
+            let store = self.log.as_ref()?;
+            let read = tokio::time::timeout(PAST_BUDGET, store.audit_commands(PAST)).await;
+            let rows = read.ok()?.ok()?;
+            Some(rows.into_iter().map(|row| proposals::Seen { line: row.line, cwd: row.cwd }).collect::<Vec<_>>())
+        };
+        let seen = if matches!(verdict, Verdict::Ask(_)) { past.await.unwrap_or_default() } else { Vec::new() };
+        let rules = self.rules_for(tool);
+        let (intent, verdict) = (intent.clone(), verdict.clone());
+        let plain = proposals::offered(&intent, &verdict);
+        let (cwd, world) = (cwd.to_owned(), Arc::clone(world));
+        let work = move || {
+            let mut offered = proposals::offered_in(&intent, &verdict, &cwd, &rules, &*world);
+            if let Intent::Command { line, .. } = &intent {
+                proposals::tell_past(&mut offered, line, &seen, &*world, Instant::now() + PAST_BUDGET);
+            }
+            offered
+        };
+        // A disk that hangs leaves what needs no look at it.
+        match tokio::time::timeout(TARGET_BUDGET, tokio::task::spawn_blocking(work)).await {
+            Ok(Ok(offered)) => offered,
+            Ok(Err(_)) | Err(_) => plain,
+        }
     }
 
     /// What an answer means.
-    async fn settle(&self, decision: Decision, verdict: &Verdict, may_last: bool) -> Pass {
-        let denied = |why: String| Pass::No { outcome: Outcome::Denied, why };
+    async fn settle(&self, decision: Decision, verdict: &Verdict, may_last: bool, ctx: &ToolCtx) -> Pass {
+        let no = |outcome, why: String, by| Pass::No { outcome, why, by };
+        let denied = |why: String, by| no(Outcome::Denied, why, by);
+        let go = |note: String| {
+            let by = By::Person(note.replace(" by the user", ""));
+            Pass::Go { note, by }
+        };
+        let person = |word: &str| By::Person(word.to_owned());
         let may_widen = may_last && matches!(verdict, Verdict::Ask(_));
         match decision {
-            Decision::Once => Pass::Go("allowed once by the user".into()),
-            Decision::Grant(_) if !may_widen => Pass::Go("allowed once by the user".into()),
-            Decision::Grant(Grant { scope: Scope::Session, entries, .. }) => {
-                self.grant(&entries);
-                Pass::Go(format!("allowed for this session by the user: {}", entries.join(", ")))
-            }
-            Decision::Grant(Grant { entries, .. }) => {
-                self.rules.lock().unwrap_or_else(PoisonError::into_inner).allowlist.extend(entries.iter().cloned());
-                let (asker, kept) = (Arc::clone(&self.asker), entries.clone());
-                let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
-                match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
-                    Ok(()) => Pass::Go(format!("always allowed by the user: {}", entries.join(", "))),
-                    Err(problem) => Pass::Go(format!("allowed for this session by the user ({problem})")),
-                }
-            }
+            Decision::Once => go("allowed once by the user".into()),
+            Decision::Grant(_) if !may_widen => go("allowed once by the user".into()),
+            Decision::Grant(grant) => go(self.widen(grant, ctx).await),
             Decision::Edited(line) => Pass::Edited(line),
             Decision::Deny { feedback } if feedback.trim().is_empty() => denied(
                 "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
+                person("denied"),
             ),
-            Decision::Deny { feedback } => denied(format!("the user denied this call and says: {feedback}")),
-            Decision::TimedOut => denied("not run: nobody answered in time. Go on without it, or say what the user should run".into()),
-            Decision::Interrupted => {
-                Pass::No { outcome: Outcome::Interrupted, why: "not run: the user stopped the turn before answering".into() }
+            Decision::Deny { feedback } => {
+                denied(format!("the user denied this call and says: {feedback}"), person("denied"))
             }
-            Decision::NoOne => denied(format!(
-                "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
-                effects(verdict).join(", ")
-            )),
+            Decision::TimedOut => denied(
+                "not run: nobody answered in time. Go on without it, or say what the user should run".into(),
+                By::Nobody,
+            ),
+            Decision::Interrupted => {
+                let why = "not run: the user stopped the turn before answering".into();
+                no(Outcome::Interrupted, why, person("stopped the turn"))
+            }
+            Decision::NoOne => denied(
+                format!(
+                    "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
+                    effects(verdict).join(", ")
+                ),
+                By::Nobody,
+            ),
         }
     }
 
-    fn grant(&self, classes: &[String]) {
-        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        for class in classes {
-            if !rules.session.contains(class) {
-                rules.session.push(class.clone());
+    /// Makes an answer last; how far it reaches, in words.
+    async fn widen(&self, grant: Grant, ctx: &ToolCtx) -> String {
+        let said = grant.entries.join(", ");
+        if grant.scope == Scope::Session {
+            self.grant(&grant.entries);
+            self.made(&grant, ctx);
+            return format!("allowed for this session by the user: {}", said.trim_start_matches(EXACTLY));
+        }
+        let (asker, kept) = (Arc::clone(&self.asker), grant.clone());
+        let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
+        match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
+            Ok(()) => {
+                proposals::with(&mut self.rules.lock().unwrap_or_else(PoisonError::into_inner), &grant);
+                self.made(&grant, ctx);
+                let place = if grant.scope == Scope::Project { " in this project" } else { "" };
+                format!("always allowed{place} by the user: {said}")
+            }
+            Err(problem) => {
+                let exact = |line: &String| format!("{EXACTLY}{line}");
+                let entries = match grant.width {
+                    Width::Command => grant.entries.iter().map(exact).collect(),
+                    Width::Words | Width::Effects | Width::Server => grant.entries.clone(),
+                };
+                let grant = Grant { scope: Scope::Session, entries, ..grant };
+                self.grant(&grant.entries);
+                self.made(&grant, ctx);
+                format!("allowed for this session by the user ({problem})")
             }
         }
-        drop(rules);
-        self.asker.granted(classes);
+    }
+
+    fn grant(&self, entries: &[String]) {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).grant(entries);
+        self.asker.granted(entries);
     }
 }
 

@@ -2,7 +2,7 @@
 //! on their way out, and the model that may pass what is of low risk.
 
 use super::{Gate, look};
-use crate::policy::decide::decide_in;
+use crate::policy::decide::{Decided, explain};
 use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, Mode, Verdict, Why, World, frozen, smart};
@@ -37,6 +37,16 @@ pub(super) struct Judged {
     pub once: bool,
     /// What the auxiliary model may be asked.
     question: Option<String>,
+    /// The rules that decided.
+    pub rules: Vec<String>,
+    /// It would be a question in another mode.
+    pub unasked: bool,
+}
+
+impl Judged {
+    fn plain(Decided { verdict, rules, unasked }: Decided) -> Self {
+        Self { verdict, once: false, question: None, rules, unasked }
+    }
 }
 
 /// How a question ended before a person saw it.
@@ -53,27 +63,28 @@ impl Gate {
     /// The judgement for a task that works in this folder of this world; `None` when the turn was stopped first.
     pub(super) async fn judge(
         &self,
+        tool: &str,
         intent: &Intent,
         cwd: &Path,
         world: &Arc<dyn World>,
         cancel: &CancellationToken,
     ) -> Option<Judged> {
         let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        // A copy: looking at the disk may take long, and nobody should wait for the lock.
-        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rules = self.rules_for(tool);
         if *intent == Intent::Talk {
-            let verdict = decide_in(intent, cwd, &rules, mode, &**world);
-            return Some(Judged { verdict, once: false, question: None });
+            return Some(Judged::plain(explain(intent, cwd, &rules, mode, &**world)));
         }
         let untrusted = self.untrusted();
         let (intent, cwd, world, asker) = (intent.clone(), cwd.to_owned(), Arc::clone(world), Arc::clone(&self.asker));
         look::unless_stopped(cancel, move || {
-            let verdict = decide_in(&intent, &cwd, &rules, mode, &*world);
-            if !matches!(verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
-                return Judged { verdict, once: false, question: None };
+            let decided = explain(&intent, &cwd, &rules, mode, &*world);
+            if !matches!(decided.verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
+                return Judged::plain(decided);
             }
+            let Decided { verdict, rules: by, unasked } = decided;
             // Without rules and grants of files: what passes even so is harmless, and needs no look at the disk.
-            let unaided = frozen::unaided(&intent, &cwd, &rules, &*world);
+            let plain = mode == Mode::Manual && rules.allow.is_empty() && rules.allowlist.is_empty();
+            let unaided = if plain { verdict.clone() } else { frozen::unaided(&intent, &cwd, &rules, &*world) };
             let before = verdict.name();
             let mut verdict = verdict;
             let mut changed = false;
@@ -86,7 +97,8 @@ impl Gate {
             let once = tainted || changed && before == "allow";
             let asks_model = mode == Mode::Smart && !changed && !tainted;
             let question = asks_model.then(|| smart::question(&intent, &verdict, &*world)).flatten();
-            Judged { verdict, once, question }
+            let unasked = unasked && matches!(verdict, Verdict::Allow(_));
+            Judged { verdict, once, question, rules: by, unasked }
         })
         .await
     }
@@ -138,7 +150,7 @@ impl Gate {
         let mut why = judged.verdict.reasons().to_vec();
         let text = format!("its arguments hold a secret that would go to {server}");
         why.insert(0, Why { effect: "sends a secret".into(), text, span: 0..0 });
-        Judged { verdict: Verdict::AskAlways(why), once: true, question: None }
+        Judged { verdict: Verdict::AskAlways(why), once: true, question: None, unasked: false, ..judged }
     }
 
     /// Where untrusted text of this session came from.

@@ -128,7 +128,9 @@ fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker
     // A long name leaves something of what is said about it.
     let said = if columns || item.detail.is_empty() { 0 } else { (width(&item.detail) + 2).min(room * 2 / 5) };
     let label = match state.kind {
-        PickerKind::Servers | PickerKind::Toolsets => truncate_middle(&item.label, room - said),
+        PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {
+            truncate_middle(&item.label, room - said)
+        }
         _ => truncate_end(&item.label, room - said),
     };
     let next = paint.put(x, place.y, cells(room), &label, paint.role(if chosen { Role::Strong } else { Role::Text }));

@@ -1,0 +1,397 @@
+//! `permissions.yaml`: the person's own file, and that of a trusted project, which may only ask and deny.
+//!
+//! A line that cannot be read is told with its place and loosens nothing; a file that cannot be read makes a question of
+//! everything, since what it denies is not known.
+
+mod write;
+
+pub use write::{add, remove};
+
+use super::layer::Warning;
+use super::yaml::{self, Node, Value};
+use super::{Paths, project};
+use crate::policy::permissions::{Layer, Permission, subject};
+use crate::policy::rule::Action;
+use crate::policy::{Grant, Scope, Width};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of the file.
+pub const FILE: &str = "permissions.yaml";
+
+/// Keys of the file that are no subjects.
+const PROJECTS: &str = "projects";
+const PLATFORMS: &str = "platforms";
+
+/// All lines that were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub all: Arc<Vec<Permission>>,
+    /// Why a file cannot be read at all.
+    pub unreadable: Option<String>,
+    /// The project that grants of this project are for: the root of the repository, else the working folder.
+    pub folder: PathBuf,
+}
+
+/// Lines while they are read.
+#[derive(Default)]
+struct Reading {
+    all: Vec<Permission>,
+    unreadable: Option<String>,
+}
+
+/// Reads the person's file and that of the project of `cwd`, where it is trusted.
+pub fn read(paths: &Paths, cwd: Option<&Path>, warnings: &mut Vec<Warning>) -> Found {
+    let mut found = Reading::default();
+    file(&paths.permissions(), None, &mut found, warnings);
+    if let Some((path, dir)) = cwd.and_then(|cwd| of_project(paths, cwd)) {
+        if project::is_trusted(paths, &dir) {
+            file(&path, Some(&dir), &mut found, warnings);
+        } else {
+            let text =
+                format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
+            warnings.push(Warning { path: Some(path), line: None, key: String::new(), text });
+        }
+    }
+    let folder = cwd.map_or_else(PathBuf::new, |cwd| top(cwd).to_path_buf());
+    Found { all: Arc::new(found.all), unreadable: found.unreadable, folder }
+}
+
+/// The root of the repository, else the folder itself.
+fn top(cwd: &Path) -> &Path {
+    cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd)
+}
+
+/// Writes a lasting grant where later sessions find it: classes, tools and commands to `command_allowlist`, words to
+/// `permissions.yaml`; those for one project under its folder, in the person's own file.
+///
+/// # Errors
+/// What could not be written and why, for the person.
+pub fn remember(paths: &Paths, folder: &Path, grant: &Grant) -> Result<(), String> {
+    let in_file = grant.width == Width::Words || grant.scope == Scope::Project;
+    let day = chrono::Local::now().format("%Y-%m-%d");
+    for entry in &grant.entries {
+        let written = if in_file {
+            let folder = (grant.scope == Scope::Project).then_some(folder);
+            add(&paths.permissions(), folder, entry, &format!("{day}, your answer to a question"))
+        } else {
+            super::edit::append(&paths.config(), "command_allowlist", entry)
+        };
+        written.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// The file of the project that a folder is in, and the project's folder: `.hermes/permissions.yaml`, or beside `hermes.yaml`.
+pub(super) fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+    let own = std::fs::canonicalize(&paths.home).ok();
+    let top = top(cwd);
+    cwd.ancestors().take_while(|dir| dir.starts_with(top)).find_map(|dir| {
+        let inside = dir.join(".hermes").join(FILE);
+        let is_own = std::fs::canonicalize(dir.join(".hermes")).ok().is_some_and(|found| Some(found) == own);
+        if inside.is_file() && !is_own {
+            return Some((inside, dir.to_path_buf()));
+        }
+        let beside = dir.join(FILE);
+        (beside.is_file() && dir.join(project::FILE).is_file() && Some(dir) != own.as_deref())
+            .then(|| (beside, dir.to_path_buf()))
+    })
+}
+
+/// Where a line stands.
+#[derive(Clone)]
+struct Place<'a> {
+    file: &'a Path,
+    folder: Option<PathBuf>,
+    platform: Option<String>,
+    chat: Option<String>,
+    layer: Layer,
+}
+
+fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut Vec<Warning>) {
+    let warn = |line: Option<u64>, text: String| Warning { path: Some(path.into()), line, key: String::new(), text };
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+        Err(error) => {
+            let text = format!("cannot be read: {error}; until that is mended everything is asked about");
+            found.unreadable = Some(format!("{} {text}", path.display()));
+            return warnings.push(warn(None, text));
+        }
+    };
+    let name = path.to_string_lossy();
+    let (root, first) = match (yaml::parse(&text, &name), yaml::parse_first(&text, &name)) {
+        (Ok(root), Ok(first)) => (root, first),
+        (Err(error), _) | (_, Err(error)) => {
+            let line = (error.line > 0).then_some(error.line);
+            found.unreadable = Some(format!("{error}; until that is mended everything is asked about"));
+            return warnings.push(warn(line, format!("{error}\nuntil that is mended everything is asked about")));
+        }
+    };
+    if !matches!(root.value, Value::Map(_) | Value::Null) {
+        let text = format!(
+            "holds {}: lines such as `terminal.*: ask` are expected; until that is mended everything is asked about",
+            root.kind()
+        );
+        found.unreadable = Some(format!("{} {text}", path.display()));
+        return warnings.push(warn(Some(root.line.max(1)), text));
+    }
+    let layer = if project.is_some() { Layer::Project } else { Layer::Own };
+    let place = Place { file: path, folder: project.map(Path::to_path_buf), platform: None, chat: None, layer };
+    let mut sink = Sink { found, warnings };
+    sink.section(&root, &place);
+    if first != root {
+        // Of a key that stands twice the reader keeps one; both count, and the stricter wins.
+        let text = "a line stands twice with different answers: both are read, and the stricter counts".to_owned();
+        sink.warnings.push(warn(None, text));
+        let known = sink.found.all.len();
+        sink.section(&first, &place);
+        let twice: Vec<Permission> = sink.found.all.split_off(known);
+        let new = twice.into_iter().filter(|one| !sink.found.all.contains(one) && one.action != Action::Allow);
+        let new: Vec<Permission> = new.collect();
+        sink.found.all.extend(new);
+    }
+}
+
+struct Sink<'a> {
+    found: &'a mut Reading,
+    warnings: &'a mut Vec<Warning>,
+}
+
+impl Sink<'_> {
+    fn warn(&mut self, place: &Place<'_>, line: u64, key: &str, text: String) {
+        let line = (line > 0).then_some(line);
+        self.warnings.push(Warning { path: Some(place.file.into()), line, key: key.into(), text });
+    }
+
+    fn section(&mut self, node: &Node, place: &Place<'_>) {
+        for (key, value) in node.entries() {
+            let top = place.platform.is_none() && (place.folder.is_none() || place.layer == Layer::Project);
+            match key.text.as_str() {
+                PROJECTS | PLATFORMS if place.layer == Layer::Project => {
+                    let text = "stands only in your own permissions.yaml: it is ignored here".into();
+                    self.warn(place, key.line, &key.text, text);
+                }
+                PROJECTS if top => self.projects(value, place),
+                PLATFORMS if top => self.platforms(value, place),
+                _ => self.line(&key.text, key.line, value, place),
+            }
+        }
+    }
+
+    fn projects(&mut self, node: &Node, place: &Place<'_>) {
+        for (key, value) in node.entries() {
+            let folder = super::paths::expand_home(&key.text);
+            if !folder.is_absolute() {
+                let text = format!("{:?} is no absolute folder: its lines are ignored", key.text);
+                self.warn(place, key.line, &key.text, text);
+                continue;
+            }
+            // Work is told by the real folder.
+            let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
+            self.section(value, &Place { folder: Some(folder), ..place.clone() });
+        }
+    }
+
+    fn platforms(&mut self, node: &Node, place: &Place<'_>) {
+        for (key, value) in node.entries() {
+            let platform = Place { platform: Some(key.text.clone()), layer: Layer::Platform, ..place.clone() };
+            for (name, inner) in value.entries() {
+                match &inner.value {
+                    // A kind of chat holds lines, a line holds an answer.
+                    Value::Map(entries) if !entries.iter().any(|(name, _)| name.text == "action") => {
+                        let chat = Place { chat: Some(name.text.clone()), layer: Layer::Chat, ..platform.clone() };
+                        self.section(inner, &chat);
+                    }
+                    _ => self.line(&name.text, name.line, inner, &platform),
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, key: &str, number: u64, value: &Node, place: &Place<'_>) {
+        let on = match subject(key) {
+            Ok(on) => on,
+            Err(problem) => return self.warn(place, number, key, format!("{problem}; this line is ignored")),
+        };
+        let (word, until) = match &value.value {
+            Value::Map(_) => {
+                let unknown =
+                    value.entries().iter().find(|(name, _)| !matches!(name.text.as_str(), "action" | "until" | "note"));
+                if let Some((name, _)) = unknown {
+                    let text = format!("{:?} is not known here: action, until and note are", name.text);
+                    self.warn(place, name.line, key, text);
+                }
+                let text = |name| value.get(name).and_then(Node::scalar);
+                (text("action").unwrap_or_default(), text("until"))
+            }
+            _ => {
+                let text = value.scalar().unwrap_or_default();
+                match text.split_once(" until ") {
+                    Some((word, until)) => (word.trim().to_owned(), Some(until.trim().to_owned())),
+                    None => (text, None),
+                }
+            }
+        };
+        let mut action = match word.trim() {
+            "allow" => Action::Allow,
+            "ask" => Action::Ask,
+            "deny" => Action::Deny,
+            other => {
+                let hint = super::suggest::hint(other, ["allow", "ask", "deny"]);
+                let text =
+                    format!("{other:?} is no answer: write allow, ask or deny{hint}; until then it is asked about");
+                self.warn(place, number, key, text);
+                Action::Ask
+            }
+        };
+        let end = match until.as_deref().map(moment) {
+            None => None,
+            Some(Some(end)) => Some(end),
+            Some(None) => {
+                let text = format!(
+                    "{:?} is no date: write for example `until: 2026-12-01`; until then {}",
+                    until.unwrap_or_default(),
+                    if action == Action::Allow { "it is asked about" } else { "it holds without an end" }
+                );
+                self.warn(place, number, key, text);
+                if action == Action::Allow {
+                    action = Action::Ask;
+                }
+                None
+            }
+        };
+        if place.layer == Layer::Project && action == Action::Allow {
+            let text = "a project may only ask and deny: this line is ignored; allow it in your own permissions.yaml";
+            return self.warn(place, number, key, text.into());
+        }
+        self.found.all.push(Permission {
+            folder: place.folder.clone(),
+            platform: place.platform.clone(),
+            chat: place.chat.clone(),
+            until: end,
+            layer: place.layer,
+            file: Some(place.file.into()),
+            line: number,
+            ..Permission::new(action, on)
+        });
+    }
+}
+
+/// The end of a day here, or a moment, in milliseconds since the epoch.
+fn moment(text: &str) -> Option<i64> {
+    use chrono::{DateTime, Days, Local, NaiveDate, NaiveDateTime, TimeZone};
+    let text = text.trim();
+    let local = |at: NaiveDateTime| Local.from_local_datetime(&at).earliest().map(|at| at.timestamp_millis());
+    if let Ok(day) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        return local(day.checked_add_days(Days::new(1))?.and_hms_opt(0, 0, 0)?);
+    }
+    let at = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"];
+    if let Some(at) = at.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok()) {
+        return local(at);
+    }
+    DateTime::parse_from_rfc3339(text).ok().map(|at| at.timestamp_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> (Found, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::at(dir.path());
+        std::fs::write(paths.permissions(), text).unwrap();
+        let mut warnings = Vec::new();
+        let found = read(&paths, None, &mut warnings);
+        (found, warnings.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn lines_sections_and_ends_are_read() {
+        let text = "# mine\nterminal.*: ask\nfile.write: allow\nbrowser.*: deny\nterminal(git log *): allow\n\
+                    file.write(src/**): {action: allow, until: 2026-12-01, note: for the move}\nmcp__git__*: allow until 2020-01-01\n\
+                    projects:\n  /srv/app:\n    terminal(make *): allow\n\
+                    platforms:\n  telegram:\n    terminal.*: ask\n    group:\n      terminal.*: deny\n";
+        let (found, warnings) = found(text);
+        assert_eq!(warnings, Vec::<String>::new());
+        let told: Vec<String> = found
+            .all
+            .iter()
+            .map(|one| {
+                let at = [one.folder.as_ref().map(|f| f.display().to_string()), one.platform.clone(), one.chat.clone()];
+                format!(
+                    "{}:{} {} {}",
+                    one.line,
+                    one.on.text,
+                    one.action.word(),
+                    at.into_iter().flatten().collect::<Vec<_>>().join("/")
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "2:terminal.* ask ",
+                "3:file.write allow ",
+                "4:browser.* deny ",
+                "5:terminal(git log *) allow ",
+                "6:file.write(src/**) allow ",
+                "7:mcp__git__* allow ",
+                "9:terminal(make *) allow /srv/app".replace("9:", "10:").as_str(),
+                "13:terminal.* ask telegram",
+                "15:terminal.* deny telegram/group",
+            ]
+        );
+        assert!(found.all[4].until > found.all[5].until);
+        assert!(found.all[5].is_over(chrono::Utc::now().timestamp_millis()));
+    }
+
+    #[test]
+    fn a_bad_line_is_told_with_its_place_and_loosens_nothing() {
+        for (text, want, kept) in [
+            ("a: b\nterminl.*: deny\n", "permissions.yaml:2: ", ""),
+            ("terminal(git push: allow\n", "no closing parenthesis", ""),
+            ("terminal(rm *): alow\n", "did you mean allow", "ask"),
+            ("terminal(rm *): true\n", "write allow, ask or deny", "ask"),
+            ("terminal(rm *):\n", "write allow, ask or deny", "ask"),
+            ("terminal(rm *): {action: allow, until: soon}\n", "no date", "ask"),
+            ("terminal(rm *): {action: deny, until: soon}\n", "no date", "deny"),
+            ("terminal(rm *): {action: deny, untill: 2026-12-01}\n", "is not known here", "deny"),
+            ("terminal(rm *): deny\nterminal(rm *): allow\n", "stands twice", "allow deny"),
+            ("projects: {src: {terminal(rm *): allow}}\n", "no absolute folder", ""),
+        ] {
+            let (found, warnings) = found(text);
+            assert!(warnings.iter().any(|warning| warning.contains(want)), "{text}: {warnings:?}");
+            let actions: Vec<&str> = found.all.iter().map(|one| one.action.word()).collect();
+            assert_eq!(actions.join(" "), kept, "{text}");
+            assert_eq!(found.unreadable, None, "{text}");
+        }
+        for text in ["terminal.*: [\n", "- terminal.*: ask\n", "\"a\n"] {
+            let (found, warnings) = found(text);
+            assert!(found.unreadable.is_some() && warnings.len() == 1, "{text}: {warnings:?}");
+        }
+    }
+
+    #[test]
+    fn a_project_only_tightens_and_only_when_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let paths = Paths::at(root.join("home"));
+        let project = root.join("app");
+        std::fs::create_dir_all(project.join(".hermes")).unwrap();
+        std::fs::create_dir_all(project.join("sub")).unwrap();
+        std::fs::create_dir_all(project.join(".git")).unwrap();
+        let text = "terminal(git push *): deny\nterminal.*: allow\nprojects: {/: {terminal.*: allow}}\n";
+        std::fs::write(project.join(".hermes/permissions.yaml"), text).unwrap();
+        let mut warnings = Vec::new();
+        assert_eq!(read(&paths, Some(&project), &mut warnings).all.len(), 0);
+        assert!(warnings[0].to_string().contains("hermes config trust"), "{warnings:?}");
+        project::trust(&paths, &project).unwrap();
+        warnings.clear();
+        let found = read(&paths, Some(&project.join("sub")), &mut warnings);
+        let told: Vec<(&str, &str, Layer)> =
+            found.all.iter().map(|one| (one.on.text.as_str(), one.action.word(), one.layer)).collect();
+        assert_eq!(told, [("terminal(git push *)", "deny", Layer::Project)]);
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+    }
+}

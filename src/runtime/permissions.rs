@@ -1,0 +1,98 @@
+//! Rules for the screen: the list, a command tried, a rule taken back, the audit log.
+
+use super::Context;
+use super::loads::Facts;
+use crate::app::model::permissions::{Permissions, RuleRow};
+use crate::app::msg::LoadReply;
+use crate::cli::approvals::{rules, told_log, trial};
+use crate::config::load;
+use crate::policy::Intent;
+use crate::tools::world::LocalWorld;
+
+/// Rows of the log that are shown.
+const ROWS: usize = 200;
+
+/// The rules that hold for the open session.
+pub async fn list(context: &Context, facts: &Facts) -> LoadReply {
+    let (rows, problems) = collect(context, facts).await;
+    let rows = rows
+        .iter()
+        .map(|row| {
+            let file = row.file.as_deref().and_then(std::path::Path::file_name);
+            let name = file.map_or_else(|| "session".to_owned(), |name| name.to_string_lossy().into_owned());
+            RuleRow {
+                number: row.number,
+                action: row.action.to_owned(),
+                rule: row.rule.clone(),
+                place: row.place(),
+                file: if row.line > 0 { format!("{name}:{}", row.line) } else { name },
+                scope: row.scope.clone(),
+                end: row.end(),
+                who: row.who.clone(),
+                of_session: row.file.is_none(),
+            }
+        })
+        .collect();
+    LoadReply::Permissions(Permissions { rows, problems, tried: None })
+}
+
+async fn collect(context: &Context, facts: &Facts) -> (Vec<rules::Row>, Vec<String>) {
+    let session = match &facts.session {
+        Some(session) => rules::granted(&facts.store, &session.id).await,
+        None => Vec::new(),
+    };
+    let made = rules::made(&facts.store).await;
+    let context = context.clone();
+    let work = move || {
+        let loaded = load::load(&context.sources);
+        let rows = rules::collect(&context.paths, &loaded, &session, &made, crate::agent::now());
+        (rows, rules::warnings(&loaded))
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_default()
+}
+
+/// What the rules say to a command in the folder of the session.
+pub async fn tried(command: String, context: &Context, facts: &Facts) -> LoadReply {
+    let session = match &facts.session {
+        Some(session) => rules::granted(&facts.store, &session.id).await,
+        None => Vec::new(),
+    };
+    let mode = facts.session.as_ref().map_or(context.loaded.config.approvals.mode, |session| session.mode);
+    let (context, cwd, line) = (context.clone(), facts.cwd.clone(), command.clone());
+    let work = move || {
+        let loaded = load::load(&context.sources);
+        let world = LocalWorld::of_user(&context.paths.home);
+        let intent = Intent::Command { line, cwd: cwd.clone(), background: false };
+        trial::told(&trial::judged(&intent, "terminal", &loaded, session, &cwd, mode, &world))
+    };
+    let verdict = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| error.to_string());
+    LoadReply::Tried { command, verdict }
+}
+
+/// Takes a rule back, when it still stands where it was shown.
+pub async fn revoke(row: RuleRow, context: &Context, facts: &Facts) -> LoadReply {
+    let (rows, _) = collect(context, facts).await;
+    let same = |now: &&rules::Row| now.rule == row.rule && now.action == row.action && now.place() == row.place;
+    let Some(found) = rows.iter().find(same).cloned() else {
+        return LoadReply::Revoked(Err(format!("{} no longer stands in {}", row.rule, row.place)));
+    };
+    let (paths, store) = (context.paths.clone(), facts.store.clone());
+    let done = tokio::task::spawn_blocking(move || rules::revoke(&paths, &found, &store)).await;
+    LoadReply::Revoked(match done {
+        Ok(done) => done.map_err(|error| format!("{error:#}")),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+/// The newest rows of the audit log, as text.
+pub async fn log(facts: &Facts) -> String {
+    let faults = match facts.store.audit_verify().await {
+        Ok(found) if found.faults.is_empty() => format!("{} rows, none missing or changed\n\n", found.rows),
+        Ok(found) => format!("⚠ the log was changed: {}\n\n", found.faults.join("; ")),
+        Err(error) => format!("⚠ {error}\n\n"),
+    };
+    match told_log(&facts.store, ROWS).await {
+        Ok(text) => format!("{faults}{text}"),
+        Err(error) => format!("{error}"),
+    }
+}

@@ -1,0 +1,141 @@
+//! What the gate writes into the audit log: each call that changes something or was asked about, how it ended, and rules that
+//! a person made. Nothing here waits: secrets are masked and rows are saved on the store's thread.
+
+use super::guard::Judged;
+use super::{Gate, folder};
+use crate::llm::message::{Outcome, ToolCall};
+use crate::policy::redact::RedactKind;
+use crate::policy::{Grant, Intent, Scope, Verdict};
+use crate::store::audit::{By, Kind, Record, bounded};
+use crate::tools::spec::ToolCtx;
+
+/// Paths of one call that are named.
+const PATHS: usize = 20;
+
+impl Gate {
+    /// A call was judged, and maybe answered; whether the log has it. Plain reads and the agent's own state are left out.
+    #[expect(clippy::too_many_arguments, reason = "all of one row")]
+    pub(super) fn judged(
+        &self,
+        call: &ToolCall,
+        tool: &str,
+        intent: &Intent,
+        seen: Option<&Judged>,
+        by: By,
+        outcome: Option<Outcome>,
+        ctx: &ToolCtx,
+    ) -> bool {
+        let Some(store) = &self.log else { return false };
+        let quiet = matches!(intent, Intent::Read(_) | Intent::Talk);
+        let plain = seen.is_some_and(|seen| matches!(seen.verdict, Verdict::Allow(_)) && !seen.unasked);
+        if quiet && plain && outcome.is_none() {
+            return false;
+        }
+        let mut record = self.row(Kind::Call, call, tool, ctx);
+        let (what, kind) = told(intent);
+        record.what = what;
+        record.cwd = match intent {
+            Intent::Command { cwd, .. } => cwd.display().to_string(),
+            _ => folder(ctx).display().to_string(),
+        };
+        record.backend = match ctx.config.terminal.backend.as_str() {
+            "local" => String::new(),
+            other => other.to_owned(),
+        };
+        if let Some(seen) = seen {
+            record.verdict = if seen.unasked { "ask" } else { seen.verdict.name() }.into();
+            for why in seen.verdict.reasons() {
+                if !record.reasons.contains(&why.effect) {
+                    record.reasons.push(why.effect.clone());
+                }
+            }
+        }
+        record.by = by;
+        record.outcome = outcome.map(word).unwrap_or_default().into();
+        let masks = self.dispatch().masks_for(ctx);
+        store.audit(move || {
+            let mask = |text: &str| bounded(&masks.apply(text, kind));
+            record.what = mask(&record.what);
+            if let By::Person(said) = &mut record.by {
+                *said = mask(said);
+            }
+            record
+        });
+        true
+    }
+
+    /// A row for the end of a call, to be filled in when it has ended.
+    pub(super) fn end_of(&self, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
+        self.row(Kind::End, call, tool, ctx)
+    }
+
+    /// A call that the log has is over.
+    pub(super) fn ended(&self, row: Option<Record>, outcome: Outcome, ms: u64) {
+        if let (Some(store), Some(row)) = (&self.log, row) {
+            let record = Record { at: self.asker.now(), outcome: word(outcome).into(), ms, ..row };
+            store.audit(move || record);
+        }
+    }
+
+    /// A person made a rule.
+    pub(super) fn made(&self, grant: &Grant, ctx: &ToolCtx) {
+        let Some(store) = &self.log else { return };
+        let scope = match grant.scope {
+            Scope::Session => "session",
+            Scope::Project => "project",
+            Scope::Global => "always",
+        };
+        let record = Record {
+            at: self.asker.now(),
+            session: ctx.task.to_string(),
+            kind: Kind::Rule,
+            cwd: folder(ctx).display().to_string(),
+            by: By::Person("answered a question".into()),
+            entries: grant.entries.clone(),
+            scope: scope.into(),
+            ..Record::default()
+        };
+        let masks = self.dispatch().masks_for(ctx);
+        store.audit(move || Record {
+            entries: record.entries.iter().map(|entry| bounded(&masks.apply(entry, RedactKind::Code))).collect(),
+            ..record
+        });
+    }
+
+    fn row(&self, kind: Kind, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
+        let (at, session) = (self.asker.now(), ctx.task.to_string());
+        Record { at, session, kind, call: call.id.clone(), tool: tool.to_owned(), ..Record::default() }
+    }
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ok => "ok",
+        Outcome::Failed => "failed",
+        Outcome::Denied => "denied",
+        Outcome::Refused => "refused",
+        Outcome::Interrupted => "interrupted",
+    }
+}
+
+/// What a call does, in one text, and how its secrets look.
+fn told(intent: &Intent) -> (String, RedactKind) {
+    match intent {
+        Intent::Command { line, .. } => (line.clone(), RedactKind::Code),
+        Intent::Read(path) => (path.display().to_string(), RedactKind::Code),
+        Intent::Edit(edits) => {
+            let mut names: Vec<String> = edits
+                .iter()
+                .take(PATHS)
+                .map(|edit| format!("{}{}", if edit.removes { "removes " } else { "" }, edit.path.display()))
+                .collect();
+            if edits.len() > PATHS {
+                names.push(format!("{} more", edits.len() - PATHS));
+            }
+            (names.join("\n"), RedactKind::Code)
+        }
+        Intent::Input { process, text } => (format!("{process}: {text}"), RedactKind::Code),
+        Intent::Remote { args, .. } => (args.clone(), RedactKind::Code),
+        Intent::Talk => (String::new(), RedactKind::Code),
+    }
+}
