@@ -157,7 +157,7 @@ impl<'w> Walker<'w> {
         let Some(stream) = stream else {
             if file.process {
                 self.find("pipe content to shell", file.span.clone());
-            } else if !file.is_known() && !file.text.contains('/') {
+            } else if !file.is_known() && (!file.text.contains('/') || file.text.starts_with("/dev/fd/")) {
                 self.find("unresolved command", file.span.clone());
             }
             self.fetched_file(file);
