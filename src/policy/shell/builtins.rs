@@ -288,8 +288,8 @@ impl Walker<'_> {
                 .iter()
                 .enumerate()
                 .find(|(i, t)| {
-                    !t.starts_with(['-', '+'])
-                        && !(*i > 0 && matches!(texts[*i - 1], "-o" | "+o" | "-eo" | "-euo" | "-uo"))
+                    let of_option = *i > 0 && matches!(texts[*i - 1], "-o" | "+o" | "-eo" | "-euo" | "-uo");
+                    !of_option && !t.starts_with(['-', '+'])
                 })
                 .map(|(i, _)| i),
         };
