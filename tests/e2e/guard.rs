@@ -10,8 +10,12 @@ fn removes(folder: &str) -> Step {
 
 #[test]
 fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out() {
-    let mock =
-        Mock::start(vec![removes("one"), Step::Text("first".into()), removes("two"), Step::Text("second".into())]);
+    let mock = Mock::start(vec![
+        removes("one"),
+        Step::Text("one is gone".into()),
+        removes("two"),
+        Step::Text("two is gone".into()),
+    ]);
     let home = Home::with(&mock, "command_allowlist: [recursive delete]\n");
     for folder in ["one", "two"] {
         std::fs::create_dir_all(home.project().join(folder)).unwrap();
@@ -20,7 +24,7 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
     let text = std::fs::read_to_string(&file).unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
-    term.send("go\r").wait("first");
+    term.send("go\r").wait("one is gone");
     assert!(!home.project().join("one").exists(), "the rule passes it");
     std::fs::write(&file, format!("{text}approvals: {{mode: \"off\", deny: [x]}}\n")).unwrap();
     term.send("again\r")
@@ -34,7 +38,7 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
     assert!(home.project().join("two").exists());
     term.wait("Esc keeps it in the inbox");
     term.send("y").wait("Enter confirms");
-    term.send("\r").wait("second");
+    term.send("\r").wait("two is gone");
     until("the folder is gone", || !home.project().join("two").exists());
     term.send("/policy\r").wait("the policy is as this session read it");
 }

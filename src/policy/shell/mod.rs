@@ -1,6 +1,7 @@
 //! Judges shell lines: read (`normal`, `parse`, `lex`, `crosscheck`), resolve words (`resolve`), walk like a shell would
 //! (`walk`, `wrappers`, `special`), and say what each command does (`invoke`, `touch`) from the tables in `assets/policy`.
 
+mod archive;
 mod args;
 mod ast;
 mod bomb;
@@ -25,6 +26,7 @@ mod lex;
 mod lookalike;
 mod memo;
 mod normal;
+mod operands;
 mod outputs;
 mod parse;
 mod reader;
@@ -41,6 +43,7 @@ mod subwords;
 mod touch;
 mod unknown;
 mod unresolved;
+mod variables;
 mod walk;
 mod wrappers;
 mod written;

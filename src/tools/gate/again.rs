@@ -124,7 +124,6 @@ impl Gate {
                 self.leave_blocked(&what);
                 "the user keeps the sandbox: go on without this, or ask how".to_owned()
             }
-            Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
             Decision::Once | Decision::Grant(_) | Decision::Edited(_) => {
                 "it was not allowed to run without the sandbox".to_owned()
             }

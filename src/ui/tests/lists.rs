@@ -183,7 +183,14 @@ fn rules() -> Vec<RuleRow> {
         of_session: file == "this session",
     };
     vec![
-        rule(1, "allow", "terminal(git push --force *)", "permissions.yaml", "until 2026-12-01 23:59", "you, 2026-11-22 10:04"),
+        rule(
+            1,
+            "allow",
+            "terminal(git push --force *)",
+            "permissions.yaml",
+            "until 2026-12-01 23:59",
+            "you, 2026-11-22 10:04",
+        ),
         rule(2, "deny", &format!("file.write(src/{LONG}/**)"), "permissions.yaml", "", ""),
         rule(3, "ask", &format!("terminal({WIDE} *)"), "permissions.yaml", "", ""),
         rule(4, "allow", "recursive delete", "config.yaml", "", ""),
