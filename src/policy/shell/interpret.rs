@@ -314,7 +314,8 @@ impl<'w> Walker<'w> {
                 Some((value, _)) => matches!(value.as_str(), "json" | "yaml" | "time" | "date" | "set" | "csv"),
                 None => {
                     // The letters of several in one word are told one by one.
-                    flag.name.len() > 2 && !flag.name.starts_with("--") || matches!(flag.name.as_str(), "--eval" | "--print")
+                    flag.name.len() > 2 && !flag.name.starts_with("--")
+                        || matches!(flag.name.as_str(), "--eval" | "--print")
                         || !flag.name.starts_with("--")
                             && name.chars().all(|c| allowed.contains(c) || c.is_ascii_digit())
                 }
