@@ -12,7 +12,7 @@ use hermes::exec::{Exec, ExecOptions};
 use hermes::llm::message::{Body, Item, Message, NoteKind, Outcome, SessionId};
 use hermes::llm::scripted::{Script, Scripted};
 use hermes::policy::redact::RedactKind;
-use hermes::policy::{Decision, Grant, Scope, Width};
+use hermes::policy::{ApprovalId, Decision, Grant, Scope, Speaker, Width};
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
 use hermes::tools::registry::Registry;
@@ -199,6 +199,45 @@ steps:
     let denied = &results(&seen)[0];
     assert_eq!(denied.1, Outcome::Denied);
     assert!(denied.2.contains("leave the rights alone"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_command_is_judged_before_it_is_confirmed() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: rm -rf keep } }]
+  - text: done
+"#,
+    );
+    for folder in ["keep", "other"] {
+        std::fs::create_dir(world.work().join(folder)).unwrap();
+    }
+    let mut talk = world.start(None);
+    talk.say("clean").await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::ApprovalRequested(_))).await;
+    let Some(AgentEvent::ApprovalRequested(approval)) = seen.last() else { unreachable!() };
+    assert_eq!((approval.origin.title.as_str(), approval.origin.by.clone()), ("clean", Speaker::Main));
+    let line = "rm -rf other && git push --force";
+    talk.order(AgentCommand::Preview(approval.id, line.into())).await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::Previewed { .. })).await;
+    let Some(AgentEvent::Previewed { preview: Some(preview), .. }) = seen.last() else { panic!("{seen:?}") };
+    let effects: Vec<&str> = preview.verdict.reasons().iter().map(|why| why.effect.as_str()).collect();
+    assert!(effects.iter().any(|effect| effect.contains("force push")), "{effects:?}");
+    assert_eq!(preview.targets[0].name, "other");
+    // The class is new, but it was shown: the answer counts.
+    talk.order(AgentCommand::Decide(approval.id, Decision::Edited(line.into()))).await;
+    let (_, seen) = talk.finished().await;
+    assert!(!world.work().join("other").exists() && world.work().join("keep").exists());
+    let edited = items(&seen).into_iter().find_map(|item| match &item.body {
+        Body::Tool(tool) => Some(tool.view.edited.clone()),
+        _ => None,
+    });
+    assert_eq!(edited.as_deref(), Some(line));
+    // A question that is over has no preview.
+    talk.order(AgentCommand::Preview(ApprovalId(99), "ls".into())).await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::Previewed { .. })).await;
+    assert!(matches!(seen.last(), Some(AgentEvent::Previewed { preview: None, .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

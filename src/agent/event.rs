@@ -9,7 +9,7 @@ pub use rewind::{
 use crate::config::held::Change;
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
-use crate::policy::{Approval, ApprovalId, Decision, Mode};
+use crate::policy::{Approval, ApprovalId, Decision, Mode, Preview};
 use crate::text::format;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,8 @@ pub enum AgentCommand {
         force: bool,
     },
     Decide(ApprovalId, Decision),
+    /// How would this line be judged in place of the one that is asked about? Answered with `Previewed`.
+    Preview(ApprovalId, String),
     Answer(QuestionId, String),
     /// `MODEL` or `PROVIDER:MODEL`; applies to the next step.
     SetModel(String),
@@ -101,6 +103,12 @@ pub enum AgentEvent {
     },
     ApprovalRequested(Box<Approval>),
     ApprovalClosed(ApprovalId),
+    /// How a line would be judged; `None`: it is not asked about any more.
+    Previewed {
+        id: ApprovalId,
+        line: String,
+        preview: Option<Box<Preview>>,
+    },
     Asked(Question),
     QuestionClosed(QuestionId),
     /// The conversation is another one now: some of it was left out, or is back.

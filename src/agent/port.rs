@@ -4,10 +4,11 @@ use super::event::{Question, Todo};
 use super::frozen::Frozen;
 use super::smart::Adviser;
 use crate::config::held::Change;
-use crate::policy::{Approval, Decision, Grant};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Preview, Speaker};
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,14 @@ pub enum Wish {
         question: Question,
         answer: oneshot::Sender<String>,
     },
+    /// How a line would be judged that the person may run instead.
+    Previewed {
+        id: ApprovalId,
+        line: String,
+        preview: Option<Box<Preview>>,
+    },
+    /// Nobody waits for the answer to this question any more; how it ended.
+    Withdrawn(ApprovalId, Decision),
     PlanChanged(Vec<Todo>),
     Granted,
     /// What changed in the files of the policy; nothing any more, too.
@@ -43,9 +52,10 @@ pub type Remember = dyn Fn(&Grant) -> Result<(), String> + Send + Sync;
 pub struct Port {
     wishes: mpsc::Sender<Wish>,
     plan: Mutex<Vec<Todo>>,
-    /// The newest words of the model or the person, for the modal.
-    saying: Mutex<String>,
-    next_question: std::sync::atomic::AtomicU64,
+    /// The session, who works in it for the questions of this port, and the newest words of the model or the person.
+    origin: Mutex<Origin>,
+    /// Numbers of questions, the same for all ports of a process that share a screen.
+    numbers: Arc<AtomicU64>,
     /// A person sits at the screen.
     interactive: bool,
     remember: Arc<Remember>,
@@ -61,8 +71,8 @@ impl Port {
         Self {
             wishes,
             plan: Mutex::default(),
-            saying: Mutex::default(),
-            next_question: std::sync::atomic::AtomicU64::new(1),
+            origin: Mutex::default(),
+            numbers: Arc::new(AtomicU64::new(1)),
             interactive,
             remember,
             frozen: None,
@@ -93,7 +103,36 @@ impl Port {
         if short.len() < text.len() {
             short.push('…');
         }
-        *self.saying.lock().unwrap_or_else(PoisonError::into_inner) = short;
+        self.origin.lock().unwrap_or_else(PoisonError::into_inner).saying = short;
+    }
+
+    /// Tells how a line would be judged.
+    pub async fn previewed(&self, id: ApprovalId, line: String, preview: Option<Preview>) {
+        let preview = preview.map(Box::new);
+        // The runner is gone only at the end of the program.
+        let _ = self.wishes.send(Wish::Previewed { id, line, preview }).await;
+    }
+
+    /// The session that questions belong to from now on, and what it is called.
+    pub fn works_in(&self, session: &str, title: &str) {
+        let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        (origin.session, origin.title) = (session.to_owned(), title.to_owned());
+    }
+
+    /// A port for work beside the conversation: its questions reach the same inbox and say whose they are. It has a plan of
+    /// its own.
+    pub fn beside(&self, by: Speaker) -> Self {
+        let origin = Origin { by, saying: String::new(), ..Asker::origin(self) };
+        Self {
+            wishes: self.wishes.clone(),
+            plan: Mutex::default(),
+            origin: Mutex::new(origin),
+            numbers: Arc::clone(&self.numbers),
+            interactive: self.interactive,
+            remember: Arc::clone(&self.remember),
+            frozen: self.frozen.clone(),
+            adviser: Mutex::new(self.adviser.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+        }
     }
 
     /// Puts back the plan of a resumed session.
@@ -123,7 +162,7 @@ impl AgentPort for Port {
                 Err("nobody can be asked here; decide yourself and say what you assumed".into())
             });
         }
-        question.id = super::event::QuestionId(self.next_question.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        question.id = super::event::QuestionId(self.number());
         let wishes = self.wishes.clone();
         Box::pin(async move {
             let (answer, heard) = oneshot::channel();
@@ -139,7 +178,7 @@ impl Asker for Port {
         if !self.interactive {
             return Box::pin(async { Decision::NoOne });
         }
-        let wishes = self.wishes.clone();
+        let (wishes, id) = (self.wishes.clone(), approval.id);
         Box::pin(async move {
             let (answer, heard) = oneshot::channel();
             let wish = Wish::Approve { approval: Box::new(approval), answer };
@@ -151,7 +190,11 @@ impl Asker for Port {
             };
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => Decision::Interrupted,
+                () = cancel.cancelled() => {
+                    // Full only when the runner is far behind; a stopped turn takes its questions with it as well.
+                    let _ = wishes.try_send(Wish::Withdrawn(id, Decision::Interrupted));
+                    Decision::Interrupted
+                }
                 decision = asked => decision,
             }
         })
@@ -166,9 +209,18 @@ impl Asker for Port {
         let _ = self.wishes.try_send(Wish::Granted);
     }
 
-    fn asker(&self) -> String {
-        let saying = self.saying.lock().unwrap_or_else(PoisonError::into_inner);
-        if saying.is_empty() { "the main agent".into() } else { format!("the main agent: “{saying}”") }
+    fn withdraw(&self, id: ApprovalId, how: Decision) {
+        let wishes = self.wishes.clone();
+        // It must arrive: a question that nobody waits for would stay on the screen.
+        tokio::spawn(async move { drop(wishes.send(Wish::Withdrawn(id, how)).await) });
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     fn now(&self) -> i64 {
@@ -210,7 +262,7 @@ mod tests {
     #[test]
     fn a_reason_that_was_cut_says_so() {
         let port = Port::alone();
-        assert_eq!(Asker::asker(&port), "the main agent");
+        assert_eq!(Asker::origin(&port).words(), "the main agent");
         let long = "ü".repeat(200);
         for (said, told) in [
             ("start from a clean tree\n", "start from a clean tree".to_owned()),
@@ -218,7 +270,44 @@ mod tests {
             (long.as_str(), format!("{}…", "ü".repeat(SAYING))),
         ] {
             port.says(said);
-            assert_eq!(Asker::asker(&port), format!("the main agent: “{told}”"));
+            assert_eq!(Asker::origin(&port).words(), format!("the main agent: “{told}”"));
         }
+    }
+
+    #[tokio::test]
+    async fn work_beside_the_conversation_asks_in_the_same_place_under_its_own_name() {
+        let (wish, mut wishes) = mpsc::channel(8);
+        let port = Port::new(wish, true, Arc::new(|_| Ok(())));
+        port.works_in("s1", "tidy up");
+        port.says("clean the tree");
+        let beside = port.beside(Speaker::Background("sweep".into()));
+        beside.says("the disk is full");
+        assert_eq!(Asker::origin(&port).words(), "the main agent: “clean the tree”");
+        assert_eq!(Asker::origin(&beside).words(), "the background task sweep: “the disk is full”");
+        assert_eq!((Asker::origin(&beside).session, Asker::origin(&beside).title), ("s1".into(), "tidy up".into()));
+        let numbers: Vec<u64> = [&port, &beside, &port].iter().map(|port| port.number()).collect();
+        assert_eq!(numbers, [1, 2, 3], "one inbox, no number twice");
+        // A question whose work was stopped is taken back.
+        let approval = Approval {
+            id: ApprovalId(2),
+            call_id: String::new(),
+            tool: String::new(),
+            intent: crate::policy::Intent::Talk,
+            verdict: crate::policy::Verdict::Ask(vec![]),
+            targets: vec![],
+            payloads: vec![],
+            proposals: vec![],
+            origin: Asker::origin(&beside),
+            changed: vec![],
+            kept: false,
+            asked_at: 0,
+        };
+        let cancel = CancellationToken::new();
+        let asked = tokio::spawn(Asker::ask(&beside, approval, cancel.clone()));
+        let Some(Wish::Approve { answer: _answer, .. }) = wishes.recv().await else { panic!("it asks") };
+        cancel.cancel();
+        assert_eq!(asked.await.unwrap(), Decision::Interrupted);
+        let Some(Wish::Withdrawn(id, how)) = wishes.recv().await else { panic!("it is taken back") };
+        assert_eq!((id, how), (ApprovalId(2), Decision::Interrupted));
     }
 }

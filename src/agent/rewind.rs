@@ -147,9 +147,10 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
                 let executes = may_have_changed(&tools, &tool.name);
                 // One that was stopped while a person was asked says so in place of an approval.
                 let began = !tool.view.approval.starts_with("not run");
-                let ran = executes && began && !matches!(tool.outcome, Outcome::Denied | Outcome::Refused);
+                let ran = executes && began && !tool.outcome.is_blocked();
                 if ran && let Some(last) = preview.commands.last_mut() {
-                    let whole = asked.get(tool.call_id.as_str()).and_then(|call| command(call));
+                    let edited = Some(tool.view.edited.clone()).filter(|line| !line.is_empty());
+                    let whole = edited.or_else(|| asked.get(tool.call_id.as_str()).and_then(|call| command(call)));
                     let target = if tool.view.target.is_empty() { &tool.name } else { &tool.view.target };
                     last.commands.push(line(whole.as_deref().unwrap_or(target)));
                 }

@@ -12,6 +12,7 @@ mod resume;
 mod rewind;
 mod session;
 mod tools;
+mod wishes;
 
 use super::event::{AgentCommand, AgentEvent, Level, QuestionId};
 use super::frozen::Frozen;
@@ -25,7 +26,7 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
-use crate::policy::{ApprovalId, Decision, Grant};
+use crate::policy::{ApprovalId, Grant};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -156,7 +157,7 @@ pub struct Runner {
     done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
     /// Counts steps with calls; results of earlier ones are late.
     batch: u64,
-    approvals: HashMap<ApprovalId, oneshot::Sender<Decision>>,
+    approvals: HashMap<ApprovalId, wishes::Waiting>,
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
     guard_question: Option<QuestionId>,
@@ -376,18 +377,13 @@ impl Runner {
         match command {
             AgentCommand::Submit { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Steer { text, images } if self.turn.is_running() => {
+                self.gate.heard_anew();
                 self.feed(Input::Steered(Said::steer(text, images))).await;
             }
             AgentCommand::Steer { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Stop { force } => self.stop(force).await,
-            AgentCommand::Decide(id, decision) => {
-                if let Some(answer) = self.approvals.remove(&id) {
-                    self.decided(id, &decision);
-                    // The call may have been stopped meanwhile.
-                    let _ = answer.send(decision);
-                    self.out.send(AgentEvent::ApprovalClosed(id)).await;
-                }
-            }
+            AgentCommand::Decide(id, decision) => self.decide(id, decision).await,
+            AgentCommand::Preview(id, line) => self.preview(id, line),
             AgentCommand::Answer(id, text) => self.answer(id, text).await,
             AgentCommand::SetModel(choice) => self.set_model(choice).await,
             AgentCommand::SetEffort(effort) => {
@@ -442,46 +438,6 @@ impl Runner {
             self.feed(Input::Steered(said)).await;
         } else {
             self.submit(said).await;
-        }
-    }
-
-    async fn answer(&mut self, id: QuestionId, text: String) {
-        if self.guard_question == Some(id) {
-            self.guard_question = None;
-            self.out.send(AgentEvent::QuestionClosed(id)).await;
-            self.feed(Input::GuardAnswered { go_on: text == actions::GO_ON }).await;
-        } else if let Some(answer) = self.questions.remove(&id) {
-            let _ = answer.send(text);
-            self.out.send(AgentEvent::QuestionClosed(id)).await;
-        }
-    }
-
-    async fn wish(&mut self, wish: Wish) {
-        match wish {
-            // The turn was stopped while this was on its way: nobody waits for an answer.
-            Wish::Approve { answer, .. } if answer.is_closed() => {}
-            Wish::Ask { answer, .. } if answer.is_closed() => {}
-            Wish::Approve { approval, answer } => {
-                self.approvals.insert(approval.id, answer);
-                self.asks(&approval);
-                self.out.send(AgentEvent::ApprovalRequested(approval)).await;
-            }
-            Wish::Ask { question, answer } => {
-                self.questions.insert(question.id, answer);
-                self.out.send(AgentEvent::Asked(question)).await;
-            }
-            Wish::PlanChanged(plan) => {
-                if let Ok(json) = serde_json::to_value(&plan) {
-                    self.keep("plan", json).await;
-                }
-                self.out.send(AgentEvent::PlanChanged(plan)).await;
-            }
-            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
-            Wish::Untrusted => self.untrusted_changed().await,
-            Wish::Granted => {
-                let grants = self.gate.grants();
-                self.keep("grants", grants.into()).await;
-            }
         }
     }
 }

@@ -5,8 +5,8 @@ use super::edit;
 use super::effect::Effect;
 use super::model::Model;
 use super::model::approvals::Entry;
-use super::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Modal, QuestionModal, Read};
-use crate::agent::event::Question;
+use super::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal, QuestionModal, Read};
+use crate::agent::event::{AgentCommand, Question};
 use crate::config::keymap::{Code, Key};
 use crate::policy::{Approval, Decision, Intent};
 
@@ -24,8 +24,9 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     });
     let Some(approval) = entry else { return };
     let id = modal.id;
-    let was_field = matches!(modal.stage, ApprovalStage::Editing(_));
-    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    // From the question whether to run it, too: what is typed there is for the field.
+    let was_field = matches!(modal.stage, ApprovalStage::Editing(_) | ApprovalStage::ConfirmingEdit(..));
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     modal.stray = false;
     let page = model.layout.reading.map_or(PAGE, |reading| reading.rows.saturating_sub(1).max(1));
     let decision = match modal.stage.clone() {
@@ -40,16 +41,20 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         }
         ApprovalStage::Confirming => confirm(&mut modal, &approval, key),
         ApprovalStage::Reason(_) | ApprovalStage::Editing(_) => write(&mut modal, key),
-        ApprovalStage::ConfirmingEdit(line) => {
-            if key.code != Code::Enter || key.ctrl || key.alt {
-                modal.stage = ApprovalStage::Editing(line);
-                None
-            } else {
-                allows(&mut modal).then_some(Decision::Edited(line))
+        ApprovalStage::ConfirmingEdit(line, judged) => confirm_edit(&mut modal, line, &judged, key, model.now),
+        ApprovalStage::ConfirmingYolo => {
+            if key.code == Code::Enter && !key.ctrl && !key.alt {
+                model.modals.push(Modal::Approval(modal));
+                return approvals::decide_yolo(model, out, id);
             }
+            modal.stage = ApprovalStage::Confirming;
+            None
         }
     };
-    if edited != matches!(modal.stage, ApprovalStage::ConfirmingEdit(_)) {
+    if let (false, ApprovalStage::ConfirmingEdit(line, Judged::Waiting)) = (edited, &modal.stage) {
+        out.push(Effect::Agent(AgentCommand::Preview(id, line.clone())));
+    }
+    if edited != matches!(modal.stage, ApprovalStage::ConfirmingEdit(..)) {
         // another text stands there now: what was read of the one before does not count
         modal.read = Read::default();
         modal.scroll = 0;
@@ -63,6 +68,24 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if let Some(decision) = decision {
         approvals::decide(model, out, id, decision);
     }
+}
+
+/// A key at the question whether to run the edited line.
+fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, key: Key, now: i64) -> Option<Decision> {
+    if key.code == Code::Enter && !key.ctrl && !key.alt {
+        let open = match judged {
+            Judged::Waiting => false,
+            Judged::As(preview) => !approvals::is_barred(preview),
+            Judged::Unknown => true,
+        };
+        return (open && modal.held_until <= now && allows(modal)).then_some(Decision::Edited(line));
+    }
+    modal.stage = ApprovalStage::Editing(line);
+    if key.code != Code::Esc {
+        // It goes on where it was left, with this key.
+        return write(modal, key);
+    }
+    None
 }
 
 /// The field for the command has just opened: keys on their way are not for it.
@@ -153,10 +176,16 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
 
 fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<Decision> {
     let offers = approvals::offers(approval, modal.selected);
+    // The widest answer for the session is to ask no more in it.
+    let rows = offers.len() + usize::from(modal.selected == ApprovalChoice::Session);
     match key.code {
         Code::Enter if !key.ctrl && !key.alt => {
             return match modal.selected {
                 ApprovalChoice::Once => Some(Decision::Once),
+                ApprovalChoice::Session if modal.offer >= offers.len() => {
+                    modal.stage = ApprovalStage::ConfirmingYolo;
+                    None
+                }
                 ApprovalChoice::Session | ApprovalChoice::Always => {
                     offers.get(modal.offer).map(|offer| Decision::Grant(offer.grant.clone()))
                 }
@@ -164,10 +193,10 @@ fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<D
                 ApprovalChoice::Deny | ApprovalChoice::Edit => None,
             };
         }
-        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if offers.len() > 1 => {
+        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if rows > 1 => {
             let back = matches!(key.code, Code::BackTab | Code::Up | Code::Left);
-            let step = if back { offers.len() - 1 } else { 1 };
-            modal.offer = (modal.offer + step) % offers.len();
+            let step = if back { rows - 1 } else { 1 };
+            modal.offer = (modal.offer + step) % rows;
         }
         Code::Esc => modal.stage = ApprovalStage::Choosing,
         _ => {
@@ -182,13 +211,16 @@ fn write(modal: &mut ApprovalModal, key: Key) -> Option<Decision> {
     let (text, editing) = match &mut modal.stage {
         ApprovalStage::Reason(text) => (text, false),
         ApprovalStage::Editing(text) => (text, true),
-        ApprovalStage::Choosing | ApprovalStage::Confirming | ApprovalStage::ConfirmingEdit(_) => return None,
+        ApprovalStage::Choosing
+        | ApprovalStage::Confirming
+        | ApprovalStage::ConfirmingEdit(..)
+        | ApprovalStage::ConfirmingYolo => return None,
     };
     match key.code {
         Code::Esc => modal.stage = ApprovalStage::Choosing,
         Code::Enter if !editing => return Some(Decision::Deny { feedback: text.trim().to_owned() }),
         Code::Enter if text.trim().is_empty() => {}
-        Code::Enter => modal.stage = ApprovalStage::ConfirmingEdit(std::mem::take(text)),
+        Code::Enter => modal.stage = ApprovalStage::ConfirmingEdit(std::mem::take(text), Judged::Waiting),
         _ => {
             edit::line(text, &mut modal.cursor, key);
         }

@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
-    ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Modal, PickItem, PickerKind, QuestionModal,
-    Read,
+    ApprovalChoice, ApprovalModal, ApprovalStage, Confirm, ConfirmThen, Judged, Modal, PickItem, PickerKind,
+    QuestionModal, Read,
 };
 use super::model::notices::About;
 use super::model::transcript::ToolState;
@@ -13,7 +13,10 @@ use super::model::{Chord, Model};
 use super::{composer, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
-use crate::policy::{Approval, Decision, Intent, Mode, Proposal, Scope, WITHOUT_SANDBOX, proposals};
+use crate::policy::{
+    Approval, ApprovalId, Decision, Intent, Mode, Origin, Preview, Proposal, Scope, Speaker, Verdict, WITHOUT_SANDBOX,
+    proposals,
+};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -114,6 +117,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
             read: Read::default(),
             offer: 0,
             cursor: 0,
+            held_until: 0,
             stray: false,
         }),
         Some(Entry::Question(question)) => {
@@ -129,7 +133,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
 pub fn drawn(model: &mut Model) {
     let Some(reading) = model.layout.reading else { return };
     let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
-    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     if (modal.id, edited) == (reading.id, reading.edited) {
         modal.scroll = reading.first;
         modal.read.begun = true;
@@ -191,19 +195,71 @@ pub fn inbox(model: &mut Model) {
         [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),
         [id] => open(model, id, model.now),
         _ => {
-            let items = model.approvals.entries.iter().enumerate().map(|(at, entry)| item(at, entry)).collect();
+            let items = model.approvals.entries.iter().enumerate().map(|(at, entry)| item(model, at, entry)).collect();
             pickers::open(model, PickerKind::Inbox, "Open questions", items);
         }
     }
 }
 
-fn item(at: usize, entry: &Entry) -> PickItem {
+fn item(model: &Model, at: usize, entry: &Entry) -> PickItem {
     let (label, detail) = match entry {
-        Entry::Approval(approval) => (command(&approval.intent), approval.asker.clone()),
+        Entry::Approval(approval) => (command(&approval.intent), asks(model, &approval.origin)),
         Entry::Question(question) => (question.text.clone(), "question".to_owned()),
     };
     let label = label.lines().next().unwrap_or_default().to_owned();
     PickItem { label, detail, value: at.to_string(), ..PickItem::default() }
+}
+
+/// Who asks, and in which session when it is another than the open one.
+fn asks(model: &Model, origin: &Origin) -> String {
+    match elsewhere(model, origin) {
+        Some(session) => format!("{session} · {}", origin.words()),
+        None => origin.words(),
+    }
+}
+
+/// The session of a question, in words; `None` when it is the open one.
+pub fn elsewhere(model: &Model, origin: &Origin) -> Option<String> {
+    let here = model.session.as_ref().is_none_or(|session| session.id.0 == origin.session);
+    let name = if origin.title.is_empty() { &origin.session } else { &origin.title };
+    (!here && !origin.session.is_empty()).then(|| format!("session “{name}”"))
+}
+
+/// What stays open when another session opens: questions of work that goes on.
+pub fn session_changed(model: &mut Model) {
+    let stays = |entry: &Entry| matches!(entry, Entry::Approval(approval) if matches!(approval.origin.by, Speaker::Background(_)));
+    model.approvals.entries.retain(stays);
+    let open: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
+    model.approvals.aside.retain(|id| open.contains(id));
+    model.modals.retain(|modal| modal_entry(modal).is_none_or(|id| open.contains(&id)));
+}
+
+/// How a line that was written instead would be judged.
+pub fn previewed(model: &mut Model, id: ApprovalId, line: &str, preview: Option<Box<Preview>>) {
+    let now = model.now;
+    for modal in &mut model.modals {
+        let Modal::Approval(modal) = modal else { continue };
+        let ApprovalStage::ConfirmingEdit(shown, judged @ Judged::Waiting) = &mut modal.stage else { continue };
+        if modal.id == id && shown == line {
+            *judged = preview.clone().map_or(Judged::Unknown, Judged::As);
+            // It is another text now; keys on their way are not for it.
+            modal.read = Read::default();
+            modal.scroll = 0;
+            modal.held_until = now + QUIET;
+            model.layout.reading = None;
+        }
+    }
+}
+
+/// Whether no answer lets this line run.
+pub fn is_barred(preview: &Preview) -> bool {
+    matches!(preview.verdict, Verdict::Refuse(_) | Verdict::DeniedByRule(_))
+}
+
+/// Answers with yes, and asks no more in this session.
+pub fn decide_yolo(model: &mut Model, out: &mut Vec<Effect>, id: ApprovalId) {
+    set_mode(model, out, Mode::Off);
+    decide(model, out, id, Decision::Once);
 }
 
 /// What an intent does, in one line.
@@ -269,7 +325,7 @@ pub fn offers(approval: &Approval, choice: ApprovalChoice) -> Vec<&Proposal> {
 }
 
 /// Answers and goes on to the next question.
-pub fn decide(model: &mut Model, out: &mut Vec<Effect>, id: crate::policy::ApprovalId, decision: Decision) {
+pub fn decide(model: &mut Model, out: &mut Vec<Effect>, id: ApprovalId, decision: Decision) {
     out.push(Effect::Agent(AgentCommand::Decide(id, decision)));
     closed(model, out, EntryId::Approval(id));
 }

@@ -29,6 +29,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ToolProcess { call_id, process } => tool(model, &call_id, |tool| tool.process = Some(process)),
         AgentEvent::ApprovalRequested(approval) => approvals::requested(model, out, approval),
         AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
+        AgentEvent::Previewed { id, line, preview } => approvals::previewed(model, id, &line, preview),
         AgentEvent::Asked(question) => approvals::asked(model, out, question),
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),

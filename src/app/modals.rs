@@ -16,6 +16,10 @@ use crate::policy::Mode;
 
 /// A key while a modal is open.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    // leaving for the shell answers nothing
+    if bound(model, &[Context::Global], &[key]) == Bound::Action(Action::Suspend) {
+        return super::run::run(model, out, Action::Suspend, "");
+    }
     // stopping answers nothing, so it need not wait for quiet
     let interrupt = key.ctrl && key.code == Code::Char('c');
     if !interrupt && approvals::inert(model, out, key) {

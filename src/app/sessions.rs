@@ -61,10 +61,8 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
         queue::leave(model, out);
     }
     let typed = !model.composer.area.is_empty() && !model.composer.pristine;
-    model.approvals = Default::default();
-    model.modals.retain(|modal| {
-        !matches!(modal, Modal::Approval(_) | Modal::Question(_) | Modal::Sessions(_) | Modal::Rewind(_))
-    });
+    super::approvals::session_changed(model);
+    model.modals.retain(|modal| !matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)));
     model.sidebar.plan.clear();
     model.sidebar.files.clear();
     model.meter = Default::default();

@@ -5,7 +5,9 @@ use super::{ChatArgs, print};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
 use crate::agent::runner::{self, Start};
 use crate::llm::message::{Body, Item, NoteKind, Outcome};
-use crate::policy::{Approval, Decision, Intent, Scope};
+use crate::policy::{Approval, Decision, Intent, Scope, label};
+use crate::text::format;
+use crate::text::visible::visible;
 use std::io::{self, BufRead as _, Write as _};
 use tokio::sync::mpsc;
 
@@ -165,6 +167,8 @@ impl Talk {
                     Outcome::Ok => "done",
                     Outcome::Failed => "failed",
                     Outcome::Denied => "denied",
+                    Outcome::TimedOut => "not answered in time",
+                    Outcome::NoOne => "nobody to ask",
                     Outcome::Refused => "refused",
                     Outcome::Interrupted => "stopped",
                 };
@@ -177,6 +181,14 @@ impl Talk {
                 self.row(&question(&approval))?;
                 self.asked = Some(Asked::Approval(approval));
                 say("deny (n), allow once (y), this session (s), or a reason why not: ")
+            }
+            // Answered by a line it is gone already: nobody waits for it any more.
+            AgentEvent::ApprovalClosed(id) => {
+                if matches!(&self.asked, Some(Asked::Approval(asked)) if asked.id == id) {
+                    self.asked = None;
+                    self.row("[no longer asked]")?;
+                }
+                Ok(())
             }
             AgentEvent::Asked(question) => {
                 self.row(&question.text)?;
@@ -219,7 +231,7 @@ impl Talk {
             | AgentEvent::StreamReset
             | AgentEvent::ToolProgress { .. }
             | AgentEvent::ToolProcess { .. }
-            | AgentEvent::ApprovalClosed(_)
+            | AgentEvent::Previewed { .. }
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
@@ -241,9 +253,25 @@ fn question(approval: &Approval) -> String {
         Intent::Remote { args, .. } => args.clone(),
         Intent::Talk => approval.tool.clone(),
     };
-    let mut out = format!("Approve {}: {}", approval.tool, crate::text::visible::visible(&what).text);
+    let mut out = format!("Approve {}: {}", approval.tool, visible(&what).text);
+    let mut add = |text: String| {
+        out.push_str("\n  ");
+        out.push_str(&visible(&text).text.replace('\n', "\n    "));
+    };
     for why in approval.verdict.reasons() {
-        out.push_str(&format!("\n  {}: {}", why.effect, why.text));
+        add(format!("{}: {}", label(&why.effect), why.text));
+    }
+    approval.changed.iter().for_each(|changed| add(format!("asked again: {changed}")));
+    approval.payloads.iter().for_each(|payload| add(format!("this is what runs: {}", payload.text.trim_end())));
+    if let Intent::Command { cwd, .. } = &approval.intent {
+        add(format!("in {}, asked by {}", cwd.display(), approval.origin.words()));
+    }
+    for target in &approval.targets {
+        let more = if target.at_least { "at least " } else { "" };
+        let files = target.files.map(|count| format!("{more}{}", format::plural(count, "file", "files")));
+        let bytes = target.bytes.map(|count| format!("{more}{}", format::bytes(count)));
+        let parts = [files, bytes, Some(target.note.clone()).filter(|note| !note.is_empty())];
+        add(format!("touches {}: {}", target.name, parts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
     }
     out
 }

@@ -6,7 +6,7 @@ use super::setup::{self, Base};
 use super::{ChatArgs, Output};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, TurnEnd, TurnOutcome};
 use crate::agent::runner::{self, Start};
-use crate::llm::message::{AssistantBody, Body, Item, NoteKind, Outcome, SessionId, ToolBody};
+use crate::llm::message::{AssistantBody, Body, Item, NoteKind, SessionId, ToolBody};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -218,6 +218,7 @@ impl Report {
             | AgentEvent::ToolProcess { .. }
             | AgentEvent::ApprovalRequested(_)
             | AgentEvent::ApprovalClosed(_)
+            | AgentEvent::Previewed { .. }
             | AgentEvent::Asked(_)
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::Rewound(_)
@@ -252,13 +253,7 @@ impl Report {
         // Words before a tool call are not the answer.
         self.result.clear();
         let args = self.args.get(&body.call_id).cloned().unwrap_or(Value::Null);
-        let status = match body.outcome {
-            Outcome::Ok => "ok",
-            Outcome::Failed => "failed",
-            Outcome::Denied => "denied",
-            Outcome::Refused => "refused",
-            Outcome::Interrupted => "interrupted",
-        };
+        let status = body.outcome.word();
         for diff in &body.view.diffs {
             if !self.files.contains(&diff.path) {
                 self.files.push(diff.path.clone());
@@ -268,8 +263,17 @@ impl Report {
             "name": body.name, "args": args, "status": status,
             "exit_code": body.view.exit_code, "duration_ms": body.duration_ms,
         });
-        if matches!(body.outcome, Outcome::Denied | Outcome::Refused) {
-            let refusal = json!({ "name": body.name, "args": args, "why": body.view.approval });
+        if body.outcome.is_blocked() {
+            // A hook says why in the result.
+            let why = match body.view.approval.as_str() {
+                "" => crate::text::readable::readable(&body.content),
+                why => why.to_owned(),
+            };
+            if self.output == Output::Text {
+                let what = format!("{} {}", body.name, crate::text::visible::visible(&body.view.target).text);
+                writeln!(io::stderr(), "hermes: {} did not run: {why}", what.trim_end()).ok();
+            }
+            let refusal = json!({ "name": body.name, "args": args, "why": why });
             self.line(json!({ "type": "approval", "verdict": status, "call": refusal }))?;
             self.denied.push(refusal);
         }

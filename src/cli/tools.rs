@@ -150,7 +150,7 @@ async fn run(
             Ok(match body.outcome {
                 Outcome::Ok => 0,
                 Outcome::Failed | Outcome::Interrupted => FAILED,
-                Outcome::Denied | Outcome::Refused => DENIED,
+                Outcome::Denied | Outcome::TimedOut | Outcome::NoOne | Outcome::Refused => DENIED,
             })
         }
     }

@@ -203,6 +203,8 @@ pub struct ApprovalsConfig {
     pub mode: Mode,
     /// Rules in words with `*`.
     pub deny: Vec<String>,
+    /// Seconds that a question waits for its answer before the call is not run; 0: for ever.
+    pub timeout: u64,
 }
 
 /// `sandbox:`; a plain word means `mode`.

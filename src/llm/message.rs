@@ -159,6 +159,9 @@ pub struct ToolView {
     /// How the call was approved or refused, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub approval: String,
+    /// The whole line that ran, when the person wrote another than the model's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub edited: String,
 }
 
 /// One changed file.
@@ -179,12 +182,36 @@ pub enum Outcome {
     Ok,
     /// Ran and failed, or could not run.
     Failed,
-    /// The person or a rule said no, or nobody could be asked.
+    /// The person, a hook or a rule said no.
     Denied,
+    /// The person did not answer in the time that the configuration gives.
+    TimedOut,
+    /// It needs an answer, and nobody can be asked here.
+    NoOne,
     /// Never run in any mode.
     Refused,
     /// Stopped by the person, or the program ended.
     Interrupted,
+}
+
+impl Outcome {
+    /// The word of the JSON envelope and of the transcript.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Denied => "denied",
+            Outcome::TimedOut => "timed_out",
+            Outcome::NoOne => "no_one",
+            Outcome::Refused => "refused",
+            Outcome::Interrupted => "interrupted",
+        }
+    }
+
+    /// The gate did not let it run.
+    pub fn is_blocked(self) -> bool {
+        matches!(self, Outcome::Denied | Outcome::TimedOut | Outcome::NoOne | Outcome::Refused)
+    }
 }
 
 /// What the id of a call begins with that runs a person's `!command`.

@@ -86,10 +86,69 @@ pub struct Approval {
     pub targets: Vec<Target>,
     /// Lasting answers on offer, narrowest first within a scope; none when only this once can be allowed.
     pub proposals: Vec<Proposal>,
-    /// Who asks and why: `the main agent: "start from a clean tree"`.
-    pub asker: String,
+    /// What an interpreter would get and what does not stand in the line as it runs, in full.
+    pub payloads: Vec<Payload>,
+    /// Who asks and why.
+    pub origin: Origin,
+    /// What is not as it was when it was asked before, a sentence each; none the first time.
+    pub changed: Vec<String>,
+    /// The edit history keeps what these files hold: `/rewind` brings them back.
+    pub kept: bool,
     /// Milliseconds since the epoch.
     pub asked_at: i64,
+}
+
+/// Who asks, in which session, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Id of the session, and what it is called.
+    pub session: String,
+    pub title: String,
+    pub by: Speaker,
+    /// The last words before the call, on one line.
+    pub saying: String,
+}
+
+/// Whose work a question belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Speaker {
+    /// The conversation itself.
+    #[default]
+    Main,
+    /// An agent that it gave a task to; its question ends with the turn.
+    Agent(String),
+    /// Work that goes on whatever the conversation does.
+    Background(String),
+}
+
+impl Origin {
+    /// `the main agent: “start from a clean tree”`.
+    pub fn words(&self) -> String {
+        let who = match &self.by {
+            Speaker::Main => "the main agent".to_owned(),
+            Speaker::Agent(name) => format!("the agent {name}"),
+            Speaker::Background(name) => format!("the background task {name}"),
+        };
+        if self.saying.is_empty() { who } else { format!("{who}: “{}”", self.saying) }
+    }
+}
+
+/// A text for an interpreter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payload {
+    /// The words of the line that it comes from.
+    pub from: String,
+    pub text: String,
+    pub decoded: bool,
+}
+
+/// How a line that a person wrote instead would be judged, for the question whether to run it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Preview {
+    pub line: String,
+    pub verdict: Verdict,
+    pub targets: Vec<Target>,
+    pub payloads: Vec<Payload>,
 }
 
 /// Something a command would touch.

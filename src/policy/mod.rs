@@ -11,6 +11,7 @@ pub mod glob;
 pub mod low_risk;
 pub mod permissions;
 pub mod proposals;
+pub mod reach;
 pub mod redact;
 pub mod remote;
 pub mod rule;
@@ -20,8 +21,12 @@ pub mod table;
 pub mod taint;
 #[cfg(test)]
 mod tests;
+pub mod url;
+pub mod variable;
 
-pub use approval::{Approval, ApprovalId, Decision, Grant, Past, Proposal, Scope, Target, Width};
+pub use approval::{
+    Approval, ApprovalId, Decision, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Width,
+};
 pub use decide::{decide, decide_in};
 pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
@@ -99,6 +104,18 @@ pub struct Why {
     pub text: String,
     /// Bytes of the command that it is about.
     pub span: Range<usize>,
+}
+
+/// Names of classes that stay as allowlists hold them, and how a person reads them.
+const LABELS: [(&str, &str); 3] = [
+    ("delete in root path", "delete outside this folder"),
+    ("pipe decoded content to shell (possible command obfuscation)", "runs decoded text"),
+    ("command parser limit or malformed executable payload", "too much to read"),
+];
+
+/// A class, a tool or a command as it is shown.
+pub fn label(name: &str) -> &str {
+    LABELS.iter().find(|(known, _)| *known == name).map_or(name, |(_, label)| label)
 }
 
 /// The class of a command that a sandbox stopped and that a person may have run again without it. No rule, grant or mode

@@ -8,6 +8,8 @@ mod guard;
 mod look;
 mod origin;
 mod place;
+mod question;
+mod seen;
 
 pub use guard::{Advice, Said};
 
@@ -18,11 +20,11 @@ use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
-use crate::policy::{Approval, Decision, Grant, Mode, World};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Mode, Origin, World};
 use crate::store::Store;
 use futures::future::BoxFuture;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -38,8 +40,14 @@ pub trait Asker: Send + Sync {
     /// These classes are granted for the rest of the session.
     fn granted(&self, classes: &[String]);
 
-    /// Words that tell who asks and why: `the main agent: "start from a clean tree"`.
-    fn asker(&self) -> String;
+    /// A question that it was asked is void now; how it ended.
+    fn withdraw(&self, id: ApprovalId, how: Decision);
+
+    /// Who asks and why.
+    fn origin(&self) -> Origin;
+
+    /// The number of the next question: never the same twice in a process.
+    fn number(&self) -> u64;
 
     /// Now, in milliseconds since the epoch.
     fn now(&self) -> i64;
@@ -73,7 +81,9 @@ pub struct Gate {
     mode: Mutex<Mode>,
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
-    next_approval: AtomicU64,
+    /// Questions that wait for an answer.
+    open: Mutex<HashMap<ApprovalId, question::Open>>,
+    denials: Mutex<seen::Denials>,
     /// Where the audit log is kept.
     log: Option<Store>,
     /// What a sandbox blocked and a person left blocked in this session.
@@ -108,7 +118,8 @@ impl Gate {
             mode: Mutex::new(mode),
             world,
             asker,
-            next_approval: AtomicU64::new(1),
+            open: Mutex::default(),
+            denials: Mutex::default(),
             log: None,
             left_blocked: Mutex::default(),
             untrusted: Mutex::default(),
@@ -133,6 +144,10 @@ impl Gate {
     /// Changes how questions are treated. Only a person's command reaches this.
     pub fn set_mode(&self, mode: Mode) {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+    }
+
+    fn mode(&self) -> Mode {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the rules of a configuration that was read again; the grants of the session stay.
@@ -214,9 +229,10 @@ impl Gate {
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
         body.view.target = ready.run.target();
-        self.tell_start(call, &spec, body.view.target.clone(), &events).await;
-        // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
+        let shown = masks.secrets.mask(&body.view.target, RedactKind::FileRead).into_owned();
+        self.tell_start(call, &spec, shown, &events).await;
+        // What the person wrote, as far as the model may read it.
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
         let origin = self.origin(&*ready.run, &folder(&ctx), &ctx).await;
         let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
@@ -226,7 +242,7 @@ impl Gate {
             output = self.again(run, output, ctx, &events).await;
         }
         let target = std::mem::take(&mut body.view.target);
-        body.content = match edited {
+        body.content = match &edited {
             Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
             None => output.content,
         };
@@ -237,6 +253,7 @@ impl Gate {
         if body.view.target.is_empty() {
             body.view.target = target;
         }
+        body.view.edited = edited.unwrap_or_default();
         body.view.approval = match (approval.is_empty(), body.view.approval.is_empty()) {
             (false, false) => format!("{approval}; {}", body.view.approval),
             (false, true) => approval,
@@ -311,6 +328,8 @@ fn blocked_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Refused => "refused",
         Outcome::Denied => "denied",
+        Outcome::TimedOut => "no answer in time",
+        Outcome::NoOne => "nobody to ask",
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
     }

@@ -28,6 +28,7 @@ pub mod room;
 pub mod search_files;
 pub mod similarity;
 pub mod spec;
+pub mod targets;
 pub mod terminal;
 #[cfg(test)]
 pub(crate) mod testing;

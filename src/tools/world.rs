@@ -1,16 +1,13 @@
-//! The machine as the policy asks about it, and what a command would touch. Every look is bounded.
+//! The machine as the policy asks about it. Every look is bounded.
 
 use crate::policy::files::normal;
-use crate::policy::{Intent, Target, Verdict, Why, World, glob, shell};
-use std::collections::HashSet;
+use crate::policy::{World, glob, shell};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 /// Folder entries that one glob looks at.
 const MAX_ENTRIES: usize = 4096;
-/// Rows of targets.
-const MAX_TARGETS: usize = 12;
+/// Links to what is not there, one after the other.
+const MAX_DANGLING: usize = 8;
 
 /// This machine. It knows no variables: what a command starts with is another environment than this program's, and the gate
 /// tells it for each call.
@@ -96,6 +93,13 @@ impl World for LocalWorld {
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {
+        self.resolve_through(path, 0)
+    }
+}
+
+impl LocalWorld {
+    /// A path with its links followed, after so many that led to nothing.
+    fn resolve_through(&self, path: &Path, links: usize) -> PathBuf {
         let absolute = if path.is_absolute() { path.to_path_buf() } else { Path::new("/").join(path) };
         if let Ok(real) = absolute.canonicalize() {
             return PathBuf::from(normal(Path::new("/"), &real.to_string_lossy()));
@@ -114,6 +118,14 @@ impl World for LocalWorld {
         }
         for end in (1..=there).rev() {
             let head: PathBuf = parts[..end].iter().collect();
+            // A link to what is not there yet: a write makes it there.
+            if let (Ok(target), Some(parent)) = (head.read_link(), head.parent())
+                && links < MAX_DANGLING
+                && head.canonicalize().is_err()
+            {
+                let onward = parts[end..].iter().fold(parent.join(target), |path, part| path.join(part));
+                return self.resolve_through(&onward, links + 1);
+            }
             if let Ok(real) = head.canonicalize() {
                 let joined = parts[end..].iter().fold(real, |path, part| path.join(part));
                 return PathBuf::from(normal(Path::new("/"), &joined.to_string_lossy()));
@@ -123,147 +135,10 @@ impl World for LocalWorld {
     }
 }
 
-/// What a call would touch, for the modal: files and bytes below each path that a reason points at. Ends after `budget` with
-/// "at least". Each goes into `found` as soon as it is known: whoever waits may not wait for all.
-pub fn targets(
-    intent: &Intent,
-    verdict: &Verdict,
-    cwd: &Path,
-    budget: Duration,
-    world: &dyn World,
-    found: &Mutex<Vec<Target>>,
-) {
-    let until = Instant::now() + budget;
-    let mut seen = HashSet::new();
-    for (name, path) in candidates(intent, verdict, cwd, world) {
-        if seen.len() >= MAX_TARGETS {
-            break;
-        }
-        if seen.insert(path.clone()) {
-            let target = measure(name, &path, cwd, until);
-            found.lock().unwrap_or_else(PoisonError::into_inner).push(target);
-        }
-    }
-}
-
-fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Vec<(String, PathBuf)> {
-    let line = match intent {
-        Intent::Command { line, .. } => line,
-        Intent::Edit(edits) => return edits.iter().map(|e| (e.path.display().to_string(), e.path.clone())).collect(),
-        Intent::Read(path) => return vec![(path.display().to_string(), path.clone())],
-        Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => return Vec::new(),
-    };
-    let reasons = verdict.reasons();
-    let mut all = Vec::new();
-    for command in shell::judge(line, cwd, world).invocations {
-        let meant = |why: &Why| why.span.start < command.span.end && command.span.start < why.span.end;
-        let Some(why) = reasons.iter().find(|why| meant(why)) else { continue };
-        let removes = ["delete", "rm", "clean", "overwrite"].iter().any(|word| why.effect.contains(word));
-        let folder = Path::new(&command.cwd);
-        for word in command.words.iter().skip(1) {
-            if word.is_empty() || word.starts_with('-') || word.contains([shell::UNKNOWN, '\n']) {
-                continue;
-            }
-            if glob::is_pattern(word) {
-                let found = world.glob(word, folder, MAX_TARGETS);
-                all.extend(
-                    found.into_iter().map(|path| (path.strip_prefix(cwd).unwrap_or(&path).display().to_string(), path)),
-                );
-                continue;
-            }
-            let path = PathBuf::from(normal(folder, word));
-            if path.symlink_metadata().is_ok() || (removes && word.contains('/')) {
-                all.push((word.clone(), path));
-            }
-        }
-    }
-    all
-}
-
-fn measure(name: String, path: &Path, cwd: &Path, until: Instant) -> Target {
-    let mut target = Target { name, files: None, bytes: None, at_least: false, note: String::new() };
-    let Ok(meta) = path.symlink_metadata() else {
-        target.note = "does not exist".into();
-        return target;
-    };
-    let mut notes = Vec::new();
-    if !path.starts_with(cwd) {
-        notes.push("outside this folder");
-    } else if is_ignored(path, cwd) {
-        notes.push("ignored by git");
-    }
-    let (mut files, mut bytes) = (0, 0);
-    if meta.is_dir() {
-        let mut folders = vec![path.to_path_buf()];
-        'all: while let Some(folder) = folders.pop() {
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                if Instant::now() >= until {
-                    target.at_least = true;
-                    break 'all;
-                }
-                match entry.metadata() {
-                    Ok(meta) if meta.is_dir() => folders.push(entry.path()),
-                    Ok(meta) => {
-                        files += 1;
-                        bytes += meta.len();
-                    }
-                    Err(_) => {}
-                }
-            }
-        }
-    } else {
-        if meta.is_symlink() {
-            notes.push("a link");
-        }
-        (files, bytes) = (1, meta.len());
-    }
-    (target.files, target.bytes) = (Some(files), Some(bytes));
-    target.note = notes.join(", ");
-    target
-}
-
-/// Whether the ignore files between the working folder and the path name it.
-fn is_ignored(path: &Path, cwd: &Path) -> bool {
-    let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd);
-    let mut builder = ignore::gitignore::GitignoreBuilder::new(root);
-    for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(root)) {
-        let file = folder.join(".gitignore");
-        if file.is_file() && builder.add(file).is_some() {
-            return false;
-        }
-    }
-    builder.build().is_ok_and(|matcher| matcher.matched_path_or_any_parents(path, path.is_dir()).is_ignore())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Mode, Rules, decide};
-
-    #[test]
-    fn counts_what_a_delete_would_touch() {
-        let folder = tempfile::tempdir().unwrap();
-        let cwd = folder.path().canonicalize().unwrap();
-        std::fs::create_dir_all(cwd.join("build/deep")).unwrap();
-        std::fs::create_dir(cwd.join(".git")).unwrap();
-        std::fs::write(cwd.join("build/a"), "12345").unwrap();
-        std::fs::write(cwd.join("build/deep/b"), "123").unwrap();
-        std::fs::write(cwd.join(".gitignore"), "build/\n").unwrap();
-        let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
-        let intent = Intent::Command { line: "rm -rf build ./gone".into(), cwd: cwd.clone(), background: false };
-        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
-        assert_eq!(verdict.name(), "ask");
-        let found = Mutex::default();
-        targets(&intent, &verdict, &cwd, Duration::from_millis(200), &world, &found);
-        let found = found.into_inner().unwrap();
-        let build = found.iter().find(|t| t.name == "build").unwrap();
-        assert_eq!(
-            (build.files, build.bytes, build.at_least, build.note.as_str()),
-            (Some(2), Some(8), false, "ignored by git")
-        );
-        assert!(found.iter().any(|t| t.name == "./gone" && t.note == "does not exist"), "{found:?}");
-    }
+    use crate::policy::{Intent, Mode, Rules, decide};
 
     #[test]
     fn follows_links_and_globs() {
@@ -342,6 +217,86 @@ mod tests {
                 for line in ["cat @/SOUL.md", "ls -la @", "grep -r x @/logs"] {
                     assert_eq!(judge(line.replace('@', &at)).0, "allow", "{line} {at}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn links_lead_to_what_they_lead_to_from_every_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let cwd = home.join("project");
+        for name in [".ssh", ".hermes", "project/sub/deep", "other"] {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::fs::write(home.join(".ssh/id_rsa"), "key").unwrap();
+        for (link, to) in [
+            ("project/key", ".ssh/id_rsa"),
+            ("project/keys", ".ssh"),
+            ("project/cfg", ".hermes/config.yaml"),
+            ("project/root", "/"),
+            ("project/sub/back", "project"),
+            ("project/h", ""),
+        ] {
+            std::os::unix::fs::symlink(home.join(to), home.join(link)).unwrap();
+        }
+        std::os::unix::fs::symlink("/opt/x", cwd.join("out")).unwrap();
+        let world = LocalWorld::new(home.clone(), home.join(".hermes"));
+        for (line, want) in [
+            ("cat key", "ask"),
+            ("cp key x", "ask"),
+            ("grep -r . keys", "ask"),
+            ("cat keys/id_rsa", "ask"),
+            ("cat h/.ss?/id*", "ask"),
+            ("cat h/.s*/*", "ask"),
+            ("cat sub/back/key", "ask"),
+            ("cd sub/back && cat key", "ask"),
+            ("cd sub || cd nowhere; cat back/key", "ask"),
+            ("tar cf x keys/", "ask"),
+            ("echo x > cfg", "ask-always"),
+            ("sed -i s/a/b/ cfg", "ask-always"),
+            ("cp x h/.hermes/", "ask-always"),
+            ("unzip x -d h", "ask-always"),
+            ("echo x > out", "ask"),
+            ("tee out", "ask"),
+            ("rm -rf root/", "refuse"),
+            ("rm -rf root/*", "refuse"),
+            ("rm -rf h/", "refuse"),
+            ("cd h && rm -rf *", "refuse"),
+            ("cd root; rm -rf *", "refuse"),
+            ("rm -rf ../../../../../../../../../..", "refuse"),
+            ("cat sub/x", "allow"),
+            ("echo x > sub/deep/y", "allow"),
+            ("grep -r x sub", "allow"),
+        ] {
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+            assert_eq!(verdict.name(), want, "{line}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn capital_letters_are_the_same_where_the_disk_says_so() {
+        let world = LocalWorld::new("/Users/alice".into(), "/Users/alice/.hermes".into());
+        let linux = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
+        for (line, mac, other) in [
+            ("cat ~/.SSH/mine", "ask", "allow"),
+            ("cat /users/ALICE/.ssh/ID_RSA", "ask", "allow"),
+            ("echo x > ~/.HERMES/config.yaml", "ask-always", "ask"),
+            ("cp x ~/.Hermes/", "ask-always", "ask"),
+            ("echo x > .Git/hooks/pre-commit", "ask", "allow"),
+            ("cat .ENV", "ask", "allow"),
+            ("cat README.md", "allow", "allow"),
+        ] {
+            for (world, want) in [(&world, mac), (&linux, other)] {
+                let cwd = world.home().join("project");
+                let intent = Intent::Command { line: line.into(), cwd, background: false };
+                let verdict = decide(&intent, &Rules::default(), Mode::Manual, world);
+                // A home elsewhere is no folder of Linux.
+                if want == "allow" && line.contains("/users/") {
+                    continue;
+                }
+                assert_eq!(verdict.name(), want, "{line} {}: {verdict:?}", world.home().display());
             }
         }
     }

@@ -4,7 +4,8 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::model::modal::{ApprovalStage, Modal};
+use crate::app::approvals;
+use crate::app::model::modal::{ApprovalStage, Judged, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
 use crate::config::theme::Slot;
@@ -28,7 +29,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         return match modal {
             Modal::Approval(approval) if approval.inert_until > model.now => Vec::new(),
             Modal::Question(question) if question.inert_until > model.now => Vec::new(),
-            Modal::Approval(approval) => match approval.stage {
+            Modal::Approval(approval) => match &approval.stage {
                 ApprovalStage::Choosing if !approval.read.whole => {
                     fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")])
                 }
@@ -36,7 +37,12 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                 ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
                 ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
                 ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
-                ApprovalStage::ConfirmingEdit(_) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
+                ApprovalStage::ConfirmingYolo => fixed(&[("Enter", "asks no more"), ("Esc", "back")]),
+                ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => fixed(&[("Esc", "back")]),
+                ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
+                    fixed(&[("Esc", "back")])
+                }
+                ApprovalStage::ConfirmingEdit(..) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
             },
             Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),

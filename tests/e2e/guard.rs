@@ -10,8 +10,12 @@ fn removes(folder: &str) -> Step {
 
 #[test]
 fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out() {
-    let mock =
-        Mock::start(vec![removes("one"), Step::Text("first".into()), removes("two"), Step::Text("second".into())]);
+    let mock = Mock::start(vec![
+        removes("one"),
+        Step::Text("one is gone".into()),
+        removes("two"),
+        Step::Text("two is gone".into()),
+    ]);
     let home = Home::with(&mock, "command_allowlist: [recursive delete]\n");
     for folder in ["one", "two"] {
         std::fs::create_dir_all(home.project().join(folder)).unwrap();
@@ -19,18 +23,22 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
     let file = home.hermes().join("config.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
-    term.wait("❯").send("go\r").wait("first");
+    term.wait("❯");
+    term.send("go\r").wait("one is gone");
     assert!(!home.project().join("one").exists(), "the rule passes it");
     std::fs::write(&file, format!("{text}approvals: {{mode: \"off\", deny: [x]}}\n")).unwrap();
     term.send("again\r")
         .wait("The policy changed on disk")
         .wait("+approvals:")
         .wait("Keep the old policy for this session");
-    term.wait("o or t, then Enter").send("o\r");
+    term.wait("o or t, then Enter");
+    term.send("o\r");
     // The call that it stopped is a question of its own, and says why.
     term.wait("Approve").wait("the policy changed on disk");
     assert!(home.project().join("two").exists());
-    term.wait("Esc keeps it in the inbox").send("y").wait("Enter confirms").send("\r").wait("second");
+    term.wait("Esc keeps it in the inbox");
+    term.send("y").wait("Enter confirms");
+    term.send("\r").wait("two is gone");
     until("the folder is gone", || !home.project().join("two").exists());
     term.send("/policy\r").wait("the policy is as this session read it");
 }
@@ -75,7 +83,8 @@ fn untrusted_text_is_told_in_the_sidebar_and_pushes_ask() {
     let mock = Mock::start(vec![run(&fetch), run("git push origin main"), Step::Text("done".into())]);
     let home = Home::with(&mock, "");
     let mut term = Term::sized(&home, &[], (140, 45));
-    term.wait("❯").send("read it\r");
+    term.wait("❯");
+    term.send("read it\r");
     term.wait("untrusted text from docs.example is in this conversation");
     term.wait("text from docs.example");
     let request = mock.requests()[1]["messages"].to_string();

@@ -19,7 +19,8 @@ fn come_back(term: &mut Term, text: &str) {
 /// The person comes back, sees what changed and takes it.
 fn take(term: &mut Term, text: &str) {
     come_back(term, "The policy changed on disk");
-    term.wait("o or t, then Enter").send("t\r").wait(text);
+    term.wait("o or t, then Enter");
+    term.send("t\r").wait(text);
 }
 
 #[test]

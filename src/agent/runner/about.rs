@@ -13,6 +13,7 @@ impl Runner {
     /// Tells the screen that a session is open.
     pub(super) async fn opened(&mut self, items: Vec<Item>) {
         self.ask_window();
+        self.tell_port();
         let session = self.session.info();
         self.out.send(AgentEvent::SessionOpened { session, items }).await;
         // The screen begins without a plan.
@@ -111,6 +112,7 @@ impl Runner {
                 Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
             }
         }
+        self.tell_port();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 
@@ -124,6 +126,7 @@ impl Runner {
         }
         if !title.is_empty() {
             self.session.title = Some(title);
+            self.tell_port();
             self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         }
     }

@@ -30,6 +30,8 @@ impl Runner {
             return self.out.send(AgentEvent::NotTaken(why)).await;
         }
         said.text = self.masked(&said.text);
+        self.gate.heard_anew();
+        self.tell_port();
         self.session.turn += 1;
         self.turn_started = Instant::now();
         let at = crate::agent::now();
@@ -346,11 +348,7 @@ impl Runner {
         if let Some(cancel) = &self.tools {
             cancel.cancel();
         }
-        let open: Vec<_> = self.approvals.drain().collect();
-        for (id, answer) in open {
-            let _ = answer.send(crate::policy::Decision::Interrupted);
-            self.out.send(AgentEvent::ApprovalClosed(id)).await;
-        }
+        self.close_approvals().await;
         // Dropped answers end the waiting tools.
         let asked: Vec<QuestionId> = self.questions.drain().map(|(id, _)| id).collect();
         for id in asked {

@@ -205,7 +205,8 @@ impl Runner {
             Decision::Grant(_) => "always",
             Decision::Deny { .. } => "deny",
             Decision::TimedOut => "timed_out",
-            Decision::Interrupted | Decision::NoOne => "interrupted",
+            Decision::Interrupted => "interrupted",
+            Decision::NoOne => "no_one",
         };
         let tool = self.asked_tools.remove(&id).unwrap_or_default();
         let moment = self.moment(Event::PostApproval).tool(&tool, serde_json::Value::Null).with("choice", choice);

@@ -20,7 +20,10 @@ fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<App
         intent,
         verdict,
         targets: vec![],
-        asker: "the main agent".into(),
+        payloads: vec![],
+        origin: Origin::default(),
+        changed: vec![],
+        kept: false,
         asked_at: 0,
     })
 }
@@ -40,7 +43,7 @@ fn always(width: Width, entries: Vec<String>) -> Decision {
 /// A frame that showed some rows of the modal on top, of ten.
 fn drawn(model: &mut Model, first: u16, rows: u16) {
     let Some(Modal::Approval(modal)) = model.modals.last() else { return };
-    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(_));
+    let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     let reading = Some(Reading { id: modal.id, edited, first, rows, all: 10 });
     let now = model.now;
     update(model, now, Msg::Drawn(Box::new(Layout { reading, ..Layout::default() })));
@@ -162,7 +165,8 @@ fn a_tool_of_a_server_is_allowed_alone_or_with_its_whole_server() {
     for (keys, decision) in [
         ("s<ret>", session(Width::Effects, tool.clone())),
         ("s<tab><ret>", session(Width::Server, server.clone())),
-        ("s<tab><tab><ret>", session(Width::Effects, tool.clone())),
+        // Past what is offered is the answer that asks no more.
+        ("s<tab><tab><tab><ret>", session(Width::Effects, tool.clone())),
         ("a<ret>", always(Width::Effects, tool.clone())),
         ("a<down><ret>", always(Width::Server, server.clone())),
         // What was chosen for one answer is not taken over by another.
@@ -324,11 +328,101 @@ fn an_edited_command_is_shown_before_it_is_allowed() {
     script_at(&mut model, 2000, "e");
     script_at(&mut model, 2100, "xx<ret>");
     assert_eq!(composer::text(&model.composer), "xx", "keys on their way are not for the field");
-    let effects = script_at(&mut model, 3000, "<C-u>ls<ret><ret>");
-    assert!(decisions(&effects).is_empty(), "no frame has shown the edited line");
-    assert!(decisions(&seen_at(&mut model, 3000, "y")).is_empty(), "any other key goes back");
-    assert!(decisions(&seen_at(&mut model, 4000, "<ret>")).is_empty());
-    assert_eq!(decisions(&seen_at(&mut model, 4000, "<ret>")), [&Decision::Edited("ls".into())]);
+    let effects = script_at(&mut model, 3000, "<C-u>rm x<ret><ret>");
+    assert!(decisions(&effects).is_empty(), "nothing is known of the edited line yet");
+    assert_eq!(previews(&effects), ["rm x"], "the gate is asked once");
+    assert!(decisions(&seen_at(&mut model, 3100, "<ret>")).is_empty(), "it is still looked at");
+    preview(&mut model, 3200, "rm x", Verdict::Ask(vec![]));
+    assert!(decisions(&seen_at(&mut model, 3300, "<ret>")).is_empty(), "it has just come");
+    assert!(decisions(&script_at(&mut model, 3700, "y")).is_empty(), "any other key goes back");
+    assert_eq!(previews(&seen_at(&mut model, 3710, "z<ret>")), ["rm xyz"], "and is typed, as what follows");
+    assert_eq!(composer::text(&model.composer), "xx", "nothing of it went astray");
+    preview(&mut model, 3800, "rm x", Verdict::Ask(vec![]));
+    assert!(decisions(&seen_at(&mut model, 4300, "<ret>")).is_empty(), "that was the line before");
+    preview(&mut model, 4400, "rm xyz", Verdict::Ask(vec![]));
+    assert_eq!(decisions(&seen_at(&mut model, 4900, "<ret>")), [&Decision::Edited("rm xyz".into())]);
+}
+
+fn previews(effects: &[Effect]) -> Vec<&str> {
+    let lines = effects.iter().filter_map(|effect| match effect {
+        Effect::Agent(AgentCommand::Preview(_, line)) => Some(line.as_str()),
+        _ => None,
+    });
+    lines.collect()
+}
+
+fn preview(model: &mut Model, now: i64, line: &str, verdict: Verdict) {
+    let preview = Preview { line: line.into(), verdict, targets: vec![], payloads: vec![] };
+    let event = AgentEvent::Previewed { id: ApprovalId(1), line: line.into(), preview: Some(Box::new(preview)) };
+    update(model, now, Msg::Agent(event));
+}
+
+#[test]
+fn an_edited_line_that_no_answer_lets_run_is_not_sent() {
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    script_at(&mut model, 2000, "e");
+    script_at(&mut model, 3000, "<C-u>rm -rf /<ret>");
+    preview(&mut model, 3100, "rm -rf /", Verdict::Refuse(vec![]));
+    assert!(decisions(&seen_at(&mut model, 4000, "<ret><ret>")).is_empty());
+    // Nobody could tell: the gate judges it again in any case.
+    script_at(&mut model, 4000, "<esc><ret>");
+    update(
+        &mut model,
+        4100,
+        Msg::Agent(AgentEvent::Previewed { id: ApprovalId(1), line: "rm -rf /".into(), preview: None }),
+    );
+    assert_eq!(decisions(&seen_at(&mut model, 5000, "<ret>")), [&Decision::Edited("rm -rf /".into())]);
+}
+
+#[test]
+fn yolo_is_the_widest_answer_for_a_session_and_takes_a_third_key() {
+    let modes = |effects: &[Effect]| {
+        effects.iter().filter(|effect| matches!(effect, Effect::Agent(AgentCommand::SetMode(Mode::Off)))).count()
+    };
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    let effects = script_at(&mut model, 2000, "s<tab><ret>");
+    assert!(decisions(&effects).is_empty() && modes(&effects) == 0, "{effects:?}");
+    let effects = script_at(&mut model, 2100, "<esc><ret><ret>");
+    assert_eq!((decisions(&effects), modes(&effects)), (vec![&Decision::Once], 1), "and answers the one that waits");
+    // What is asked in every mode offers it not.
+    let mut model = asked("$X", Verdict::AskAlways);
+    let effects = script_at(&mut model, 2000, "s<tab><ret><ret>");
+    assert!(modes(&effects) == 0, "{effects:?}");
+}
+
+#[test]
+fn questions_of_work_in_the_background_outlive_the_session_that_is_left() {
+    let mut model = ready();
+    let id = model.session.as_ref().unwrap().id.0.clone();
+    for (number, by) in
+        [(1, Speaker::Main), (2, Speaker::Background("nightly".into())), (3, Speaker::Agent("scout".into()))]
+    {
+        let mut approval = approval(number, "rm -rf build", Verdict::Ask);
+        approval.origin = Origin { session: id.clone(), title: "tidy up".into(), by, saying: "clean".into() };
+        ask(&mut model, 1000, approval);
+    }
+    assert_eq!(elsewhere(&model, &Origin { session: id, ..Origin::default() }), None);
+    let mut other = model.session.clone().unwrap();
+    other.id = crate::llm::message::SessionId("another".into());
+    update(&mut model, 1100, Msg::Agent(AgentEvent::SessionOpened { session: other, items: vec![] }));
+    let left: Vec<String> = model.approvals.entries.iter().map(|entry| item(&model, 0, entry).detail).collect();
+    assert_eq!(left, ["session “tidy up” · the background task nightly: “clean”"]);
+    assert!(
+        matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)),
+        "it is there to answer"
+    );
+    drawn(&mut model, 0, 10);
+    assert_eq!(decisions(&script_at(&mut model, 2000, "y<ret>")), [&Decision::Once]);
+}
+
+#[test]
+fn the_shell_is_reached_from_a_question_and_answers_nothing() {
+    for now in [1100, 2000] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        let effects = script_at(&mut model, now, "<C-z>");
+        assert!(effects.contains(&Effect::Suspend) && decisions(&effects).is_empty(), "{effects:?}");
+        assert_eq!(model.modals.len(), 1);
+    }
 }
 
 #[test]

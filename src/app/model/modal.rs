@@ -1,7 +1,7 @@
 //! What covers the screen. A modal that opened by itself is inert until the keys have been quiet.
 
 use crate::agent::event::QuestionId;
-use crate::policy::ApprovalId;
+use crate::policy::{ApprovalId, Preview};
 use crate::store::SessionRow;
 use crate::text::Line;
 
@@ -111,6 +111,8 @@ pub struct ApprovalModal {
     pub offer: usize,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
+    /// Enter says nothing until this time (milliseconds since the epoch): what it would allow has just come.
+    pub held_until: i64,
     /// The last key was a letter that means nothing here: it is said what does.
     pub stray: bool,
 }
@@ -149,7 +151,19 @@ pub enum ApprovalStage {
     /// The command, being edited.
     Editing(String),
     /// The edited command; Enter allows it, any other key goes back to the field.
-    ConfirmingEdit(String),
+    ConfirmingEdit(String, Judged),
+    /// Nothing asks any more in this session: Enter says yes.
+    ConfirmingYolo,
+}
+
+/// What is known of an edited command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Judged {
+    /// The answer of the gate is on its way.
+    Waiting,
+    As(Box<Preview>),
+    /// Nobody can tell before it runs.
+    Unknown,
 }
 
 /// A question of the model.

@@ -55,7 +55,7 @@ pub(super) fn summary(body: &ToolBody, args: &str) -> String {
     let mark = match body.outcome {
         Outcome::Ok => "✓",
         Outcome::Failed => "✗",
-        Outcome::Denied | Outcome::Refused => "⊘",
+        Outcome::Denied | Outcome::TimedOut | Outcome::NoOne | Outcome::Refused => "⊘",
         Outcome::Interrupted => "◼",
     };
     let target = if body.view.target.is_empty() { args } else { &body.view.target };

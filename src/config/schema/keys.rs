@@ -83,6 +83,12 @@ pub const KEYS: &[KeySpec] = &[
     key("approvals.mode", Kind::Mode, Tighten, "`manual` asks, `smart` lets low risks pass, `off` never asks"),
     key("approvals.deny", TextList, Tighten, "commands that never run, in words with `*`"),
     key(
+        "approvals.timeout",
+        Integer(0, 604_800),
+        Never,
+        "seconds a question waits before it counts as no; 0: for ever",
+    ),
+    key(
         "sandbox.mode",
         Choice(SANDBOX),
         Tighten,

@@ -113,7 +113,7 @@ pub(super) fn judge(
     world: &dyn World,
     by: &mut Vec<String>,
 ) -> Verdict {
-    let Judgement { mut findings, invocations, touched } = shell::judge(line, cwd, world);
+    let Judgement { mut findings, invocations, touched, .. } = shell::judge(line, cwd, world);
     if findings.iter().any(|f| f.level == Level::Refuse) {
         return verdict(reasons(findings));
     }

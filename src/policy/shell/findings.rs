@@ -2,7 +2,7 @@
 
 use super::ast::Span;
 use super::walk::Walker;
-use crate::policy::table::Level;
+use crate::policy::table::{Level, Role};
 
 /// Something that the line would do.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,10 +40,30 @@ pub struct Touched {
     /// Absolute; several where the folder is not certain.
     pub paths: Vec<String>,
     pub how: Touch,
+    pub role: Role,
+    /// As the command gets it, with globs and [`super::UNKNOWN`] still in it.
+    pub text: String,
     /// Names have to be compared with what is there.
     pub glob: bool,
+    /// Where it is looked for, as far as that is known.
+    pub cwd: String,
     pub span: Span,
+    /// The command, an index into [`Walker::invocations`].
+    pub by: Option<usize>,
 }
+
+/// A text that an interpreter gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload {
+    pub text: String,
+    /// Where it comes from.
+    pub span: Span,
+    /// Went through a decoder.
+    pub decoded: bool,
+}
+
+/// Payloads of one line that are kept.
+const MOST_PAYLOADS: usize = 8;
 
 /// What a command does to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +74,14 @@ pub enum Touch {
 }
 
 impl Walker<'_> {
+    /// Keeps a text that reaches an interpreter for the modal.
+    pub(super) fn reaches(&mut self, text: &str, span: &Span, decoded: bool) {
+        let known = |p: &Payload| p.text == text && p.span == *span;
+        if self.payloads.len() < MOST_PAYLOADS && !self.payloads.iter().any(known) {
+            self.payloads.push(Payload { text: text.to_owned(), span: span.clone(), decoded });
+        }
+    }
+
     /// Notes an effect with the sentence of the table.
     pub(super) fn find(&mut self, effect: &str, span: Span) {
         let text = self.table.effect(effect).say;

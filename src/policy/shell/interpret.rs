@@ -116,6 +116,7 @@ impl<'w> Walker<'w> {
                 self.find("execute remote content via command substitution", text.span.clone());
             }
             if text.stream.as_ref().is_some_and(|s| s.decoded) {
+                self.reaches(&text.text, &text.span, true);
                 self.find("pipe decoded content to shell (possible command obfuscation)", text.span.clone());
             }
             let rest = known.argv.get(at + 1..).unwrap_or_default();
@@ -198,7 +199,10 @@ impl<'w> Walker<'w> {
             self.find_as("pipe decoded content to shell (possible command obfuscation)", text, at.clone());
         }
         match stream.text {
-            Some(text) => self.subshell(|w| w.text(&text, &stream.span, None)),
+            Some(text) => {
+                self.reaches(&text, &at, stream.decoded);
+                self.subshell(|w| w.text(&text, &stream.span, None))
+            }
             None => {
                 if !stream.remote && !stream.decoded {
                     self.find("pipe content to shell", at);
@@ -213,7 +217,9 @@ impl<'w> Walker<'w> {
         let span = known.span();
         let lang = Lang::of(&known.name);
         let mut codes: Vec<Field> = Vec::new();
-        for flag in known.args.flags.iter().filter(|f| CODE.contains(&f.name.as_str())) {
+        // `-r` names a library but in PHP.
+        let is_code = |name: &str| CODE.contains(&name) && (name != "-r" || lang == Lang::Php);
+        for flag in known.args.flags.iter().filter(|f| is_code(&f.name)) {
             if let Some((text, at)) = &flag.value {
                 codes.push(Field { text: text.clone(), ..known.argv[*at].clone() });
             }
@@ -227,6 +233,9 @@ impl<'w> Walker<'w> {
         let plain = self.plain_options(known, lang) && !(piped && known.operand(0).is_some());
         let mut harmless = plain && !codes.is_empty();
         for code in &codes {
+            if code.stream.as_ref().is_some_and(|s| s.decoded) {
+                self.reaches(&code.text, &code.span, true);
+            }
             if code.stream.as_ref().is_some_and(|s| s.remote) {
                 self.find("execute remote content via command substitution", code.span.clone());
             }
@@ -258,6 +267,7 @@ impl<'w> Walker<'w> {
                     };
                     let mut harmless = false;
                     if let Some(text) = &stream.text {
+                        self.reaches(text, &at, stream.decoded);
                         harmless = self.code(lang, text, false, &at) && plain && !text.contains(UNKNOWN);
                         self.scan_code(text, &at);
                     }
@@ -335,6 +345,7 @@ impl<'w> Walker<'w> {
                     self.find("execute remote content via command substitution", span.clone());
                 }
                 if stream.decoded {
+                    self.reaches(&text, &span, true);
                     let shown = format!("runs decoded text: {}", shorten(&text));
                     self.find_as("pipe decoded content to shell (possible command obfuscation)", shown, span.clone());
                 }

@@ -9,7 +9,7 @@ use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use super::wrappers::ENVIRONMENT;
 use crate::policy::glob;
-use crate::policy::table::{Kind, Role, RuleSpec, Spec};
+use crate::policy::table::{Kind, RuleSpec, Spec};
 
 /// Effects of commands that hand one of their words to a shell.
 const RUNNERS: &[&str] = &[
@@ -184,7 +184,7 @@ impl<'w> Walker<'w> {
         let out = match self.subcommand(&known, me, input.clone()) {
             Some(out) => out,
             None => {
-                self.paths(&known);
+                self.operands(&known, input.as_ref());
                 self.special(&known, input, me)
             }
         };
@@ -347,91 +347,6 @@ impl<'w> Walker<'w> {
                     }
                 }
             }
-        }
-    }
-
-    /// Judges the operands and path options.
-    pub(super) fn paths(&mut self, known: &Known<'_>) {
-        let mut chosen = None;
-        for paths in &known.spec.paths {
-            if paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some() {
-                chosen = Some(paths);
-            }
-        }
-        if let Some(paths) = chosen {
-            // A script or pattern given by an option is no operand.
-            let given = paths.role != Role::Permissions
-                && paths.role != Role::PermissionsTree
-                && known.has(&["-e", "-f", "--expression", "--regexp", "--file"]);
-            let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
-            // The mode may look like an option: `chmod -x FILE`.
-            let mode = |f: &args::Flag| f.name[1..].chars().all(|c| "rwxXst".contains(c));
-            let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
-            let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
-            let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
-            for field in fields.iter_mut().filter(|f| known.spec.globs && glob::is_pattern(&f.text)) {
-                field.glob = true;
-            }
-            let target =
-                known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
-            let here = self.state.cwds.clone();
-            for flag in known.args.flags.iter().filter(|f| known.spec.folder.contains(&f.name)) {
-                self.state.cwds = flag.value.as_ref().map_or_else(|| here.clone(), |(folder, _)| self.absolute(folder));
-            }
-            if target {
-                for field in &fields {
-                    self.touch(paths.role, field);
-                }
-            } else {
-                self.touch_all(paths.role, &fields);
-            }
-            self.state.cwds = here;
-            if known.name == "chmod"
-                && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text))
-            {
-                for field in &fields {
-                    for path in self.absolute(&field.text) {
-                        std::rc::Rc::make_mut(&mut self.state.executable).insert(path);
-                    }
-                }
-            }
-        }
-        for flag in &known.args.flags {
-            if let (Some(role), Some((text, at))) = (known.spec.values.get(&flag.name), &flag.value) {
-                let mut field = known.argv[*at].clone();
-                field.text.clone_from(text);
-                self.touch(*role, &field);
-            }
-        }
-    }
-
-    /// A variable that makes programs run something is set.
-    pub(super) fn check_variable(&mut self, name: &str, value: &str, span: &Span) {
-        let variables = &self.table.commands.variables;
-        if name == "PATH" {
-            let strange = value.split(':').any(|dir| {
-                let outside = !dir.is_empty() && dir != "\0" && !dir.starts_with(['/', UNKNOWN]);
-                outside || dir.starts_with("/tmp") || dir.starts_with("/var/tmp") || dir.starts_with("/dev/shm")
-            });
-            if strange {
-                self.find_as(
-                    "environment that runs programs",
-                    "makes other programs be found under the names of commands".into(),
-                    span.clone(),
-                );
-            }
-            return;
-        }
-        let spec = variables
-            .get(name)
-            .or_else(|| variables.iter().find(|(k, _)| k.contains('*') && glob::matches(k, name)).map(|(_, v)| v));
-        if spec.is_some_and(|spec| !spec.safe.iter().any(|safe| glob::matches(safe, value))) {
-            self.find_as(
-                "environment that runs programs",
-                format!("{name} makes other programs run something"),
-                span.clone(),
-            );
-            self.runs_text(value, span);
         }
     }
 }

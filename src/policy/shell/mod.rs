@@ -1,6 +1,7 @@
 //! Judges shell lines: read (`normal`, `parse`, `lex`, `crosscheck`), resolve words (`resolve`), walk like a shell would
 //! (`walk`, `wrappers`, `special`), and say what each command does (`invoke`, `touch`) from the tables in `assets/policy`.
 
+mod archive;
 mod args;
 mod ast;
 mod bomb;
@@ -25,6 +26,7 @@ mod lex;
 mod lookalike;
 mod memo;
 mod normal;
+mod operands;
 mod outputs;
 mod parse;
 mod reader;
@@ -41,12 +43,13 @@ mod subwords;
 mod touch;
 mod unknown;
 mod unresolved;
+mod variables;
 mod walk;
 mod wrappers;
 mod written;
 mod xargs;
 
-pub use findings::{Finding, Invocation, Touch, Touched};
+pub use findings::{Finding, Invocation, Payload, Touch, Touched};
 pub use normal::{is_control, is_invisible};
 pub use resolve::UNKNOWN;
 
@@ -72,6 +75,8 @@ pub struct Judgement {
     pub invocations: Vec<Invocation>,
     /// Paths that its commands name.
     pub touched: Vec<Touched>,
+    /// Texts that interpreters would get.
+    pub payloads: Vec<Payload>,
 }
 
 /// Judges a line that would run in `cwd`. Takes time linear in the length, up to [`MAX_COMMAND`].
@@ -109,7 +114,6 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             second_reader(&reading, &parsed, &mut walker);
         }
         let offset = judgement.invocations.len();
-        judgement.touched.append(&mut walker.touched);
         for mut finding in walker.findings {
             if reading.doubtful {
                 finding.level = finding.level.min(Level::AskAlways);
@@ -119,6 +123,15 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
             let start = command.floor_char_boundary(finding.span.start);
             finding.span = start..command.ceil_char_boundary(finding.span.end).max(start);
             judgement.findings.push(finding);
+        }
+        for mut touched in walker.touched {
+            touched.by = touched.by.map(|by| by + offset);
+            judgement.touched.push(touched);
+        }
+        for payload in walker.payloads {
+            if !judgement.payloads.iter().any(|known| known.text == payload.text) {
+                judgement.payloads.push(payload);
+            }
         }
         for mut invocation in walker.invocations {
             invocation.within = invocation.within.map(|(by, at)| (by + offset, at));

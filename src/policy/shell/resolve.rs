@@ -173,7 +173,12 @@ impl Walker<'_> {
                     continue;
                 }
                 Part::Quoted(text) => vec![Value::text(text.clone(), true)],
-                Part::Variable { name, operation, quoted } => self.variable(name, operation, *quoted, span),
+                Part::Variable { name, operation, quoted } => {
+                    if self.is_secret(name, operation) {
+                        via.push(format!("${name}"));
+                    }
+                    self.variable(name, operation, *quoted, span)
+                }
                 Part::Number(words) => {
                     for word in words {
                         let text = self.expand_text(word).text;

@@ -290,6 +290,12 @@ impl Walker<'_> {
             if let Some(effect) = effect {
                 self.find(effect, span.clone());
             }
+            // `copy … program 'x'`: the program is a shell line.
+            if effect == Some("arbitrary program execution via a flag") {
+                for value in text.split('\'').skip(1).step_by(2).take(16) {
+                    self.refused_text(value, span);
+                }
+            }
             if let Some(path) = writes {
                 self.touch(Role::Write, &Field::known(path, span.clone()));
             }

@@ -76,7 +76,7 @@ impl<'w> Walker<'w> {
             if known.spec.kind == Kind::Git {
                 self.git(known, &inner, hit.name.split(' ').next().unwrap_or(""), hit.from);
             }
-            self.paths(&inner);
+            self.operands(&inner, input.as_ref());
             if hit.spec.wrap.is_some() {
                 return Some(self.contained(&inner, hit.from, input, me));
             }

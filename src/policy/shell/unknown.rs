@@ -79,7 +79,8 @@ impl Walker<'_> {
     pub(super) fn runs_text(&mut self, text: &str, span: &Span) {
         let tail = |mark: char| text.split_once(mark).map_or("", |(_, rest)| rest);
         let mut tried: Vec<&str> = Vec::new();
-        for line in [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e')] {
+        let transport = text.split_once("::").map_or("", |(_, rest)| rest);
+        for line in [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e'), transport] {
             let line = line
                 .trim_start_matches(['!', ':', '+', '@', ' '])
                 .trim_start_matches("exec=")

@@ -30,9 +30,14 @@ pub struct Walker<'w> {
     pub(super) home: String,
     pub(super) own: String,
     pub(super) state: State,
+    /// The working folder of the task: what a line writes elsewhere is asked about, as a file tool would.
+    pub(super) start: String,
+    /// The depth at which a command started that runs others on another machine or in a container.
+    pub(super) elsewhere: Option<usize>,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
     pub touched: Vec<super::findings::Touched>,
+    pub payloads: Vec<super::findings::Payload>,
     pub(super) current: Option<usize>,
     budget: usize,
     /// The budget ran out, and that was noted.
@@ -68,9 +73,12 @@ impl<'w> Walker<'w> {
             home: world.home().to_string_lossy().into_owned(),
             own: world.hermes_home().to_string_lossy().into_owned(),
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
+            start: normal(cwd, ""),
+            elsewhere: None,
             findings: Vec::new(),
             invocations: Vec::new(),
             touched: Vec::new(),
+            payloads: Vec::new(),
             current: None,
             budget: BUDGET,
             exhausted: false,
@@ -127,7 +135,7 @@ impl<'w> Walker<'w> {
     /// What the work inside found, without keeping it.
     pub(super) fn try_out(&mut self, work: impl FnOnce(&mut Self)) -> Level {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
-        let touched = self.touched.len();
+        let (touched, payloads) = (self.touched.len(), self.payloads.len());
         let all = std::mem::take(&mut self.findings);
         let state = self.state.clone();
         self.subshell(|w| {
@@ -140,6 +148,7 @@ impl<'w> Walker<'w> {
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
         self.touched.truncate(touched);
+        self.payloads.truncate(payloads);
         self.current = kept.2;
         level
     }

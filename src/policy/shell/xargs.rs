@@ -6,6 +6,7 @@ use super::decode::Stream;
 use super::invoke::{Known, program};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use crate::policy::table::Kind;
 
 /// Commands that lose or change what their last words name.
 const REMOVES: &[&str] = &["rm", "unlink", "shred", "rmdir", "srm"];
@@ -70,6 +71,13 @@ impl Walker<'_> {
             self.find("xargs with rm", span.clone());
         }
         let two = format!("{name} {}", inner.get(1).map_or("", |f| f.text.as_str()));
+        // A script by a name that is not known is any script.
+        let kind = self.table.command(&name).map(|spec| spec.kind);
+        if matches!(kind, Some(Kind::Shell | Kind::Interpreter))
+            && let Some(field) = inner.get(1).filter(|f| !f.is_known() && !f.text.starts_with('-')).cloned()
+        {
+            self.find("unresolved words", field.span);
+        }
         let decided = DECIDED.contains(&name.as_str()) || DECIDED.contains(&two.as_str());
         if let Some(field) = inner.iter().skip(1).find(|f| decided && f.text == UNKNOWN.to_string()).cloned() {
             self.find("unresolved words", field.span);
@@ -119,7 +127,15 @@ impl Walker<'_> {
             return out;
         };
         let mut text = known.argv[at..split].iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
-        let given = if values.is_empty() { vec![Field::known(UNKNOWN.to_string(), span.clone())] } else { values };
+        // Without values on the command line each line of the input is one.
+        let lines = input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096).unwrap_or("");
+        let mut given = values;
+        if split == known.argv.len() {
+            given.extend(lines.lines().take(16).map(|line| Field::known(line, span.clone())));
+        }
+        if given.is_empty() {
+            given.push(Field::known(UNKNOWN.to_string(), span.clone()));
+        }
         if REMOVES.contains(&program(&known.argv[at].text).as_str()) {
             self.find("xargs with rm", span.clone());
         }

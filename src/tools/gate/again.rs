@@ -9,7 +9,6 @@ use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
 use crate::tools::tool_call;
 use std::path::PathBuf;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 
 /// Blocked things that are remembered as left so.
@@ -82,18 +81,21 @@ impl Gate {
             return left(first, &no);
         }
         let approval = Approval {
-            id: ApprovalId(self.next_approval.fetch_add(1, Ordering::Relaxed)),
+            id: ApprovalId(self.asker.number()),
             call_id: call.id.clone(),
             tool: spec.name.to_string(),
             intent: run.intent().clone(),
             verdict: Verdict::AskAlways(reasons),
             targets: Vec::new(),
+            payloads: Vec::new(),
             // No answer to this lasts.
             proposals: Vec::new(),
-            asker: self.asker.asker(),
+            origin: self.asker.origin(),
+            changed: Vec::new(),
+            kept: false,
             asked_at: self.asker.now(),
         };
-        let note = match self.asker.ask(approval, ctx.cancel.clone()).await {
+        let note = match self.put(approval, &ctx).await.0 {
             Decision::Once if !ctx.cancel.is_cancelled() => {
                 self.ended(Some(self.end_of(call, &spec.name, &ctx)), Outcome::Failed, 0);
                 let by = By::Person("run again without the sandbox".into());
@@ -113,6 +115,7 @@ impl Gate {
                 "it can only run without the sandbox when a person says so, and nobody can be asked here".to_owned()
             }
             Decision::Interrupted => "the user stopped the turn".to_owned(),
+            Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
             Decision::Deny { feedback } if !feedback.trim().is_empty() => {
                 self.leave_blocked(&what);
                 format!("the user keeps the sandbox and says: {feedback}")
@@ -121,7 +124,6 @@ impl Gate {
                 self.leave_blocked(&what);
                 "the user keeps the sandbox: go on without this, or ask how".to_owned()
             }
-            Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
             Decision::Once | Decision::Grant(_) | Decision::Edited(_) => {
                 "it was not allowed to run without the sandbox".to_owned()
             }

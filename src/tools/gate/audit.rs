@@ -51,7 +51,7 @@ impl Gate {
             }
         }
         record.by = by;
-        record.outcome = outcome.map(word).unwrap_or_default().into();
+        record.outcome = outcome.map(Outcome::word).unwrap_or_default().into();
         let masks = self.dispatch().masks_for(ctx);
         store.audit(move || {
             let mask = |text: &str| bounded(&masks.apply(text, kind));
@@ -72,7 +72,7 @@ impl Gate {
     /// A call that the log has is over.
     pub(super) fn ended(&self, row: Option<Record>, outcome: Outcome, ms: u64) {
         if let (Some(store), Some(row)) = (&self.log, row) {
-            let record = Record { at: self.asker.now(), outcome: word(outcome).into(), ms, ..row };
+            let record = Record { at: self.asker.now(), outcome: outcome.word().into(), ms, ..row };
             store.audit(move || record);
         }
     }
@@ -105,16 +105,6 @@ impl Gate {
     fn row(&self, kind: Kind, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
         let (at, session) = (self.asker.now(), ctx.task.to_string());
         Record { at, session, kind, call: call.id.clone(), tool: tool.to_owned(), ..Record::default() }
-    }
-}
-
-fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "ok",
-        Outcome::Failed => "failed",
-        Outcome::Denied => "denied",
-        Outcome::Refused => "refused",
-        Outcome::Interrupted => "interrupted",
     }
 }
 

@@ -2,13 +2,18 @@
 //! stop key. The thread that hangs with it is given up.
 
 use crate::policy::{Intent, Target, Verdict, World};
+use crate::tools::targets::{self, Found, Places};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// Time to count what a command would touch before the modal opens.
+pub const BUDGET: Duration = Duration::from_millis(200);
 /// Time that the counting gets beyond its budget to notice it.
 const SLACK: Duration = Duration::from_millis(50);
+/// Time to follow the links once more before the run.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// Does work that blocks; `None` when the turn is stopped before it is done. A panic in it goes on in the caller.
 pub async fn unless_stopped<T: Send + 'static>(
@@ -27,25 +32,39 @@ pub async fn unless_stopped<T: Send + 'static>(
     }
 }
 
-/// What a call would touch, as far as it is known when the budget is over.
-pub async fn targets(
+/// What a call would touch, as far as it is known when the budget is over: that for counting, then that for git.
+pub async fn found(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &Arc<dyn World>) -> Found {
+    let found = Arc::new(Mutex::new(Found::default()));
+    let work = {
+        let (intent, verdict, cwd) = (intent.clone(), verdict.clone(), cwd.to_owned());
+        let (found, world) = (Arc::clone(&found), Arc::clone(world));
+        move || targets::look(&intent, &verdict, &cwd, BUDGET, &*world, &found)
+    };
+    let mut work = tokio::task::spawn_blocking(work);
+    let so_far = || found.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut done = tokio::time::timeout(BUDGET + SLACK, &mut work).await.is_ok();
+    let counted = so_far().counted;
+    if !done && counted {
+        done = tokio::time::timeout(targets::GIT_BUDGET + SLACK, &mut work).await.is_ok();
+    }
+    let mut found = std::mem::take(&mut *so_far());
+    if !done {
+        let who = if counted { "git" } else { "the disk" };
+        let note = format!("{who} did not answer in time: this is not all");
+        found.targets.push(Target { name: "…".into(), files: None, bytes: None, at_least: true, note });
+    }
+    found
+}
+
+/// Where the paths of a call lead now; `None` when the disk does not answer, or the turn was stopped.
+pub async fn places(
     intent: &Intent,
     verdict: &Verdict,
     cwd: &Path,
     world: &Arc<dyn World>,
-    budget: Duration,
-) -> Vec<Target> {
-    let found = Arc::new(Mutex::new(Vec::new()));
-    let work = {
-        let (intent, verdict, cwd) = (intent.clone(), verdict.clone(), cwd.to_owned());
-        let (found, world) = (Arc::clone(&found), Arc::clone(world));
-        move || crate::tools::world::targets(&intent, &verdict, &cwd, budget, &*world, &found)
-    };
-    let done = tokio::time::timeout(budget + SLACK, tokio::task::spawn_blocking(work)).await;
-    let mut found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-    if done.is_err() {
-        let note = "the disk did not answer in time: this is not all".to_owned();
-        found.push(Target { name: "…".into(), files: None, bytes: None, at_least: true, note });
-    }
-    found
+    cancel: &CancellationToken,
+) -> Option<Places> {
+    let (intent, verdict, cwd, world) = (intent.clone(), verdict.clone(), cwd.to_owned(), Arc::clone(world));
+    let work = unless_stopped(cancel, move || targets::places(&intent, &verdict, &cwd, &*world));
+    tokio::time::timeout(AGAIN, work).await.ok().flatten()
 }

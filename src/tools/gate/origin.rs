@@ -34,7 +34,12 @@ pub(super) enum Origin {
 impl Gate {
     /// Where the text that this call will bring comes from. Looks at the disk, away from the async threads; a turn that is
     /// stopped meanwhile runs nothing.
-    pub(super) fn origin(&self, call: &dyn Call, cwd: &Path, ctx: &ToolCtx) -> impl Future<Output = Origin> + Send + 'static {
+    pub(super) fn origin(
+        &self,
+        call: &dyn Call,
+        cwd: &Path,
+        ctx: &ToolCtx,
+    ) -> impl Future<Output = Origin> + Send + 'static {
         let (intent, lines, cwd) = (call.intent().clone(), call.commands(ctx), cwd.to_owned());
         let (world, known, cancel, config) =
             (Arc::clone(&self.world), self.untrusted(), ctx.cancel.clone(), Arc::clone(&ctx.config));

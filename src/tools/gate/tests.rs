@@ -1,7 +1,7 @@
 //! A disk that hangs, and what the gate still does.
 
 use super::*;
-use crate::policy::Intent;
+use crate::policy::{Intent, Verdict};
 use crate::policy::decide::explain;
 use crate::tools::testing::{Bench, Here};
 use std::sync::Condvar;
@@ -61,8 +61,12 @@ impl Asker for Denies {
         Ok(())
     }
     fn granted(&self, _: &[String]) {}
-    fn asker(&self) -> String {
-        String::new()
+    fn withdraw(&self, _: ApprovalId, _: Decision) {}
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+    fn number(&self) -> u64 {
+        1
     }
     fn now(&self) -> i64 {
         0
@@ -164,12 +168,16 @@ impl Asker for Says {
         let decision = self.0.clone();
         Box::pin(async move { decision })
     }
-    fn remember(&self, _: &[String]) -> Result<(), String> {
+    fn remember(&self, _: &Grant) -> Result<(), String> {
         Ok(())
     }
     fn granted(&self, _: &[String]) {}
-    fn asker(&self) -> String {
-        String::new()
+    fn withdraw(&self, _: ApprovalId, _: Decision) {}
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+    fn number(&self) -> u64 {
+        1
     }
     fn now(&self) -> i64 {
         0

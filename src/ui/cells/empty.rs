@@ -6,7 +6,7 @@ use crate::config::theme::Slot;
 use crate::text::format::plural;
 use crate::text::width::{truncate_middle, width};
 use crate::text::{Role, Span};
-use crate::ui::paint::{Paint, cells};
+use crate::ui::paint::Paint;
 use crate::ui::{chrome, hints};
 use ratatui::layout::Rect;
 
@@ -65,10 +65,14 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         paint.fit(left + 2, at, room.saturating_sub(2), prompt, paint.role(Role::Text));
     }
     next(1);
-    if let Some(at) = next(1) {
-        let (palette, sessions) = (hints::key_of(model, "command-palette"), hints::key_of(model, "session-browser"));
-        let hint = format!("Type / for commands, @ for files. {palette} shows everything, {sessions} past sessions.");
-        paint.fit(left, at, cells(usize::from(room)), &hint, paint.role(Role::Dim));
+    let (palette, sessions) = (hints::key_of(model, "command-palette"), hints::key_of(model, "session-browser"));
+    let (first, second) =
+        ("Type / for commands, @ for files.", format!("{palette} shows everything, {sessions} past sessions."));
+    let whole = format!("{first} {second}");
+    let rows = if width(&whole) <= usize::from(room) { vec![whole] } else { vec![first.to_owned(), second] };
+    for hint in rows {
+        let Some(at) = next(1) else { return };
+        paint.fit(left, at, room, &hint, paint.role(Role::Dim));
     }
 }
 

@@ -136,6 +136,8 @@ fn result(tool: &ToolCell) -> (String, Role) {
         ToolState::Done(Outcome::Ok) => (tool.summary.clone(), Role::Text),
         ToolState::Done(Outcome::Failed) => (format!("✗ {}", or("failed")), Role::Bad),
         ToolState::Done(Outcome::Denied) => (format!("⊘ {}", or("denied")), Role::Careful),
+        ToolState::Done(Outcome::TimedOut) => (format!("⊘ {}", or("no answer in time")), Role::Careful),
+        ToolState::Done(Outcome::NoOne) => (format!("⊘ {}", or("nobody to ask")), Role::Careful),
         ToolState::Done(Outcome::Refused) => (format!("⊘ {}", or("refused")), Role::Bad),
         ToolState::Done(Outcome::Interrupted) => (format!("■ {}", or("stopped")), Role::Careful),
     };

@@ -1,6 +1,6 @@
 //! A command to be approved: nothing in it hides, and each reason stands under the very words it is about.
 
-use crate::policy::Why;
+use crate::policy::{Why, label};
 use crate::text::visible::visible;
 use crate::text::width::width;
 use crate::text::wrap::{Row, wrap_into};
@@ -45,11 +45,8 @@ pub fn rows(line: &str, reasons: &[Why], room: usize) -> Vec<Row> {
 
 /// The effect, and what these words would do.
 fn words(why: &Why) -> String {
-    if why.text.is_empty() || why.text == why.effect {
-        why.effect.clone()
-    } else {
-        format!("{}: {}", why.effect, why.text)
-    }
+    let effect = label(&why.effect);
+    if why.text.is_empty() || why.text == why.effect { effect.to_owned() } else { format!("{effect}: {}", why.text) }
 }
 
 /// The line with its hidden characters and the words with reasons set off.

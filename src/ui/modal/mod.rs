@@ -68,11 +68,16 @@ struct Frame<'a> {
     foot: &'a str,
     /// At the right edge, where it leaves the conversation in view.
     aside: bool,
+    /// Rows for which its upper edge is chosen: one that grows and shrinks while it is open stays in its place. 0: its own.
+    usual: u16,
 }
+
+/// Cells beside a frame in which nothing can be read.
+const SLIVERS: u16 = 12;
 
 impl Default for Frame<'_> {
     fn default() -> Self {
-        Self { title: "", title_role: Role::Strong, note: "", foot: "", aside: false }
+        Self { title: "", title_role: Role::Strong, note: "", foot: "", aside: false, usual: 0 }
     }
 }
 
@@ -81,13 +86,20 @@ impl Frame<'_> {
     fn draw(&self, paint: &mut Paint<'_>, area: Rect, columns: u16, rows: u16) -> Rect {
         let margin = if area.width >= 60 { 4 } else { 0 };
         let width = columns.saturating_add(6).min(area.width.saturating_sub(margin)).max(area.width.min(20));
-        let height = rows.saturating_add(2).min(area.height.saturating_sub(1)).max(area.height.min(3));
+        let tall = |rows: u16| rows.saturating_add(2).min(area.height.saturating_sub(1)).max(area.height.min(3));
+        let height = tall(rows);
+        let usual = if self.usual > 0 { tall(self.usual.saturating_add(1)) } else { height };
         let spare = (area.width - width, area.height - height);
+        let top = (area.height - usual) * 2 / 5;
         let (x, y) =
-            if self.aside { (spare.0.saturating_sub(2), spare.1.min(2)) } else { (spare.0 / 2, spare.1 * 2 / 5) };
+            if self.aside { (spare.0.saturating_sub(2), spare.1.min(2)) } else { (spare.0 / 2, top.min(spare.1)) };
         let place = Rect { x: area.x + x, y: area.y + y, width, height };
-        // A cell of air, so that no text of the panes behind touches the border.
-        let air = Rect { x: place.x.saturating_sub(1), width: width.saturating_add(2), ..place };
+        // A cell of air, so that no text of the panes behind touches the border. What would be left of them at the sides of
+        // a wide one is no text any more.
+        let air = match spare.0 {
+            0..=SLIVERS if !self.aside => Rect { x: area.x, width: area.width, ..place },
+            _ => Rect { x: place.x.saturating_sub(1), width: width.saturating_add(2), ..place },
+        };
         paint.clear(air.intersection(area), Slot::Base);
         paint.clear(place, Slot::Overlay);
         let line = paint.slot(Slot::BorderFocused);

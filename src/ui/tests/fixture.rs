@@ -233,7 +233,10 @@ pub fn approval() -> Model {
             target("~/.cache/app", 88, Some(12_000_000), "outside this folder"),
             target("git clean", 17, None, "3 of them never committed: notes.md, .env, a.sql"),
         ],
-        asker: "the main agent: \"start from a **clean** tree\"".into(),
+        payloads: vec![],
+        origin: crate::policy::Origin { saying: "start from a **clean** tree".into(), ..Default::default() },
+        changed: vec![],
+        kept: false,
         asked_at: NOW,
     };
     model.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
@@ -246,6 +249,7 @@ pub fn approval() -> Model {
         read: Read::default(),
         offer: 0,
         cursor: 0,
+        held_until: 0,
         stray: false,
     })];
     model

@@ -174,7 +174,7 @@ impl Calls<'_, '_, '_> {
 
     fn call(&mut self, i: usize) {
         let path = self.path(i);
-        let last = path.rsplit('.').next().unwrap_or("").to_owned();
+        let last = path.rsplit('.').next().unwrap_or("").trim_end_matches('!').to_owned();
         let means = |list: &[String]| {
             list.iter().any(|n| *n == last || (n.contains('.') && (path == *n || path.ends_with(&format!(".{n}")))))
         };
@@ -207,6 +207,11 @@ impl Calls<'_, '_, '_> {
             _ => (i + 1, i + 1),
         };
         let inner: &[Token] = &self.tokens[from.min(to)..to];
+        // Calls inside of calls are looked through again and again.
+        if !self.walker.spend(1 + inner.len() / 4, self.span) {
+            self.clear = false;
+            return;
+        }
         let parts: Vec<&[Token]> = split(inner, &[',']);
         let values: Vec<Value> = parts.iter().map(|part| self.scope.value(part)).collect();
         let texts: Vec<String> = values.iter().filter(|v| **v != Value::Other).flat_map(Value::words).collect();

@@ -335,6 +335,11 @@ impl Names {
         if module.ends_with(".json") {
             return true;
         }
+        // Its name stands for it: what is used of it is judged there.
+        let named = i > 0 && tokens[i - 1] == Token::Sign('=');
+        if named && !matches!(tokens.get(i + 4), Some(Token::Name { member: true, .. } | Token::Sign('(' | '['))) {
+            return true;
+        }
         let mut path = module.to_owned();
         let mut at = i + 4;
         while let Some(Token::Name { text, member: true }) = tokens.get(at) {

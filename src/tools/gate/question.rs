@@ -1,0 +1,92 @@
+//! A question on its way to a person and back: how long it waits, what it would be with another line, what was denied before.
+
+use super::seen::Seen;
+use super::{Gate, folder, look};
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Preview};
+use crate::store::LARGEST;
+use crate::tools::spec::ToolCtx;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// A question that waits for its answer.
+pub(super) struct Open {
+    tool: String,
+    intent: Intent,
+    ctx: ToolCtx,
+    /// Lines that the person may run instead, as they were judged when they were shown.
+    previews: Vec<(String, Seen)>,
+}
+
+impl Gate {
+    /// Asks the person, and waits as long as the configuration says. With the answer, how the line that stands in it was
+    /// judged when it was shown.
+    pub(super) async fn put(&self, approval: Approval, ctx: &ToolCtx) -> (Decision, Option<Seen>) {
+        let id = approval.id;
+        let open = Open {
+            tool: approval.tool.clone(),
+            intent: approval.intent.clone(),
+            ctx: ctx.clone(),
+            previews: Vec::new(),
+        };
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
+        let answer = self.asker.ask(approval, ctx.cancel.clone());
+        let decision = match ctx.config.approvals.timeout {
+            0 => answer.await,
+            seconds => match tokio::time::timeout(Duration::from_secs(seconds), answer).await {
+                Ok(decision) => decision,
+                Err(_) => {
+                    self.asker.withdraw(id, Decision::TimedOut);
+                    Decision::TimedOut
+                }
+            },
+        };
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let shown = match &decision {
+            Decision::Edited(line) => open.and_then(|open| {
+                open.previews.into_iter().rev().find(|(shown, _)| shown == line).map(|(_, seen)| seen)
+            }),
+            _ => None,
+        };
+        (decision, shown)
+    }
+
+    /// How a line would be judged in place of the one that is asked about; `None` when that is no longer asked.
+    pub async fn preview(&self, id: ApprovalId, line: String) -> Option<Preview> {
+        let (tool, intent, ctx) = {
+            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let open = open.get(&id)?;
+            let Intent::Command { cwd, background, .. } = &open.intent else { return None };
+            let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background: *background };
+            (open.tool.clone(), intent, open.ctx.clone())
+        };
+        let cwd = folder(&ctx);
+        let world = self.place(&intent, &ctx).await?;
+        let verdict = self.judge(&tool, &intent, &cwd, &world, &ctx.cancel).await?.verdict;
+        let found = look::found(&intent, &verdict, &cwd, &world).await;
+        let seen = Seen { verdict: verdict.clone(), places: found.places };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.get_mut(&id)?.previews.push((line.clone(), seen));
+        Some(Preview { line, verdict, targets: found.targets, payloads: found.payloads })
+    }
+
+    /// The person has said something new: what they denied before may be asked again.
+    pub fn heard_anew(&self) {
+        self.denials.lock().unwrap_or_else(PoisonError::into_inner).forget();
+    }
+
+    /// What the person said when they denied the same call since they last spoke, for the model.
+    pub(super) fn denied(&self, intent: &Intent) -> Option<String> {
+        let denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = denials.said(intent)?;
+        let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
+        Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
+    }
+}
+
+/// Whether the edit history keeps what the files of a call hold.
+pub(super) fn kept(intent: &Intent, ctx: &ToolCtx) -> bool {
+    let Intent::Edit(edits) = intent else { return false };
+    // What does not exist yet is kept as that.
+    let fits = |path: &std::path::Path| path.symlink_metadata().map_or(true, |meta| meta.len() <= LARGEST);
+    ctx.history.is_some() && edits.iter().all(|edit| fits(&edit.path))
+}

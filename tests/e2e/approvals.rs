@@ -1,0 +1,194 @@
+//! The modal of a dangerous command: what it tells before the answer, and that nothing else runs than was answered.
+
+use crate::harness::home::{err, out};
+use crate::harness::mock::call;
+use crate::harness::{Home, Mock, Step, Term, until};
+use base64::Engine as _;
+use serde_json::{Value, json};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+const SIZES: [(u16, u16); 3] = [(140, 45), (100, 30), (60, 20)];
+
+fn terminal(command: &str) -> Step {
+    Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    command.current_dir(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// A session whose first request is asked about.
+fn asked(home: &Home, size: (u16, u16)) -> Term {
+    let mut term = Term::sized(home, &[], size);
+    term.wait("❯");
+    term.send("go\r").wait("Esc keeps it in the inbox");
+    term
+}
+
+/// The last result that the model was given.
+fn told(mock: &Mock) -> String {
+    let requests = mock.requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+    messages.iter().rev().find(|message| message["role"] == "tool").map(ToString::to_string).unwrap_or_default()
+}
+
+#[test]
+fn what_git_would_lose_stands_in_the_modal() {
+    for size in SIZES {
+        let mock = Mock::start(vec![terminal("git reset --hard && git clean -fd"), Step::Text("understood".into())]);
+        let home = Home::with(&mock, "");
+        let project = home.project();
+        git(&project, &["init", "-q"]);
+        std::fs::write(project.join("a.rs"), "1").unwrap();
+        git(&project, &["add", "-A"]);
+        git(&project, &["commit", "-q", "-m", "one"]);
+        std::fs::write(project.join("a.rs"), "2").unwrap();
+        std::fs::write(project.join("notes.md"), "mine").unwrap();
+        let mut term = asked(&home, size);
+        if size.1 < 30 {
+            term.send("\x1b[F").wait("all read");
+        }
+        term.wait("1 not committed: a.rs").wait("never committed:").wait("notes.md");
+        term.send("d").wait("Why not?");
+        term.send("commit first\r").wait("understood");
+        assert!(told(&mock).contains("the user denied this call and says: commit first"), "{}", told(&mock));
+        assert_eq!(std::fs::read(project.join("a.rs")).unwrap(), b"2");
+    }
+}
+
+#[test]
+fn a_decoded_payload_is_shown_whole_and_read_before_it_runs() {
+    for size in SIZES {
+        let script: String =
+            (1..60).map(|line| format!("echo line-{line}\n")).collect::<String>() + "touch ran-at-last\n";
+        let encoded = base64::engine::general_purpose::STANDARD.encode(&script);
+        let mock =
+            Mock::start(vec![terminal(&format!("echo {encoded} | base64 -d | sh")), Step::Text("done it".into())]);
+        let home = Home::with(&mock, "");
+        let mut term = asked(&home, size);
+        term.send("y").wait("see the whole command first");
+        term.send("\x1b[F").wait("touch ran-at-last");
+        term.send("y").wait("Enter confirms");
+        term.send("\r").wait("done it");
+        until("it ran", || home.project().join("ran-at-last").exists());
+    }
+}
+
+#[test]
+fn an_edited_command_is_judged_before_it_is_confirmed_and_named_afterwards() {
+    for size in SIZES {
+        let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("edited and run".into())]);
+        let home = Home::with(&mock, "");
+        for folder in ["build", "dist"] {
+            std::fs::create_dir(home.project().join(folder)).unwrap();
+            std::fs::write(home.project().join(folder).join("file"), "12345").unwrap();
+        }
+        let mut term = asked(&home, size);
+        term.send("e").wait("Enter shows it once more");
+        // The field takes keys once they were quiet.
+        term.shows("the field is open", |text| text.contains("Esc goes back"));
+        term.send("\x15").send("rm -rf dist/ && git push --for\r").wait("Run this instead?");
+        // What is typed there goes on in the field.
+        term.send("ce\r").wait("rm -rf dist/ && git push --force").wait("Run this instead?");
+        assert!(!term.text().contains("❯ ce"), "{}", term.text());
+        term.wait("recursive delete").wait("dist/").wait("1 file");
+        term.send("\x15");
+        term.wait("Enter shows it once more");
+        term.send("\x15rm -rf dist; echo edited > edited.txt\r").wait("Run this instead?").wait("1 file");
+        // It answers once it could be read.
+        until("the edited command runs", || {
+            if term.text().contains("Run this instead?") {
+                term.send("\r");
+            }
+            home.project().join("edited.txt").exists()
+        });
+        term.wait("edited and run");
+        assert!(home.project().join("build").exists() && !home.project().join("dist").exists());
+        assert!(told(&mock).contains("the user edited the command before it ran"), "{}", told(&mock));
+        term.wait("rm -rf dist; echo edited");
+        if size.0 >= 100 {
+            term.send("/rewind\r").wait("rm -rf dist; echo edited > edited.txt");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_nobody_answers_in_time_is_a_no_of_its_own() {
+    let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("went on without".into())]);
+    let home = Home::with(&mock, "approvals:\n  timeout: 1\n");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = Term::sized(&home, &[], (100, 30));
+    term.wait("❯");
+    term.send("go\r").wait("went on without").gone("Approve a command");
+    term.wait("no answer in time");
+    assert!(told(&mock).contains("nobody answered in time"), "{}", told(&mock));
+    assert!(home.project().join("build").exists());
+}
+
+#[test]
+fn what_was_denied_is_not_asked_again_until_the_person_speaks() {
+    let mock = Mock::start(vec![
+        terminal("rm -rf build"),
+        terminal("rm  -rf build"),
+        Step::Text("given up".into()),
+        terminal("rm -rf build"),
+        Step::Text("the end".into()),
+    ]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = asked(&home, (100, 30));
+    term.send("d").wait("Why not?");
+    term.send("it holds my notes\r").wait("given up");
+    assert!(told(&mock).contains("denied this before and said: it holds my notes"), "{}", told(&mock));
+    // A new prompt is a new matter.
+    term.send("now do it\r").wait("Approve a command").wait("Esc keeps it in the inbox");
+    term.send("y").wait("Enter confirms");
+    term.send("\r").wait("the end");
+    assert!(!home.project().join("build").exists());
+}
+
+#[test]
+fn a_link_that_turned_while_it_was_asked_is_asked_again() {
+    for size in SIZES {
+        let mock = Mock::start(vec![terminal("rm -rf build/*"), Step::Text("left alone".into())]);
+        let home = Home::with(&mock, "");
+        let (build, precious) = (home.project().join("build"), home.user().join("precious"));
+        for folder in [&build, &precious] {
+            std::fs::create_dir(folder).unwrap();
+            std::fs::write(folder.join("file"), "1").unwrap();
+        }
+        let mut term = asked(&home, size);
+        term.send("y").wait("Enter confirms");
+        std::fs::rename(&build, home.project().join("built")).unwrap();
+        symlink(&precious, &build).unwrap();
+        term.send("\r").wait("Asked again").wait("Esc keeps it in the inbox");
+        assert!(precious.join("file").exists());
+        term.send("d").wait("Why not?");
+        term.send("\r").wait("left alone");
+        assert!(precious.join("file").exists());
+    }
+}
+
+#[test]
+fn without_a_person_it_is_said_what_did_not_run_and_why() {
+    let steps = || vec![terminal("rm -rf keep"), Step::Text("it stays".into())];
+    let home = Home::with(&Mock::start(vec![]), "");
+    std::fs::create_dir(home.project().join("keep")).unwrap();
+    let mock = Mock::start(steps());
+    home.model(&mock, "");
+    let done = home.run(&["-p", "clean"]);
+    assert_eq!((done.status.code(), out(&done).trim()), (Some(2), "it stays"));
+    let said = err(&done);
+    assert!(said.contains("terminal rm -rf keep did not run") && said.contains("nobody can be asked here"), "{said}");
+    let mock = Mock::start(steps());
+    home.model(&mock, "");
+    let envelope: Value = serde_json::from_str(&out(&home.run(&["-p", "clean", "--output", "json"]))).unwrap();
+    assert_eq!(envelope["tool_calls"][0]["status"], "no_one");
+    let denied = envelope["denied"][0].as_object().unwrap();
+    assert_eq!(denied.keys().collect::<Vec<_>>(), ["args", "name", "why"]);
+}
