@@ -198,6 +198,7 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/leave.rs", "keeps output flowing when the program is left; fixed words"),
     ("exec/shell.rs", "the shell of the terminal tool: behind the gate"),
     ("exec/handle.rs", "the shell of the terminal tool: behind the gate"),
+    ("exec/sandbox/kernel.rs", "tries in a child what the system has; fixed words"),
     ("exec/once.rs", "one run and its result, for the callers below"),
     ("exec/piped.rs", "servers and plugins, which a person named and trusted"),
     ("exec/browse.rs", "opens the page of a login that a person began"),

@@ -430,7 +430,10 @@ impl Runner {
         if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
             return;
         }
-        let said = Said::program(super::situation::told(&notice), super::situation::gist(&notice));
+        let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;
+        let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let told = self.gate.heard(command, &cwd, super::situation::told(&notice));
+        let said = Said::program(told, super::situation::gist(&notice));
         if self.turn.is_running() {
             self.feed(Input::Steered(said)).await;
         } else {

@@ -57,7 +57,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let plain = !key.ctrl && !key.alt;
     match (key.code, moved) {
         (Code::Char('t' | 'T'), _) if plain => modal.selected = FrozenChoice::Take,
-        (Code::Char('k' | 'K'), _) if plain => modal.selected = FrozenChoice::Keep,
+        (Code::Char('o' | 'O'), _) if plain => modal.selected = FrozenChoice::Keep,
         (Code::Char('n' | 'N'), _) if plain => modal.selected = FrozenChoice::Later,
         (Code::Tab | Code::Right, _) => modal.selected = next(modal.selected, 1),
         (Code::BackTab | Code::Left, _) => modal.selected = next(modal.selected, 2),
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn an_answer_takes_two_keys_and_none_that_was_meant_for_the_composer() {
         assert_eq!(answers("t<ret>", true).0, [PolicyAnswer::Take]);
-        assert_eq!(answers("k<ret>", true).0, [PolicyAnswer::Keep]);
+        assert_eq!(answers("o<ret>", true).0, [PolicyAnswer::Keep]);
         assert_eq!(answers("<tab><ret>", true).0, [PolicyAnswer::Keep]);
         for keys in ["<ret>", "<esc>", "t<esc>", "x<ret>"] {
             let (answered, model) = answers(keys, true);

@@ -52,8 +52,8 @@ fn item(row: &RuleRow) -> PickItem {
     PickItem {
         label: format!("{sign} {:<5} {}", row.action, row.rule),
         detail: parts.join(" · "),
-        hint: row.file.clone(),
         value: row.number.to_string(),
+        group: row.file.clone(),
         ..PickItem::default()
     }
 }
@@ -153,7 +153,7 @@ mod tests {
             action: action.into(),
             rule: rule.into(),
             place: format!("/h/permissions.yaml:{number}"),
-            file: format!("permissions.yaml:{number}"),
+            file: "permissions.yaml".into(),
             scope: "everywhere".into(),
             ..RuleRow::default()
         }

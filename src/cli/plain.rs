@@ -212,7 +212,15 @@ impl Talk {
                 }
                 say("> ")
             }
-            AgentEvent::SessionOpened { .. }
+            AgentEvent::PolicyChanged(changes) if !changes.is_empty() => {
+                let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+                self.row(&format!(
+                    "! {} changed: nothing passes by a rule or mode until you start anew",
+                    names.join(", ")
+                ))
+            }
+            AgentEvent::PolicyChanged(_)
+            | AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)
             | AgentEvent::SessionKept
             | AgentEvent::TurnStarted { .. }
@@ -228,7 +236,6 @@ impl Talk {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
-            | AgentEvent::PolicyChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::Notice { .. } => Ok(()),

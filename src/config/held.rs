@@ -3,7 +3,7 @@
 //! A look costs one `stat` a file while nothing changed. Secrets never stand in what is kept.
 
 use super::schema::{self, Found, Kind};
-use super::{Paths, project, yaml};
+use super::{Paths, permissions, project, yaml};
 use crate::policy::redact::{RedactKind, redact};
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
@@ -110,6 +110,11 @@ impl Held {
             && project::is_trusted(paths, &dir)
         {
             files.push((file.display().to_string(), file, How::Whole));
+        }
+        if let Some((rules, dir)) = permissions::of_project(paths, cwd)
+            && project::is_trusted(paths, &dir)
+        {
+            files.push((rules.display().to_string(), rules, How::Whole));
         }
         let plugins = plugins.iter().map(|dir| (format!("plugin {}", dir.display()), dir.clone(), How::Folder));
         let part = |(name, path, how): (String, PathBuf, How)| {
@@ -381,7 +386,7 @@ mod tests {
         let changes = held.changes();
         assert_eq!(changes.len(), 1);
         let diff = &changes[0].diff;
-        for line in ["-  mode: manual", "+  mode: false", "-    - rm *", "+  - recursive delete"] {
+        for line in ["-  mode: manual", "+  mode: off", "-    - rm *", "+  - recursive delete"] {
             assert!(diff.lines().any(|it| it == line), "{line}\n{diff}");
         }
         assert!(!diff.contains("secret") && diff.contains("K: *** ("), "{diff}");

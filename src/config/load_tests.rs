@@ -94,6 +94,43 @@ fn approval_modes() {
 }
 
 #[test]
+fn the_sandbox_in_both_forms_and_never_looser_than_written() {
+    use crate::config::SandboxMode::{Off, ReadOnly, WorkspaceWrite};
+    for (written, mode, network, warns) in [
+        ("sandbox: off", Off, true, false),
+        ("sandbox: false", Off, true, false),
+        ("sandbox: workspace-write", WorkspaceWrite, true, false),
+        ("sandbox: Read-Only", ReadOnly, true, false),
+        ("sandbox:\n  mode: workspace-write\n  network: off", WorkspaceWrite, false, false),
+        ("sandbox:\n  network: no", Off, false, false),
+        ("sandbox:\n  mode: off\n  network: on", Off, true, false),
+        ("sandbox: workspace", ReadOnly, true, true),
+        ("sandbox: true", ReadOnly, true, true),
+        ("sandbox:\n  network: perhaps", Off, false, true),
+    ] {
+        let loaded = Home::new(&format!("{written}\n")).load();
+        let got = &loaded.config.sandbox;
+        assert_eq!((got.mode, got.network), (mode, network), "{written}");
+        assert_eq!(!loaded.warnings.is_empty(), warns, "{written}: {}", texts(&loaded));
+    }
+    for (own, project, mode, network) in [
+        ("sandbox: workspace-write", "sandbox: read-only", ReadOnly, true),
+        ("sandbox: read-only", "sandbox: workspace-write", ReadOnly, true),
+        ("sandbox: read-only", "sandbox: off", ReadOnly, true),
+        ("model: a", "sandbox:\n  mode: workspace-write\n  network: off\n  writable: [/]", WorkspaceWrite, false),
+        ("sandbox:\n  network: off", "sandbox:\n  network: on", Off, false),
+    ] {
+        let home = Home::new(&format!("{own}\n"));
+        let dir = home.project(&format!("{project}\n"));
+        let mut sources = home.sources();
+        sources.cwd = Some(dir.clone());
+        project::trust(&sources.paths, &dir).unwrap();
+        let got = load(&sources).config.sandbox;
+        assert_eq!((got.mode, got.network, got.writable.len()), (mode, network, 0), "{own} and {project}");
+    }
+}
+
+#[test]
 fn the_short_model_form() {
     assert_eq!(Home::new("model: gpt-5\n").load().config.model.default, "gpt-5");
     assert_eq!(texts(&Home::new("model: ''\n").load()), "");

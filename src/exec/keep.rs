@@ -4,7 +4,7 @@
 //! command that was judged by itself must not change what later ones do.
 
 use super::env::Env;
-use crate::policy::{glob, table};
+use crate::policy::{glob, table, variable};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -91,12 +91,15 @@ fn executes(name: &str, value: &OsStr) -> bool {
         return true;
     }
     let Ok(table) = table::table() else { return true };
-    let variables = &table.commands.variables;
-    let known = variables
-        .get(name)
-        .or_else(|| variables.iter().find(|(k, _)| k.contains('*') && glob::matches(k, name)).map(|(_, spec)| spec));
-    let value = value.to_str();
-    known.is_some_and(|spec| !value.is_some_and(|value| spec.safe.iter().any(|safe| glob::matches(safe, value))))
+    let Some((spec, exact)) = table.variable(name) else { return false };
+    let Some(value) = value.to_str() else { return true };
+    // Where later commands run is not known here: the gate asked about folders outside when it was set.
+    let place = variable::Place {
+        home: "",
+        absolute: &|part| vec![part.to_owned()],
+        inside: &|part| !part.contains("..") && !OPEN_TO_ALL.iter().any(|open| Path::new(part).starts_with(open)),
+    };
+    !(!exact && variable::is_plain(value) || variable::is_harmless(spec, value, &place))
 }
 
 /// `PATH` without new folders that are relative or open to everybody.

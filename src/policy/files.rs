@@ -1,6 +1,6 @@
 //! What touching a path means: classes of paths, protected folders, and the verdict on edits and reads by the file tools.
 
-use super::table::{Base, Level, PathClass, Pattern, Table, table};
+use super::table::{Base, ClassPatterns, Level, PathClass, Pattern, Table, table};
 use super::{EditIntent, Verdict, Why, World, glob};
 use std::path::{Component, Path, PathBuf};
 
@@ -37,8 +37,36 @@ const SYSTEM_FOLDERS: &[&str] = &[
     "/private/var",
 ];
 
+/// Whether an absolute path has nothing that [`normal`] would take out.
+fn is_clean(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    let odd = |at: usize| match bytes.get(at + 1) {
+        None | Some(b'/') => true,
+        Some(b'.') => {
+            matches!(bytes.get(at + 2), None | Some(b'/'))
+                || bytes.get(at + 2) == Some(&b'.') && matches!(bytes.get(at + 3), None | Some(b'/'))
+        }
+        Some(_) => false,
+    };
+    bytes.first() == Some(&b'/')
+        && !path.starts_with("/proc/")
+        && !bytes.iter().enumerate().any(|(at, byte)| *byte == b'/' && odd(at))
+}
+
 /// An absolute path without `.`, `..`, doubled slashes and `/proc/self/root`. `..` is taken literally; `World::resolve` knows links.
 pub fn normal(cwd: &Path, path: &str) -> String {
+    if let Some(cwd) = cwd.to_str() {
+        let joined = if path.starts_with('/') {
+            path.to_owned()
+        } else if path.is_empty() || cwd == "/" {
+            format!("{cwd}{path}")
+        } else {
+            format!("{cwd}/{path}")
+        };
+        if is_clean(&joined) {
+            return joined;
+        }
+    }
     let joined = if path.starts_with('/') { PathBuf::from(path) } else { cwd.join(path) };
     let mut parts: Vec<String> = Vec::new();
     for component in joined.components() {
@@ -79,13 +107,26 @@ pub fn may_match_protected(pattern: &str, world: &dyn World) -> bool {
 
 /// The class of an absolute path, if it has one. `home` and `own` are the folders that `~` and `@` stand for.
 pub fn class_in<'t>(table: &'t Table, path: &str, home: &str, own: &str) -> Option<&'t PathClass> {
-    let covered = |patterns: &[Pattern]| patterns.iter().any(|pattern| covers(pattern, path, home, own));
-    let at = table.patterns.iter().position(|class| covered(&class.paths) && !covered(&class.except))?;
-    table.paths.classes.get(at)
+    let find = |all: &[ClassPatterns], path: &str, home: &str, own: &str| {
+        let covered = |patterns: &[Pattern]| patterns.iter().any(|pattern| covers(pattern, path, home, own));
+        all.iter().position(|class| covered(&class.paths) && !covered(&class.except))
+    };
+    let at = if table.ignores_case(path) || table.ignores_case(home) {
+        find(&table.folded, &path.to_lowercase(), &home.to_lowercase(), &own.to_lowercase())
+    } else {
+        find(&table.patterns, path, home, own)
+    };
+    table.paths.classes.get(at?)
+}
+
+/// Whether an absolute path is in one of the places where any task may leave files: temporary folders, caches, `/dev/null`.
+pub fn is_free(table: &Table, path: &str, home: &str, own: &str) -> bool {
+    let free = table.patterns.iter().zip(&table.paths.classes).filter(|(_, class)| class.free);
+    free.flat_map(|(patterns, _)| &patterns.paths).any(|pattern| covers(pattern, path, home, own))
 }
 
 /// What stands before a pattern.
-fn base_of<'a>(pattern: &Pattern, home: &'a str, own: &'a str) -> &'a str {
+pub(super) fn base_of<'a>(pattern: &Pattern, home: &'a str, own: &'a str) -> &'a str {
     match pattern.base {
         Base::Root => "",
         Base::Home => home,
@@ -93,7 +134,7 @@ fn base_of<'a>(pattern: &Pattern, home: &'a str, own: &'a str) -> &'a str {
     }
 }
 
-fn covers(pattern: &Pattern, path: &str, home: &str, own: &str) -> bool {
+pub(super) fn covers(pattern: &Pattern, path: &str, home: &str, own: &str) -> bool {
     let glob = pattern.glob.as_bytes();
     // One byte tells most apart; comparing more is a call.
     if pattern.suffix > 0 && path.as_bytes().last() != glob.last() {
@@ -231,9 +272,12 @@ pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdic
         let literal = normal(cwd, &edit.path.to_string_lossy());
         let real = world.resolve(Path::new(&literal)).to_string_lossy().into_owned();
         let shown = &literal;
+        let real_cwd = world.resolve(cwd);
+        let inside = Path::new(&real).starts_with(&real_cwd) || Path::new(&real).starts_with(cwd);
         for path in [&literal, &real] {
             if let Some(class) = class_of(table, path, world)
                 && let Some(level) = class.file_write
+                && !(class.elsewhere && inside && !world.home().starts_with(cwd))
             {
                 let effect = if class.write.is_empty() { "overwrite of system files" } else { &class.write };
                 found.push((level, why(effect, format!("{}: {shown}", table.effect(effect).say))));
@@ -242,9 +286,8 @@ pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdic
         if edit.removes && is_protected(&real, world) {
             found.push((Level::Refuse, why("delete of root, home or a system folder", format!("deletes {shown}"))));
         }
-        let temporary = ["/tmp", "/var/tmp", "/private/tmp"].iter().any(|t| Path::new(&real).starts_with(t));
-        let real_cwd = world.resolve(cwd);
-        if !Path::new(&real).starts_with(&real_cwd) && !Path::new(&real).starts_with(cwd) && !temporary {
+        let (home, own) = (world.home(), world.hermes_home());
+        if !inside && !is_free(table, &real, &home.to_string_lossy(), &own.to_string_lossy()) {
             found.push((Level::Ask, why("write outside this folder", format!("writes outside this folder: {shown}"))));
         }
         if edit.removes {

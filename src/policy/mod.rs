@@ -11,6 +11,7 @@ pub mod glob;
 pub mod low_risk;
 pub mod permissions;
 pub mod proposals;
+pub mod reach;
 pub mod redact;
 pub mod remote;
 pub mod rule;
@@ -20,6 +21,8 @@ pub mod table;
 pub mod taint;
 #[cfg(test)]
 mod tests;
+pub mod url;
+pub mod variable;
 
 pub use approval::{
     Approval, ApprovalId, Decision, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Width,

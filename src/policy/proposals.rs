@@ -9,7 +9,6 @@ use super::rule::{EXACTLY, Rules};
 use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Names of questions that are no class of effect: a grant of them would answer questions about anything.
 const NO_CLASS: &[&str] = &[
@@ -148,15 +147,15 @@ pub struct Seen {
 /// Examples that are told.
 const EXAMPLES: usize = 3;
 
-/// Fills in what each proposal would have answered among these commands, newest first; looks at no disk. When the deadline
-/// comes first, nothing is told.
-pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &dyn World, deadline: Instant) {
+/// Fills in what each proposal would have answered among these commands, newest first; looks at no disk. When it is `late`
+/// before the last, nothing is told.
+pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &dyn World, late: impl Fn() -> bool) {
     let blind = Blind(world);
     let mut found: Vec<Past> = vec![Past::default(); proposals.len()];
     let rules: Vec<Option<Permission>> = proposals.iter().map(|one| line_of(&one.grant)).collect();
     let mut known: Vec<&str> = Vec::new();
     for one in seen {
-        if Instant::now() >= deadline {
+        if late() {
             return;
         }
         if one.line == now || known.contains(&one.line.as_str()) {

@@ -221,6 +221,12 @@ impl Rule {
             let Some(first) = given.first() else { return false };
             let mut words = given.clone();
             words[0] = lower(first);
+            // `/bin/r?` can be what the rule names.
+            let pattern =
+                words[0].contains(['*', '?', '[']) && self.words.first().is_some_and(|w| glob::matches(&words[0], w));
+            if pattern && !words[0].trim_matches(['*', '?', '.']).is_empty() {
+                words[0].clone_from(&self.words[0]);
+            }
             // `git-push` is `git push`.
             if let Some(sub) = words[0].strip_prefix("git-").filter(|sub| !sub.is_empty()).map(str::to_owned) {
                 words.splice(..1, ["git".to_owned(), sub]);
@@ -328,7 +334,15 @@ mod tests {
 
     fn invocation(text: &str) -> Invocation {
         let words: Vec<String> = text.split(' ').map(str::to_owned).collect();
-        Invocation { plain: words.clone(), words, span: 0..0, cwd: "/".into(), within: None, quiet: false }
+        Invocation {
+            plain: words.clone(),
+            words,
+            span: 0..0,
+            cwd: "/".into(),
+            within: None,
+            quiet: false,
+            perhaps: false,
+        }
     }
 
     #[test]
@@ -367,6 +381,9 @@ mod tests {
             ("deny git clean *", "git clean -fd", true),
             ("deny git clean *", "git commit", false),
             ("deny id", "ls", false),
+            ("deny rm *", "/bin/r? y", true),
+            ("deny rm", "/b*/r[m] y", true),
+            ("deny rm", "g* y", false),
         ] {
             assert_eq!(rules(rule).deny[0].catches(&invocation(command)), want, "{rule}: {command}");
         }

@@ -41,10 +41,14 @@ pub struct Spec {
     /// Options end at the first operand.
     pub posix: bool,
     pub wrap: Option<Wrap>,
+    pub feeds: Option<Feeds>,
     /// What operands are; the last entry whose flags are present counts.
     pub paths: Vec<Paths>,
     /// Options whose value is a path.
     pub values: BTreeMap<String, Role>,
+    pub fills: Option<Fills>,
+    /// It looks for files by patterns in its words itself, quoted or not.
+    pub globs: bool,
     /// Options whose value is the folder that operands are below.
     pub folder: Vec<String>,
     pub rules: Vec<RuleSpec>,
@@ -112,6 +116,60 @@ pub struct Wrap {
     pub any: bool,
     /// Adds nothing to what the inner command does.
     pub quiet: bool,
+    /// Options whose value is the folder that the command runs in.
+    pub folder: Vec<String>,
+    /// Without a command it starts a shell, which reads standard input.
+    pub shell: bool,
+}
+
+/// Commands in a language of its own that a program is given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Feeds {
+    pub lang: Language,
+    /// Options whose value is such a text, and those whose value is a file of it.
+    pub text: Vec<String>,
+    pub file: Vec<String>,
+    /// Operands from this one on are texts.
+    pub operands: Option<usize>,
+    /// `+text`
+    pub plus: bool,
+    /// The first operand is a file of them.
+    pub script: bool,
+    /// Standard input is one when nothing else gives a text.
+    pub stdin: bool,
+    /// Standard input is one when there is no operand.
+    pub bare: bool,
+    /// Files of the folder that it reads by itself.
+    pub reads: Vec<String>,
+}
+
+/// A language in which some lines go to a shell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Language {
+    /// Nothing in it reaches a shell; what was downloaded counts.
+    #[default]
+    Data,
+    Shell,
+    Cron,
+    Editor,
+    Debugger,
+    /// Commands of a terminal multiplexer.
+    Terminal,
+}
+
+/// A folder in which a command makes files whose names its words do not tell.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fills {
+    /// Options that name the folder; without one of them it is where the command runs.
+    pub folder: Vec<String>,
+    /// Only with one of these options, and with none of those.
+    pub flags: Vec<String>,
+    pub not: Vec<String>,
+    /// Only when the first operand is one of these.
+    pub first: Vec<String>,
 }
 
 /// What operands are.
@@ -131,18 +189,28 @@ pub enum Role {
     #[default]
     None,
     Read,
+    /// Makes what is empty: matters where nobody but the program makes files.
+    Create,
+    /// Makes a new working folder of that name, which may be beside this one.
+    Make,
     Write,
     Edit,
     /// Removes files.
     Delete,
     /// Removes trees.
     DeleteTree,
+    /// Reads folders with everything in them.
+    ReadTree,
+    /// Shows and may change, as an editor does.
+    Open,
     /// Loses the content of files.
     Wipe,
     /// Like copy, and removes from the last what the others do not have.
     Mirror,
     /// All but the last are read, the last is written.
     Copy,
+    /// The same with everything in them.
+    CopyTree,
     /// All but the last are moved away, the last is written.
     Move,
     Link,
@@ -178,6 +246,8 @@ pub struct RuleSpec {
     pub arg2: Vec<String>,
     /// At least so many operands.
     pub min: usize,
+    /// At most so many, when not 0.
+    pub max: usize,
     /// No words at all.
     pub bare: bool,
     /// Standard input is a pipe, a file or a text.
@@ -190,8 +260,28 @@ pub struct RuleSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VariableSpec {
-    /// Values that do not.
+    /// Values that do not; `$` stands for what is not known, `~` for the home folder.
     pub safe: Vec<String>,
+    /// Only these do.
+    pub only: Vec<String>,
+    /// What each of is looked at.
+    pub each: Each,
+    /// Neither do paths inside the working folder.
+    pub inside: bool,
+    /// The value is a line of shell: one that is judged harmless is.
+    pub line: bool,
+}
+
+/// What a value is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Each {
+    #[default]
+    Whole,
+    /// Words between blanks.
+    Word,
+    /// Paths between colons.
+    Path,
 }
 
 /// What is known of commands, effects and variables.
@@ -207,6 +297,8 @@ pub struct Commands {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PathTable {
+    /// Below these, upper and lower case are the same; where the home folder is below one, everywhere.
+    pub ignore_case: Vec<String>,
     /// In order; the first class with a matching pattern counts. `~`: home, `@`: our own home, `**/`: at any depth.
     pub classes: Vec<PathClass>,
 }
@@ -231,6 +323,10 @@ pub struct PathClass {
     pub file_write: Option<Level>,
     /// A read by a file tool asks.
     pub file_read: Option<Level>,
+    /// Whoever works elsewhere may write here as well.
+    pub free: bool,
+    /// Means nothing for what is inside the working folder, unless that is the home folder.
+    pub elsewhere: bool,
 }
 
 /// Both tables, with a look-up by name.
@@ -240,8 +336,13 @@ pub struct Table {
     pub paths: PathTable,
     exact: BTreeMap<String, String>,
     globs: Vec<(String, String)>,
+    /// Rules beside those of the files by subject, by the name of the command.
+    more: BTreeMap<String, Vec<RuleSpec>>,
     /// The patterns of each class, ready to match.
     pub(super) patterns: Vec<ClassPatterns>,
+    /// The same in lower case, and the beginnings of paths that they are for.
+    pub(super) folded: Vec<ClassPatterns>,
+    ignore_case: Vec<Pattern>,
 }
 
 /// The patterns of a class of paths.
@@ -340,13 +441,20 @@ static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
         }
     }
     let paths: PathTable = read("paths.yaml", include_str!("../../assets/policy/paths.yaml"))?;
-    let patterns_of = |all: &[String]| all.iter().flat_map(|text| Pattern::read(text)).collect();
-    let patterns = paths
-        .classes
-        .iter()
-        .map(|c| ClassPatterns { paths: patterns_of(&c.paths), except: patterns_of(&c.except) })
-        .collect();
-    let mut table = Table { commands, paths, patterns, ..Table::default() };
+    let patterns_of = |all: &[String]| -> Vec<Pattern> { all.iter().flat_map(|text| Pattern::read(text)).collect() };
+    let lower = |all: &[String]| -> Vec<String> { all.iter().map(|text| text.to_lowercase()).collect() };
+    let classes = paths.classes.iter();
+    let patterns =
+        classes.clone().map(|c| ClassPatterns { paths: patterns_of(&c.paths), except: patterns_of(&c.except) });
+    let folded =
+        classes.map(|c| ClassPatterns { paths: patterns_of(&lower(&c.paths)), except: patterns_of(&lower(&c.except)) });
+    let (patterns, folded) = (patterns.collect(), folded.collect());
+    let ignore_case = patterns_of(&lower(&paths.ignore_case));
+    let mut table = Table { commands, paths, patterns, folded, ignore_case, ..Table::default() };
+    let more = include_str!("../../assets/policy/commands/more.yaml");
+    for (key, rules) in read::<BTreeMap<String, Vec<RuleSpec>>>("commands/more.yaml", more)? {
+        table.more.extend(key.split(',').map(|name| (name.trim().to_owned(), rules.clone())));
+    }
     for key in table.commands.commands.keys() {
         // `'['` and `':'` are quoted for YAML inside a list of names.
         for name in key.split(',').map(|name| name.trim().trim_matches('\'')) {
@@ -373,8 +481,43 @@ impl Table {
         let key = self
             .exact
             .get(name)
-            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key))?;
-        self.commands.commands.get(key)
+            .or_else(|| self.globs.iter().find(|(glob, _)| super::glob::matches(glob, name)).map(|(_, key)| key));
+        match key {
+            Some(key) => self.commands.commands.get(key),
+            // `npx rimraf@5`, `uvx twine==6`
+            None => {
+                let end = name.find(['@', '=']).filter(|at| *at > 0)?;
+                self.commands.commands.get(self.exact.get(&name[..end])?)
+            }
+        }
+    }
+
+    /// Rules for a program beside those of its [`Spec`], by its lower-case base name.
+    pub fn more_rules(&self, name: &str) -> &[RuleSpec] {
+        self.more.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether upper and lower case are the same for this absolute path.
+    pub(super) fn ignores_case(&self, path: &str) -> bool {
+        // Without a capital letter both ways to compare are the same.
+        path.bytes().any(|b| b.is_ascii_uppercase()) && {
+            let path = path.to_lowercase();
+            self.ignore_case
+                .iter()
+                .any(|p| path.starts_with(&p.glob[..p.prefix]) && super::glob::matches(&p.glob, &path))
+        }
+    }
+
+    /// What a variable does to programs that see it. Patterns are for names that nothing else is said of: the most exact one.
+    pub fn variable(&self, name: &str) -> Option<(&VariableSpec, bool)> {
+        let all = &self.commands.variables;
+        if let Some(spec) = all.get(name) {
+            return Some((spec, true));
+        }
+        let exactness = |glob: &str| glob.bytes().filter(|b| *b != b'*').count();
+        let fits = all.iter().filter(|(glob, _)| super::glob::is_pattern(glob) && super::glob::matches(glob, name));
+        let harmless = |spec: &VariableSpec| spec.safe.iter().any(|safe| safe == "*");
+        fits.max_by_key(|(glob, spec)| (harmless(spec), exactness(glob))).map(|(_, spec)| (spec, false))
     }
 
     /// The level, sentence and coverage of an effect. One that the table lacks asks.
@@ -401,6 +544,9 @@ mod tests {
         }
         for (name, spec) in &table.commands.commands {
             walk(table, name, spec);
+        }
+        for rule in table.more.values().flatten() {
+            assert!(table.commands.effects.contains_key(&rule.effect), "{}", rule.effect);
         }
         for class in &table.paths.classes {
             for effect in [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions] {

@@ -19,13 +19,13 @@ pub async fn list(context: &Context, facts: &Facts) -> LoadReply {
         .iter()
         .map(|row| {
             let file = row.file.as_deref().and_then(std::path::Path::file_name);
-            let name = file.map_or_else(|| "session".to_owned(), |name| name.to_string_lossy().into_owned());
+            let name = file.map_or_else(|| "this session".to_owned(), |name| name.to_string_lossy().into_owned());
             RuleRow {
                 number: row.number,
                 action: row.action.to_owned(),
                 rule: row.rule.clone(),
                 place: row.place(),
-                file: if row.line > 0 { format!("{name}:{}", row.line) } else { name },
+                file: name,
                 scope: row.scope.clone(),
                 end: row.end(),
                 who: row.who.clone(),

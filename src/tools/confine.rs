@@ -53,7 +53,18 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
             continue;
         }
         let Some(refused) = REFUSED.as_ref().and_then(|refused| refused.find(line)) else { continue };
-        match paths_in(&line[..refused.start()]).map(|path| cwd.join(path)).find(|path| is_closed(path, sandbox)) {
+        // `cannot copy 'a' to 'b'`: what is written stands last.
+        let mut named: Vec<&str> = paths_in(&line[..refused.start()]).collect();
+        named.reverse();
+        let mut named = named.into_iter().map(|path| cwd.join(path));
+        // Nothing else in a workspace is a mount that cannot be moved away.
+        if matches!(refused.as_str(), "Device or resource busy" | "EBUSY")
+            && let Some(path) = named.clone().find(|path| path.exists() && path.starts_with(&sandbox.workspace))
+        {
+            let what = if protected(&sandbox.workspace, &path) { "writing" } else { "moving away or removing" };
+            return Some(format!("{what} {}, which other programs run later or look into", path.display()));
+        }
+        match named.find(|path| is_closed(path, sandbox)) {
             Some(path) if protected(&sandbox.workspace, &path) => {
                 return Some(format!("writing {}, which other programs run later", path.display()));
             }
@@ -112,10 +123,115 @@ static REFUSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 static NETWORK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let names = "could not resolve|failure in name resolution|name or service not known|network is unreachable|getaddrinfo|\
-                 failed to lookup address|could not connect to server|unable to access 'https?:|error sending request";
+                 EAI_AGAIN|failed to lookup address|(failed|unable|could ?n[o']t) to (connect|establish)|couldn't connect|could \
+                 not connect|unable to access 'https?:|error sending request|urlopen error";
     let calls = r"\b(socket|connect|bind|listen|network|resolve|dns|tcp|udp|https?|port|ping|ssh)\b";
     let why = "operation not permitted|EPERM";
     Regex::new(&format!("(?i){names}|{calls}.*({why})|({why}).*{calls}")).ok()
 });
 static NAMED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"['"`‘“]([^'"`‘’“”]+)['"`’”]|([^\s:'"`(]+)"#).ok());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sandbox(root: &Path, mode: SandboxMode, network: bool) -> Sandbox {
+        let (workspace, closed, home) = (root.join("work"), root.join("own"), root.join("home"));
+        for folder in [&workspace, &closed, &home] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+        Sandbox { mode, network, workspace, writable: Vec::new(), closed, home }
+    }
+
+    #[test]
+    fn messages_of_programs_tell_what_was_blocked() {
+        // Not below a folder for temporary files, which is open.
+        let dir = tempfile::Builder::new().prefix("hermes-test-").tempdir_in("/var/tmp").unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let r = root.display();
+        let write = sandbox(&root, SandboxMode::WorkspaceWrite, false);
+        let read = sandbox(&root, SandboxMode::ReadOnly, true);
+        let work = write.workspace.clone();
+        for (sandbox, output, expected) in [
+            (&write, format!("bash: line 1: {r}/x: Read-only file system"), Some(format!("writing {r}/x"))),
+            (
+                &write,
+                format!("mkdir: cannot create directory ‘{r}/home/d’: Permission denied"),
+                Some(format!("writing {r}/home/d")),
+            ),
+            (
+                &write,
+                "bash: line 1: .git/hooks/pre-commit: Read-only file system".into(),
+                Some(format!("writing {r}/work/.git/hooks/pre-commit, which other programs run later")),
+            ),
+            (
+                &write,
+                "error: could not write config file .git/config: Device or resource busy".into(),
+                Some(format!("writing {r}/work/.git/config, which other programs run later")),
+            ),
+            (
+                &write,
+                "touch: cannot touch '../own/a': Read-only file system".into(),
+                Some(format!("writing {r}/work/../own/a")),
+            ),
+            (&write, format!("PermissionError: [Errno 13] Permission denied: '{r}/home/a'"), None),
+            (&write, "curl: (6) Could not resolve host: example.com".into(), Some("the network".into())),
+            (&write, "socket.error: [Errno 1] Operation not permitted: connect".into(), Some("the network".into())),
+            (
+                &write,
+                "ssh: Could not resolve hostname github.com: Temporary failure in name resolution".into(),
+                Some("the network".into()),
+            ),
+            (
+                &write,
+                "sudo: The \"no new privileges\" flag is set, which prevents sudo from running as root.".into(),
+                Some("becoming another user".into()),
+            ),
+            (&write, "error: database is locked: Read-only file system".into(), Some("writing something".into())),
+            // Failures of other kinds, and what is open.
+            (&write, "test result: FAILED. 3 passed; 1 failed".into(), None),
+            (&write, "bash: ./run.sh: Permission denied".into(), None),
+            (&write, "cat: /nonexistent/x: No such file or directory".into(), None),
+            (&read, "bash: line 1: new: Read-only file system".into(), Some(format!("writing {r}/work/new"))),
+            (&read, "curl: (6) Could not resolve host: example.com".into(), None),
+            (
+                &write,
+                "curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server".into(),
+                Some("the network".into()),
+            ),
+            (
+                &write,
+                format!("fatal: cannot copy '/usr/share/x' to '{r}/work/.git/hooks/y': Read-only file system"),
+                Some(format!("writing {r}/work/.git/hooks/y")),
+            ),
+            (
+                &write,
+                "mv: cannot move '.git' to 'old': Device or resource busy".into(),
+                Some(format!("moving away or removing {r}/work/.git")),
+            ),
+        ] {
+            let got = blocked(&output, &work, sandbox);
+            match &expected {
+                None if output.starts_with("PermissionError") => {}
+                None => assert_eq!(got, None, "{output}"),
+                Some(expected) => {
+                    assert!(got.as_ref().is_some_and(|got| got.starts_with(expected)), "{output}: {got:?}")
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_workspace_is_the_repository_but_never_the_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir_all(root.join("home/project/sub")).unwrap();
+        assert_eq!(workspace(&root.join("home/project/sub"), &root.join("home")), root.join("home/project/sub"));
+        std::fs::create_dir(root.join("home/.git")).unwrap();
+        assert_eq!(workspace(&root.join("home/project/sub"), &root.join("home")), root.join("home/project/sub"));
+        std::fs::create_dir(root.join("home/project/.git")).unwrap();
+        assert_eq!(workspace(&root.join("home/project/sub"), &root.join("home")), root.join("home/project"));
+    }
+}

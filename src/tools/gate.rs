@@ -229,11 +229,12 @@ impl Gate {
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
         body.view.target = ready.run.target();
-        self.tell_start(call, &spec, body.view.target.clone(), &events).await;
-        // What the person wrote, as far as the model may read it.
         let masks = self.dispatch().masks_for(&ctx);
+        let shown = masks.secrets.mask(&body.view.target, RedactKind::FileRead).into_owned();
+        self.tell_start(call, &spec, shown, &events).await;
+        // What the person wrote, as far as the model may read it.
         let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx);
+        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx).await;
         let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
         let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
         if let Some(what) = output.blocked.take() {

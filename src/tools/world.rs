@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Folder entries that one glob looks at.
 const MAX_ENTRIES: usize = 4096;
+/// Links to what is not there, one after the other.
+const MAX_DANGLING: usize = 8;
 
 /// This machine. It knows no variables: what a command starts with is another environment than this program's, and the gate
 /// tells it for each call.
@@ -91,6 +93,13 @@ impl World for LocalWorld {
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {
+        self.resolve_through(path, 0)
+    }
+}
+
+impl LocalWorld {
+    /// A path with its links followed, after so many that led to nothing.
+    fn resolve_through(&self, path: &Path, links: usize) -> PathBuf {
         let absolute = if path.is_absolute() { path.to_path_buf() } else { Path::new("/").join(path) };
         if let Ok(real) = absolute.canonicalize() {
             return PathBuf::from(normal(Path::new("/"), &real.to_string_lossy()));
@@ -109,6 +118,14 @@ impl World for LocalWorld {
         }
         for end in (1..=there).rev() {
             let head: PathBuf = parts[..end].iter().collect();
+            // A link to what is not there yet: a write makes it there.
+            if let (Ok(target), Some(parent)) = (head.read_link(), head.parent())
+                && links < MAX_DANGLING
+                && head.canonicalize().is_err()
+            {
+                let onward = parts[end..].iter().fold(parent.join(target), |path, part| path.join(part));
+                return self.resolve_through(&onward, links + 1);
+            }
             if let Ok(real) = head.canonicalize() {
                 let joined = parts[end..].iter().fold(real, |path, part| path.join(part));
                 return PathBuf::from(normal(Path::new("/"), &joined.to_string_lossy()));
@@ -200,6 +217,86 @@ mod tests {
                 for line in ["cat @/SOUL.md", "ls -la @", "grep -r x @/logs"] {
                     assert_eq!(judge(line.replace('@', &at)).0, "allow", "{line} {at}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn links_lead_to_what_they_lead_to_from_every_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let cwd = home.join("project");
+        for name in [".ssh", ".hermes", "project/sub/deep", "other"] {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::fs::write(home.join(".ssh/id_rsa"), "key").unwrap();
+        for (link, to) in [
+            ("project/key", ".ssh/id_rsa"),
+            ("project/keys", ".ssh"),
+            ("project/cfg", ".hermes/config.yaml"),
+            ("project/root", "/"),
+            ("project/sub/back", "project"),
+            ("project/h", ""),
+        ] {
+            std::os::unix::fs::symlink(home.join(to), home.join(link)).unwrap();
+        }
+        std::os::unix::fs::symlink("/opt/x", cwd.join("out")).unwrap();
+        let world = LocalWorld::new(home.clone(), home.join(".hermes"));
+        for (line, want) in [
+            ("cat key", "ask"),
+            ("cp key x", "ask"),
+            ("grep -r . keys", "ask"),
+            ("cat keys/id_rsa", "ask"),
+            ("cat h/.ss?/id*", "ask"),
+            ("cat h/.s*/*", "ask"),
+            ("cat sub/back/key", "ask"),
+            ("cd sub/back && cat key", "ask"),
+            ("cd sub || cd nowhere; cat back/key", "ask"),
+            ("tar cf x keys/", "ask"),
+            ("echo x > cfg", "ask-always"),
+            ("sed -i s/a/b/ cfg", "ask-always"),
+            ("cp x h/.hermes/", "ask-always"),
+            ("unzip x -d h", "ask-always"),
+            ("echo x > out", "ask"),
+            ("tee out", "ask"),
+            ("rm -rf root/", "refuse"),
+            ("rm -rf root/*", "refuse"),
+            ("rm -rf h/", "refuse"),
+            ("cd h && rm -rf *", "refuse"),
+            ("cd root; rm -rf *", "refuse"),
+            ("rm -rf ../../../../../../../../../..", "refuse"),
+            ("cat sub/x", "allow"),
+            ("echo x > sub/deep/y", "allow"),
+            ("grep -r x sub", "allow"),
+        ] {
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+            assert_eq!(verdict.name(), want, "{line}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn capital_letters_are_the_same_where_the_disk_says_so() {
+        let world = LocalWorld::new("/Users/alice".into(), "/Users/alice/.hermes".into());
+        let linux = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
+        for (line, mac, other) in [
+            ("cat ~/.SSH/mine", "ask", "allow"),
+            ("cat /users/ALICE/.ssh/ID_RSA", "ask", "allow"),
+            ("echo x > ~/.HERMES/config.yaml", "ask-always", "ask"),
+            ("cp x ~/.Hermes/", "ask-always", "ask"),
+            ("echo x > .Git/hooks/pre-commit", "ask", "allow"),
+            ("cat .ENV", "ask", "allow"),
+            ("cat README.md", "allow", "allow"),
+        ] {
+            for (world, want) in [(&world, mac), (&linux, other)] {
+                let cwd = world.home().join("project");
+                let intent = Intent::Command { line: line.into(), cwd, background: false };
+                let verdict = decide(&intent, &Rules::default(), Mode::Manual, world);
+                // A home elsewhere is no folder of Linux.
+                if want == "allow" && line.contains("/users/") {
+                    continue;
+                }
+                assert_eq!(verdict.name(), want, "{line} {}: {verdict:?}", world.home().display());
             }
         }
     }

@@ -98,7 +98,7 @@ fn context_usage_and_permissions_answer_with_figures() {
     escape(&mut term);
     term.send("/usage\r").wait("By model").wait("1 prompt · 1 answer");
     escape(&mut term);
-    term.send("/permissions\r").wait("Allowed in this session");
+    term.send("/permissions\r").wait("Permissions · ask").wait("no rules");
     escape(&mut term);
     term.send("/retry\r");
     until("the prompt is sent again", || mock.requests().len() == 2);

@@ -16,6 +16,13 @@ fn come_back(term: &mut Term, text: &str) {
     });
 }
 
+/// The person comes back, sees what changed and takes it.
+fn take(term: &mut Term, text: &str) {
+    come_back(term, "The policy changed on disk");
+    term.wait("o or t, then Enter");
+    term.send("t\r").wait(text);
+}
+
 #[test]
 fn a_server_that_is_added_in_another_terminal_comes_and_goes() {
     let mock = Mock::start(vec![]);
@@ -27,16 +34,18 @@ fn a_server_that_is_added_in_another_terminal_comes_and_goes() {
     term.send("\x1b").gone("none is set up");
     let added = home.run(&["mcp", "add", "t", "--", "bash", SERVER, "good"]);
     assert!(added.status.success(), "{}", err(&added));
-    come_back(&mut term, "config.yaml was changed; MCP servers: t new");
+    // Nothing of it runs before it was seen.
+    take(&mut term, "MCP servers: t new");
     term.wait("t: 6 tools");
     // A file that is half written ends nothing.
     let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     home.config(&format!("{text}\n  nonsense: [\n"));
-    come_back(&mut term, "the MCP servers stay as they are");
+    take(&mut term, "the MCP servers stay as they are");
     home.config(&text);
+    take(&mut term, "the policy on disk holds now");
     term.send("\x15/mcp reload\r").wait("MCP servers: nothing changed");
     term.send("/mcp\r").wait("● t");
     term.send("\x1b").gone("● t");
     assert!(home.run(&["mcp", "remove", "t"]).status.success());
-    come_back(&mut term, "MCP servers: t gone");
+    take(&mut term, "MCP servers: t gone");
 }

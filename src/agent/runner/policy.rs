@@ -14,7 +14,7 @@ impl Runner {
     /// Learns the window of the chosen model and who is asked in smart mode.
     pub(super) fn look_up(&mut self) {
         self.session.look_up(&self.deps.models);
-        let limit = Duration::from_secs_f64(self.deps.loaded.config.auxiliary.approval.timeout.clamp(0.5, 120.0));
+        let limit = Duration::from_secs_f64(self.deps.loaded.config.auxiliary.approval.timeout.clamp(0.1, 120.0));
         let adviser = match self.deps.models.adviser(self.session.choice.as_deref()) {
             Ok(provider) => Ok(Adviser { provider, limit }),
             Err(error) => Err(error.to_string()),

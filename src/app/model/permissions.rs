@@ -10,7 +10,7 @@ pub struct RuleRow {
     pub rule: String,
     /// Where it stands: `this session`, or a file and its line.
     pub place: String,
-    /// The end of that: `permissions.yaml:3`.
+    /// The name of that: `permissions.yaml`, `this session`.
     pub file: String,
     /// `everywhere`, `in /srv/app`, `telegram group`.
     pub scope: String,

@@ -100,7 +100,7 @@ pub const KEYS: &[KeySpec] = &[
     key("auxiliary.approval.model", Text, Never, "its model"),
     key("auxiliary.approval.base_url", Text, Never, "its address, for a custom server"),
     key("auxiliary.approval.api_key", Secret, Never, "its key; better in `.env`"),
-    key("auxiliary.approval.timeout", Number(0.5, 120.0), Never, "seconds until you are asked instead"),
+    key("auxiliary.approval.timeout", Number(0.1, 120.0), Never, "seconds until you are asked instead"),
     key("command_allowlist", TextList, Never, "classes of commands that run without a question"),
     key("memory.memory_enabled", Bool, May, "put the agent's notes into the prompt"),
     key("memory.user_profile_enabled", Bool, May, "put what is known about you into the prompt"),

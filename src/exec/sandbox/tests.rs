@@ -458,3 +458,48 @@ async fn every_kind_of_command_is_held() {
     assert_eq!(ended(running).await.0, 0);
     exec.shutdown(true).await;
 }
+
+/// `cargo test --release -- --ignored --nocapture what_a_sandbox_costs`: medians of a `true` through the whole of `exec`.
+#[tokio::test]
+#[ignore = "a measure, not a test"]
+async fn what_a_sandbox_costs() {
+    let place = Place::new();
+    let options =
+        ExecOptions { spill: place.root.join("exec"), login_env: false, headless: true, ..ExecOptions::default() };
+    let (exec, _events) = Exec::new(options);
+    let none = Sandbox { mode: SandboxMode::Off, ..place.sandbox(SandboxMode::Off) };
+    let of = |mode, network| Some(Sandbox { mode, network, ..none.clone() });
+    let kinds = [
+        ("off", None),
+        ("network off", of(SandboxMode::Off, false)),
+        ("read-only", of(SandboxMode::ReadOnly, true)),
+        ("workspace-write", of(SandboxMode::WorkspaceWrite, true)),
+        ("workspace-write, network off", of(SandboxMode::WorkspaceWrite, false)),
+    ];
+    let mut times = vec![Vec::new(); kinds.len()];
+    for round in 0..101 {
+        for (at, (_, sandbox)) in kinds.iter().enumerate() {
+            let spawn = Spawn {
+                command: "true".into(),
+                cwd: place.workspace.clone(),
+                pty: false,
+                background: false,
+                task: "t".into(),
+                size: (80, 24),
+                headless: true,
+                sandbox: sandbox.clone(),
+            };
+            let began = std::time::Instant::now();
+            exec.launch(Launch::from(spawn)).await.unwrap().wait().await;
+            // The first finds out what the system can.
+            if round > 0 {
+                times[at].push(began.elapsed());
+            }
+        }
+    }
+    for ((name, _), times) in kinds.iter().zip(&mut times) {
+        times.sort();
+        println!("{name}: median {:?}, fastest {:?}", times[times.len() / 2], times[0]);
+    }
+    exec.shutdown(true).await;
+}

@@ -143,6 +143,13 @@ pub(super) fn judge(
         by.push(held.label.clone());
         findings.push(by_rule(BY_RULE, &held.label, invocation.span.clone()));
     }
+    // What an unknown program may run is no more certain than a question.
+    for held in &book.deny {
+        if let Some(hit) = invocations.iter().find(|i| i.perhaps && held.rule.catches(i)) {
+            by.push(held.label.clone());
+            findings.push(by_rule(BY_RULE, &held.label, hit.span.clone()));
+        }
+    }
     // A line without any command still does something.
     if invocations.is_empty()
         && let Some(held) = book.ask.iter().find(|held| held.rule.words == ["*"])
@@ -173,7 +180,7 @@ fn forbidden(
     invocations: &[Invocation],
 ) -> Option<(String, std::ops::Range<usize>)> {
     for held in &book.deny {
-        if let Some(hit) = invocations.iter().find(|i| held.rule.catches(i)) {
+        if let Some(hit) = invocations.iter().find(|i| !i.perhaps && held.rule.catches(i)) {
             return Some((held.label.clone(), hit.span.clone()));
         }
         if invocations.is_empty() && held.rule.words == ["*"] {

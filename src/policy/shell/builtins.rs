@@ -126,7 +126,7 @@ impl Walker<'_> {
         let target = self.state.refs.get(plain).cloned();
         let plain = target.as_deref().unwrap_or(plain).to_owned();
         for value in values.iter().take(8) {
-            self.check_variable(&plain, value, span);
+            self.check_assignment(&plain, value, false, span);
             // A prompt is expanded when it is shown.
             let prompt = plain == "PROMPT_COMMAND" || plain.strip_prefix("PS").is_some_and(|n| n.len() == 1);
             if prompt && value.contains(['$', '`']) {
@@ -155,9 +155,13 @@ impl Walker<'_> {
             self.find("prints the environment", span);
             return;
         }
+        let exported = known.name == "export" || known.has(&["-x"]);
         for (i, field) in known.argv.iter().enumerate().skip(1) {
             if field.text.starts_with('-') {
                 continue;
+            }
+            if exported && !known.has(&["-f"]) {
+                self.exports(&field.text, &field.span);
             }
             let Some((name, value)) = field.text.split_once('=') else {
                 // `export $X` may be `export NAME=value`.

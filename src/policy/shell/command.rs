@@ -13,12 +13,16 @@ const MAX_ROUNDS: usize = 3;
 impl Walker<'_> {
     pub(super) fn command(&mut self, command: &Command, input: Option<Stream>) -> Option<Stream> {
         let outer = self.current.take();
+        self.elsewhere = self.elsewhere.filter(|depth| self.depth > *depth);
         let fields = self.expand_all(&command.words);
         let kept = |w: &Self| (w.state.inputs.clone(), w.state.outputs.clone());
         let descriptors = kept(self);
         let mut before: Vec<(String, Option<Vec<String>>)> = Vec::new();
         for assign in &command.assigns {
             if let Some((name, values)) = self.assigned(assign) {
+                if !command.words.is_empty() {
+                    values.iter().for_each(|value| self.check_variable(&name, value, &assign.span));
+                }
                 before.push((name.clone(), self.state.vars.get(&name).cloned()));
                 self.state.set(&name, values);
             }

@@ -19,6 +19,8 @@ pub struct Stream {
     pub here: bool,
     /// The content of a file of the disk.
     pub file: bool,
+    /// Variables of the environment are in it.
+    pub environment: bool,
     /// The text is not all of it.
     pub partial: bool,
     /// It is what a pattern for files matches, told by the pattern.
@@ -39,7 +41,8 @@ impl Stream {
 
     /// The same origin, after a command that changes the text in a way that is not computed.
     pub fn changed(&self, span: &Span) -> Self {
-        Self { remote: self.remote, decoded: self.decoded, span: span.clone(), ..Self::default() }
+        let Self { remote, decoded, environment, .. } = *self;
+        Self { remote, decoded, environment, span: span.clone(), ..Self::default() }
     }
 
     /// One of two: what either holds counts.
@@ -78,6 +81,7 @@ impl Stream {
             remote: self.remote,
             decoded: true,
             partial: self.partial,
+            environment: self.environment,
             span: self.span.start.min(span.start)..self.span.end.max(span.end),
             ..Self::default()
         }

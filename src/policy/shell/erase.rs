@@ -16,8 +16,8 @@ const LOGS: &[&str] = &["log", "txt", "out", "err", "tmp", "temp", "csv", "pid",
 impl Walker<'_> {
     /// The files that a word names lose what they hold: over a protected folder that is its deletion.
     pub(super) fn loses(&mut self, field: &Field) {
-        let (folders, all) = self.base(field);
-        if all && folders.iter().any(|path| is_protected(path, self.world)) {
+        let (folders, _) = self.base(field);
+        if folders.iter().any(|path| is_protected(path, self.world)) {
             self.find_path("delete of root, home or a system folder", field);
         }
     }
@@ -54,7 +54,7 @@ impl Walker<'_> {
 
     /// Redirections of a command that writes nothing.
     pub(super) fn empties(&mut self, redirects: &[Redirect]) {
-        for redirect in redirects.iter().filter(|r| matches!(r.op.as_str(), ">" | ">|" | "&>")) {
+        for redirect in redirects.iter().filter(|r| matches!(r.op.as_str(), ">" | ">|" | "&>")).take(32) {
             let target = self.expand_text(&redirect.target);
             if !target.text.starts_with("/dev/") {
                 self.empties_file(&target);

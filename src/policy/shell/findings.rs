@@ -30,6 +30,8 @@ pub struct Invocation {
     pub within: Option<(usize, usize)>,
     /// Adds nothing to what the command inside does.
     pub quiet: bool,
+    /// The words of a program that is not known, which may run them.
+    pub perhaps: bool,
 }
 
 /// A path that a command names, and what it does to it.

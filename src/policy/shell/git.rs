@@ -6,6 +6,10 @@ use super::walk::Walker;
 use crate::policy::files::{is_protected, normal};
 use std::path::Path;
 
+/// Options that name a folder, and operands, that are followed.
+const MAX_FOLDERS: usize = 32;
+const MAX_TARGETS: usize = 1024;
+
 /// Subcommands that change files of the working folder.
 const CHANGES: &[&str] = &[
     "checkout",
@@ -63,7 +67,10 @@ impl Walker<'_> {
             _ => return,
         };
         let here = std::mem::replace(&mut self.state.cwds, folders);
-        for target in &targets {
+        if targets.len() > MAX_TARGETS {
+            self.limit(&span);
+        }
+        for target in targets.iter().take(MAX_TARGETS) {
             self.loses(target);
             let whole = self.absolute(&target.text);
             if whole.iter().any(|path| is_protected(path, self.world)) {
@@ -86,7 +93,9 @@ impl Walker<'_> {
             folders.iter().map(place).collect()
         };
         let mut tree = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
-        for flag in &outer.args.flags {
+        for flag in
+            outer.args.flags.iter().filter(|f| matches!(f.name.as_str(), "-C" | "--work-tree")).take(MAX_FOLDERS)
+        {
             match (flag.name.as_str(), &flag.value) {
                 ("-C", Some((path, _))) if !path.contains(UNKNOWN) => folders = below(&folders, path),
                 ("--work-tree", Some((path, _))) => tree = Some(path.clone()),

@@ -4,10 +4,12 @@ use super::args::{self, Args};
 use super::ast::Span;
 use super::decode::Stream;
 use super::findings::Invocation;
+use super::interpret::CODE_TEXT;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use super::wrappers::ENVIRONMENT;
 use crate::policy::glob;
-use crate::policy::table::{Kind, Level, Role, RuleSpec, Spec};
+use crate::policy::table::{Kind, RuleSpec, Spec};
 
 /// Effects of commands that hand one of their words to a shell.
 const RUNNERS: &[&str] = &[
@@ -16,6 +18,13 @@ const RUNNERS: &[&str] = &[
     "script execution via -e/-c flag",
     "schedules a command",
     "git rewrites history",
+];
+
+/// Commands that print variables, and those that only choose, order or show lines.
+const PRINTERS: &[&str] = &["env", "printenv", "set", "export", "declare", "typeset"];
+const FILTERS: &[&str] = &[
+    "sort", "grep", "egrep", "fgrep", "rg", "head", "tail", "wc", "less", "more", "cat", "cut", "uniq", "column",
+    "sed", "awk", "tr", "nl", "fmt", "fold",
 ];
 
 /// Matches of a pattern in the place of a command that are looked at.
@@ -92,6 +101,7 @@ impl<'w> Walker<'w> {
             span: all.clone(),
             within,
             quiet: false,
+            perhaps: false,
             cwd: self.state.cwds.first().cloned().unwrap_or_default(),
         });
         let me = self.invocations.len() - 1;
@@ -137,26 +147,67 @@ impl<'w> Walker<'w> {
         self.run_file(first);
         let name = program(&first.text);
         let table = self.table;
+        // `git-push` is `git push`.
+        if let Some(sub) = name.strip_prefix("git-").filter(|_| table.command(&name).is_none()) {
+            let words = ["git", sub].map(|word| Field::known(word, first.span.clone()));
+            let words = words.into_iter().chain(argv[1..].iter().cloned()).collect();
+            let out = self.deeper(&all, |w| w.invoke(words, input, Some((me, 0))));
+            self.current = Some(me);
+            return out;
+        }
         let Some(spec) = table.command(&name) else {
             self.unknown_command(argv, me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
         let args = args::parse(argv, 1, &spec.takes, spec.posix);
-        let known = Known { spec, args, argv, name, from: 1, fed: input.is_some() };
+        let known = Known {
+            spec,
+            args,
+            argv,
+            name,
+            from: 1,
+            fed: input.as_ref().is_some_and(|s| s.text.as_deref() != Some("")),
+        };
+        if input.as_ref().is_some_and(|s| s.environment) {
+            self.environment(&known);
+        }
         if self.only_fresh(&known) {
             return None;
         }
         self.unresolved_words(&known);
         self.rules(&known, &spec.rules, 1);
+        self.run_options(&known);
+        self.feeds(&known, input.as_ref());
+        if spec.kind == Kind::Git {
+            self.git_alias(&known, me);
+        }
         let out = match self.subcommand(&known, me, input.clone()) {
             Some(out) => out,
             None => {
-                self.paths(&known);
+                self.operands(&known, input.as_ref());
                 self.special(&known, input, me)
             }
         };
         self.current = Some(me);
+        let prints = |f: &super::findings::Finding| f.by == Some(me) && f.effect == ENVIRONMENT;
+        if PRINTERS.contains(&known.name.as_str()) && self.findings.iter().any(prints) {
+            return out.map(|stream| Stream { environment: true, ..stream });
+        }
         out
+    }
+
+    /// Variables of the environment reach a command: a filter that leaves them on the screen takes the question away, unless it
+    /// looks for keys; anything else asks.
+    fn environment(&mut self, known: &Known<'_>) {
+        let keys = |f: &Field| {
+            let text = f.text.to_lowercase();
+            ["key", "token", "secret", "pass", "cred", "auth"].iter().any(|word| text.contains(word))
+        };
+        if FILTERS.contains(&known.name.as_str()) && !known.argv[1..].iter().any(keys) {
+            self.findings.retain(|f| f.effect != ENVIRONMENT);
+        } else {
+            self.find(ENVIRONMENT, known.argv[0].span.clone());
+        }
     }
 
     /// A pattern in the place of a command: what it matches runs, with the further matches as arguments.
@@ -195,6 +246,9 @@ impl<'w> Walker<'w> {
         if !field.text.contains('/') {
             return;
         }
+        if self.file(field).is_none() {
+            self.fetched_file(field);
+        }
         for path in self.absolute(&field.text) {
             if self.state.executable.contains(&path) {
                 self.find("chmod +x followed by immediate execution", field.span.clone());
@@ -218,7 +272,8 @@ impl<'w> Walker<'w> {
             if rule.bare && known.argv.len() > 1 || rule.fed && !known.fed {
                 continue;
             }
-            if args.operands.len() < rule.min || args.has_exactly(&rule.not) {
+            let count = args.operands.len();
+            if count < rule.min || rule.max > 0 && count > rule.max || args.has_exactly(&rule.not) {
                 continue;
             }
             let mut span = known.argv[0].span.clone();
@@ -275,7 +330,8 @@ impl<'w> Walker<'w> {
                     }
                 }
             }
-            if ok {
+            // Code that is read can turn out to be harmless: whoever reads it finds this.
+            if ok && !(known.spec.kind == Kind::Interpreter && rule.effect == CODE_TEXT) {
                 let whole = known.argv[0].span.start..span.end.max(known.argv[0].span.end);
                 let span = if span.start >= whole.start { whole } else { span };
                 match rule.level {
@@ -290,117 +346,6 @@ impl<'w> Walker<'w> {
                         self.runs_text(&field.text, &field.span);
                     }
                 }
-            }
-        }
-    }
-
-    /// Judges the operands and path options.
-    pub(super) fn paths(&mut self, known: &Known<'_>) {
-        let mut chosen = None;
-        for paths in &known.spec.paths {
-            if paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some() {
-                chosen = Some(paths);
-            }
-        }
-        if let Some(paths) = chosen {
-            // A script or pattern given by an option is no operand.
-            let given = paths.role != Role::Permissions
-                && paths.role != Role::PermissionsTree
-                && known.has(&["-e", "-f", "--expression", "--regexp", "--file"]);
-            let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
-            // The mode may look like an option: `chmod -x FILE`.
-            let mode = |f: &args::Flag| f.name[1..].chars().all(|c| "rwxXst".contains(c));
-            let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
-            let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
-            let fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
-            let target =
-                known.value(&["-t", "--target-directory"]).is_some() && matches!(paths.role, Role::Copy | Role::Move);
-            let here = self.state.cwds.clone();
-            for flag in known.args.flags.iter().filter(|f| known.spec.folder.contains(&f.name)) {
-                self.state.cwds = flag.value.as_ref().map_or_else(|| here.clone(), |(folder, _)| self.absolute(folder));
-            }
-            if target {
-                for field in &fields {
-                    self.touch(paths.role, field);
-                }
-            } else {
-                self.touch_all(paths.role, &fields);
-            }
-            self.state.cwds = here;
-            if known.name == "chmod"
-                && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text))
-            {
-                for field in &fields {
-                    for path in self.absolute(&field.text) {
-                        std::rc::Rc::make_mut(&mut self.state.executable).insert(path);
-                    }
-                }
-            }
-        }
-        for flag in &known.args.flags {
-            if let (Some(role), Some((text, at))) = (known.spec.values.get(&flag.name), &flag.value) {
-                let mut field = known.argv[*at].clone();
-                field.text.clone_from(text);
-                self.touch(*role, &field);
-            }
-        }
-    }
-
-    /// A variable that makes programs run something is set.
-    pub(super) fn check_variable(&mut self, name: &str, value: &str, span: &Span) {
-        let variables = &self.table.commands.variables;
-        if name == "PATH" {
-            let strange = value.split(':').any(|dir| {
-                let outside = !dir.is_empty() && dir != "\0" && !dir.starts_with(['/', UNKNOWN]);
-                outside || dir.starts_with("/tmp") || dir.starts_with("/var/tmp") || dir.starts_with("/dev/shm")
-            });
-            if strange {
-                self.find_as(
-                    "environment that runs programs",
-                    "makes other programs be found under the names of commands".into(),
-                    span.clone(),
-                );
-            }
-            return;
-        }
-        let spec = variables
-            .get(name)
-            .or_else(|| variables.iter().find(|(k, _)| k.contains('*') && glob::matches(k, name)).map(|(_, v)| v));
-        if spec.is_some_and(|spec| !spec.safe.iter().any(|safe| glob::matches(safe, value))) {
-            self.find_as(
-                "environment that runs programs",
-                format!("{name} makes other programs run something"),
-                span.clone(),
-            );
-            self.runs_text(value, span);
-        }
-    }
-
-    /// Code for an interpreter: shell commands in its strings that no mode runs are refused here too.
-    pub(super) fn scan_code(&mut self, code: &str, span: &Span) {
-        const RUNNERS: &[&str] =
-            &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run(", "fork"];
-        if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
-            return;
-        }
-        if code.contains("fork while") || code.contains("while 1: os.fork") || code.contains("while True: os.fork") {
-            self.find("fork bomb", span.clone());
-        }
-        let mut strings: Vec<&str> = Vec::new();
-        for quote in ['"', '\'', '`'] {
-            strings.extend(code.split(quote).skip(1).step_by(2).take(32));
-        }
-        for text in strings {
-            let level = self.try_out(|w| {
-                w.text(text, span, None);
-            });
-            if level == Level::Refuse {
-                self.find_as(
-                    "delete of root, home or a system folder",
-                    format!("runs `{text}` in a shell"),
-                    span.clone(),
-                );
-                return;
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Judges shell lines: read (`normal`, `parse`, `lex`, `crosscheck`), resolve words (`resolve`), walk like a shell would
 //! (`walk`, `wrappers`, `special`), and say what each command does (`invoke`, `touch`) from the tables in `assets/policy`.
 
+mod archive;
 mod args;
 mod ast;
 mod bomb;
 mod brace;
 mod builtins;
+mod code;
 mod command;
 mod compound;
 mod crosscheck;
@@ -13,14 +15,18 @@ pub mod decode;
 mod dollar;
 mod erase;
 mod evaluate;
+mod feeds;
+mod fetch;
 mod findings;
 mod git;
+mod interpret;
 mod invoke;
 mod kill;
 mod lex;
 mod lookalike;
 mod memo;
 mod normal;
+mod operands;
 mod outputs;
 mod parse;
 mod reader;
@@ -33,12 +39,15 @@ mod sql;
 mod state;
 mod streams;
 mod subcommand;
+mod subwords;
 mod touch;
 mod unknown;
 mod unresolved;
+mod variables;
 mod walk;
 mod wrappers;
 mod written;
+mod xargs;
 
 pub use findings::{Finding, Invocation, Payload, Touch, Touched};
 pub use normal::{is_control, is_invisible};

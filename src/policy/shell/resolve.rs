@@ -173,7 +173,12 @@ impl Walker<'_> {
                     continue;
                 }
                 Part::Quoted(text) => vec![Value::text(text.clone(), true)],
-                Part::Variable { name, operation, quoted } => self.variable(name, operation, *quoted, span),
+                Part::Variable { name, operation, quoted } => {
+                    if self.is_secret(name, operation) {
+                        via.push(format!("${name}"));
+                    }
+                    self.variable(name, operation, *quoted, span)
+                }
                 Part::Number(words) => {
                     for word in words {
                         let text = self.expand_text(word).text;
@@ -185,6 +190,9 @@ impl Walker<'_> {
                     let (names, out) = self.substitution(script, None);
                     let loose = !quoted && super::outputs::prints_content(self.table, &names);
                     via.extend(names);
+                    if out.as_ref().is_some_and(|s| s.environment) {
+                        self.find(super::wrappers::ENVIRONMENT, span.clone());
+                    }
                     let matched = out.as_ref().is_some_and(|s| s.matched);
                     let text = match out.as_ref().and_then(|s| s.text.as_deref()) {
                         Some(text) => text.trim_end_matches('\n').to_owned(),

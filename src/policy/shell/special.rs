@@ -5,7 +5,6 @@ use super::invoke::Known;
 use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::table::{Kind, Level, Role};
-use std::rc::Rc;
 
 impl<'w> Walker<'w> {
     /// What is left of a command after rules and paths; gives what it writes.
@@ -48,7 +47,7 @@ impl<'w> Walker<'w> {
             Kind::Interpreter => self.interpreter(known, input, me),
             Kind::Eval => self.eval(known, input),
             Kind::Source => {
-                self.source(known);
+                self.source(known, input);
                 None
             }
             // Told by `builtin`.
@@ -166,39 +165,11 @@ impl<'w> Walker<'w> {
                 onward(input)
             }
             Kind::Awk => {
-                let program = known.value(&["-e", "--source"]).or_else(|| known.operand(0).cloned());
-                if let Some(code) = program.filter(|_| !known.has(&["-f", "--file"])) {
-                    let runs = code.text.contains("system(")
-                        || code.text.contains("|&")
-                        || code.text.contains("\" |")
-                        || code.text.contains("| \"");
-                    if runs || code.text.contains("|\"") || code.text.contains("\"|") {
-                        self.find("arbitrary program execution via a flag", code.span.clone());
-                        self.scan_code(&format!("system {}", code.text), &code.span);
-                    }
-                    for target in
-                        code.text.split('>').skip(1).filter_map(|t| t.trim_start_matches(['>', ' ']).strip_prefix('"'))
-                    {
-                        let path = target.split('"').next().unwrap_or("");
-                        self.touch(Role::Write, &Field::known(path, code.span.clone()));
-                    }
-                }
+                self.awk(known, input.as_ref());
                 onward(input)
             }
             Kind::Sed => {
-                let given: Vec<Field> = known
-                    .args
-                    .flags
-                    .iter()
-                    .filter(|f| matches!(f.name.as_str(), "-e" | "--expression"))
-                    .filter_map(|f| {
-                        f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
-                    })
-                    .collect();
-                let scripts = if given.is_empty() { known.operand(0).cloned().into_iter().collect() } else { given };
-                for script in scripts {
-                    self.sed(&script);
-                }
+                self.sed_scripts(known);
                 onward(input)
             }
             Kind::Dd => {
@@ -256,88 +227,5 @@ impl<'w> Walker<'w> {
                 self.find("disk copy", known.span());
             }
         }
-    }
-
-    /// Sed commands that run programs or write files: `e`, `s///e`, `w`.
-    fn sed(&mut self, script: &Field) {
-        for line in script.text.split(['\n', ';', '}', '{']) {
-            let line =
-                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
-            let line = match line.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
-                Some((_, rest)) => rest.trim_start_matches([' ', '!', 'I']),
-                None => line,
-            };
-            let mut chars = line.chars();
-            match chars.next() {
-                Some('e') if !line.contains('=') => {
-                    self.find("arbitrary program execution via a flag", script.span.clone())
-                }
-                Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
-                Some('s') => {
-                    let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };
-                    let mut parts = line[1 + delimiter.len_utf8()..].split(delimiter);
-                    let flags = parts.nth(2).unwrap_or("");
-                    if flags.split(' ').next().is_some_and(|f| f.contains('e')) {
-                        self.find("arbitrary program execution via a flag", script.span.clone());
-                    }
-                    if let Some((_, file)) = flags.split_once("w ") {
-                        self.touch(Role::Write, &Field::known(file.trim(), script.span.clone()));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Downloads and uploads.
-    fn fetch(&mut self, known: &Known<'_>, input: Option<Stream>) -> Stream {
-        let stream = Stream { remote: true, ..Stream::unknown(known.span()) };
-        for flag in &known.args.flags {
-            let Some((text, at)) = &flag.value else { continue };
-            let file = match flag.name.as_str() {
-                "-d" | "--data" | "--data-binary" | "--data-urlencode" | "--json" => text.strip_prefix('@'),
-                "-F" | "--form" => text
-                    .split_once("=@")
-                    .or_else(|| text.split_once("=<"))
-                    .map(|(_, file)| file.split(';').next().unwrap_or(file)),
-                _ => None,
-            };
-            if let Some(file) = file {
-                let path = match file.strip_prefix("~/") {
-                    Some(rest) => format!("{}/{rest}", self.home),
-                    None => file.to_owned(),
-                };
-                self.touch(Role::Read, &Field::known(path, known.argv[*at].span.clone()));
-            }
-        }
-        let _ = input;
-        let url_file = |url: &Field| {
-            url.text
-                .split(['?', '#'])
-                .next()
-                .and_then(|u| u.rsplit('/').next())
-                .filter(|n| !n.is_empty())
-                .map(str::to_owned)
-        };
-        let mut files: Vec<String> = Vec::new();
-        let wget = known.name != "curl" && known.name != "xh" && !known.name.starts_with("http");
-        let named =
-            if wget { known.value(&["-O", "--output-document", "-o"]) } else { known.value(&["-o", "--output"]) };
-        match named {
-            Some(file) if file.text == "-" => {}
-            Some(file) => files.push(file.text),
-            None if wget && matches!(known.name.as_str(), "wget" | "aria2c" | "axel")
-                || known.has(&["-O", "--remote-name", "-J"]) =>
-            {
-                files.extend(known.operands().filter_map(url_file));
-            }
-            None => {}
-        }
-        for file in files {
-            for path in self.absolute(&file) {
-                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
-            }
-        }
-        stream
     }
 }

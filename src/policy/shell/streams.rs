@@ -131,6 +131,9 @@ impl Walker<'_> {
             return out;
         }
         let stream = out.unwrap_or_default();
+        if stream.environment && !sinks.files.is_empty() {
+            self.find(super::wrappers::ENVIRONMENT, stream.span.clone());
+        }
         for script in sinks.scripts {
             let input = Some(stream.clone());
             self.deeper(&stream.span, |w| w.subshell(|w| w.script(&script, input)));

@@ -7,13 +7,13 @@ use super::walk::Walker;
 use crate::policy::table::{Kind, Spec};
 
 /// Operands among which a subcommand is looked for.
-const MAX_WORDS: usize = 6;
+const MAX_WORDS: usize = 40;
 
 impl Known<'_> {
     /// The operands of which one is the first: what follows an option that the table does not know may be its value.
     pub(super) fn first_operands(&self) -> &[usize] {
         let all = &self.args.operands;
-        let unsure = all.iter().take(3).take_while(|at| self.may_be_value(**at)).count();
+        let unsure = all.iter().take(MAX_WORDS).take_while(|at| self.may_be_value(**at)).count();
         &all[..(unsure + 1).min(all.len())]
     }
 
@@ -72,10 +72,11 @@ impl<'w> Walker<'w> {
             };
             self.unresolved_level(&inner);
             self.rules(&inner, &hit.spec.rules, hit.from);
+            self.feeds(&inner, input.as_ref());
             if known.spec.kind == Kind::Git {
                 self.git(known, &inner, hit.name.split(' ').next().unwrap_or(""), hit.from);
             }
-            self.paths(&inner);
+            self.operands(&inner, input.as_ref());
             if hit.spec.wrap.is_some() {
                 return Some(self.contained(&inner, hit.from, input, me));
             }

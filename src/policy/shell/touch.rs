@@ -3,9 +3,10 @@
 use super::findings::{Touch, Touched};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::{class_in, is_protected, may_match_protected, normal};
+use crate::policy::files::{class_in, is_free, is_protected, may_match_protected, normal};
 use crate::policy::glob;
-use crate::policy::table::{PathClass, Role};
+use crate::policy::reach::{self, Places};
+use crate::policy::table::{Level, PathClass, Role};
 use std::path::Path;
 
 /// Operands of one command that are looked at; more are a question.
@@ -25,22 +26,16 @@ impl<'w> Walker<'w> {
         }
         let fields = &fields[..fields.len().min(MAX_PATHS)];
         match (role, fields) {
-            (Role::Copy | Role::Mirror | Role::Move | Role::Link, [sources @ .., last]) if !sources.is_empty() => {
+            (Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link, [sources @ .., last])
+                if !sources.is_empty() =>
+            {
                 if role == Role::Mirror {
                     self.loses_all(last);
                 }
                 self.nowhere(role, sources, last);
                 for source in sources {
-                    match role {
-                        Role::Copy | Role::Mirror => self.touch(Role::Copy, source),
-                        Role::Move => self.touch(Role::Move, source),
-                        _ => {}
-                    }
-                    // `cp x DIR` writes DIR/x.
-                    let name = source.text.rsplit('/').find(|n| !n.is_empty()).unwrap_or("");
-                    let mut inside = last.clone();
-                    inside.text = format!("{}/{name}", last.text.trim_end_matches('/'));
-                    self.touch(Role::Write, &inside);
+                    self.touch_source(role, source);
+                    self.lands(source, last, matches!(role, Role::CopyTree | Role::Mirror | Role::Move));
                 }
                 self.touch(Role::Write, last);
             }
@@ -53,11 +48,54 @@ impl<'w> Walker<'w> {
         }
     }
 
+    /// What a copy, move or link does to what it starts from.
+    pub(super) fn touch_source(&mut self, role: Role, source: &Field) {
+        match role {
+            Role::CopyTree | Role::Mirror => self.reads_tree(source, true),
+            Role::Copy | Role::Move => self.touch(role, source),
+            _ => {}
+        }
+    }
+
+    /// `cp x DIR` writes `DIR/x`; a `tree` may bring files of any name with it.
+    pub(super) fn lands(&mut self, source: &Field, folder: &Field, tree: bool) {
+        let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+        let within = |name: &str| Field {
+            text: format!("{}/{name}", folder.text.trim_end_matches('/')),
+            glob: folder.glob || source.glob && glob::is_pattern(name),
+            ..folder.clone()
+        };
+        if matches!(name, "" | "." | "..") {
+            return self.fills(folder);
+        }
+        let inside = within(name);
+        self.touch(Role::Write, &inside);
+        if tree {
+            self.fills(&inside);
+            // Where there is no such folder, it becomes the copy.
+            let exists = folder.text.ends_with('/')
+                || self.absolute(&folder.text).iter().all(|path| {
+                    is_protected(path, self.world)
+                        || !self.world.glob(&format!("{path}/."), Path::new("/"), 1).is_empty()
+                });
+            if !exists {
+                self.fills(folder);
+            }
+        }
+    }
+
     /// Judges one path.
     pub(super) fn touch(&mut self, role: Role, field: &Field) {
         self.note_touch(role, field);
-        if matches!(role, Role::Delete | Role::DeleteTree) {
-            return self.delete(field, role == Role::DeleteTree);
+        match role {
+            Role::None | Role::Link => return,
+            Role::Delete | Role::DeleteTree => return self.delete(field, role == Role::DeleteTree),
+            Role::ReadTree | Role::CopyTree => return self.reads_tree(field, true),
+            Role::Open => {
+                self.touch(Role::Read, field);
+                return self.touch(Role::Edit, field);
+            }
+            _ => {}
         }
         if role == Role::PermissionsTree {
             let (base, _) = self.base(field);
@@ -75,37 +113,51 @@ impl<'w> Walker<'w> {
             self.loses(field);
         }
         self.unresolved_target(role, field);
-        for class in self.classes(field) {
+        let writes = matches!(role, Role::Write | Role::Make | Role::Edit | Role::Move | Role::Device | Role::Wipe);
+        let mut noted = false;
+        for (class, certain) in self.classes(field, writes) {
             let effect = match role {
                 Role::Read => &class.read,
                 Role::Copy | Role::Mirror => &class.copy,
-                Role::Write | Role::Device | Role::Wipe => &class.write,
                 Role::Edit => &class.edit,
-                Role::Move => {
-                    if class.delete.is_empty() {
-                        &class.copy
-                    } else {
-                        &class.delete
-                    }
-                }
+                Role::Move if class.delete.is_empty() => &class.copy,
+                Role::Move => &class.delete,
                 Role::Permissions | Role::PermissionsTree => &class.permissions,
-                Role::None | Role::Delete | Role::DeleteTree | Role::Link => continue,
+                // An empty file or folder says nothing to other programs.
+                Role::Create if self.table.effect(&class.write).level < Level::AskAlways => continue,
+                _ => &class.write,
             };
-            if !effect.is_empty() {
+            if effect.is_empty() {
+                continue;
+            }
+            noted = true;
+            // What is only possible is no reason to refuse.
+            if !certain && self.table.effect(effect).level == Level::Refuse {
+                self.find_path("write to an unresolved path", field);
+            } else {
                 self.find_path(effect, field);
             }
+        }
+        if writes && !noted && role != Role::Make {
+            self.writes_outside(field);
         }
     }
 
     /// Notes the path for permissions that name paths.
     fn note_touch(&mut self, role: Role, field: &Field) {
         let how = match role {
-            Role::Read | Role::Copy => Touch::Read,
+            Role::Read | Role::ReadTree | Role::Copy | Role::CopyTree => Touch::Read,
             Role::Delete | Role::DeleteTree | Role::Move | Role::Wipe => Touch::Delete,
-            Role::Write | Role::Device | Role::Edit | Role::Permissions | Role::PermissionsTree | Role::Mirror => {
-                Touch::Write
-            }
-            Role::None | Role::Link => return,
+            Role::Write
+            | Role::Make
+            | Role::Create
+            | Role::Device
+            | Role::Edit
+            | Role::Permissions
+            | Role::PermissionsTree
+            | Role::Mirror => Touch::Write,
+            // An editor's file is noted for both that it does.
+            Role::None | Role::Link | Role::Open => return,
         };
         if self.touched.len() < MAX_PATHS && !field.text.is_empty() && field.text.len() <= 4096 {
             let paths = self.absolute(&field.text);
@@ -121,45 +173,149 @@ impl<'w> Walker<'w> {
         self.find_as(effect, format!("{say}: {path}"), field.span.clone());
     }
 
-    /// The classes of all paths that a field can mean, links followed.
-    fn classes(&mut self, field: &Field) -> Vec<&'w PathClass> {
+    /// Asks about a write outside the working folder of the task, as for the file tools.
+    fn writes_outside(&mut self, field: &Field) {
+        // On another machine or in a container there is no such folder.
+        if self.elsewhere.is_some() || field.text.is_empty() {
+            return;
+        }
+        for path in self.absolute(&field.text) {
+            let known = match path.find(UNKNOWN) {
+                Some(at) => path[..at].rsplit_once('/').map_or("", |(folder, _)| folder),
+                None => path.as_str(),
+            };
+            if known.is_empty() || !self.spend(1, &field.span) {
+                continue;
+            }
+            let real = self.world.resolve(Path::new(known)).to_string_lossy().into_owned();
+            let free = |path: &str| is_free(self.table, path, &self.home, &self.own);
+            let inside = Path::new(known).starts_with(&self.start)
+                && (real == known || Path::new(&real).starts_with(self.world.resolve(Path::new(&self.start))));
+            // What `/dev/stdout` is depends on who runs it.
+            let leads = real != known && !known.starts_with("/dev/");
+            if !inside && !(free(known) && (!leads || free(&real))) {
+                return self.find_path("write outside this folder", field);
+            }
+        }
+    }
+
+    /// Judges a folder that gets files whose names are not known: whatever could be made below it counts.
+    pub(super) fn fills(&mut self, folder: &Field) {
+        self.note_touch(Role::Write, folder);
+        let mut worst: Option<(Level, &'w str)> = None;
+        for class in self.classes_below(folder, true) {
+            let level = self.table.effect(&class.write).level;
+            // That it could hit a device too does not make it certain.
+            if !class.write.is_empty() && level < Level::Refuse && worst.is_none_or(|(worst, _)| worst < level) {
+                worst = Some((level, &class.write));
+            }
+        }
+        match worst {
+            Some((_, effect)) => {
+                let say = self.table.effect(effect).say;
+                let path = folder.text.replace(UNKNOWN, "…");
+                self.find_as(effect, format!("{say}: whatever it brings goes into {path}"), folder.span.clone());
+            }
+            None => self.writes_outside(folder),
+        }
+    }
+
+    /// Judges a read of a folder with all that is in it.
+    pub(super) fn reads_tree(&mut self, folder: &Field, hidden: bool) {
+        self.touch(Role::Read, folder);
+        if self.classes_below(folder, hidden).iter().any(|class| !class.read.is_empty()) {
+            self.find_path("read of a secret", folder);
+        }
+    }
+
+    /// The classes of what may lie below a folder, links followed.
+    fn classes_below(&mut self, folder: &Field, hidden: bool) -> Vec<&'w PathClass> {
+        let mut found: Vec<&PathClass> = Vec::new();
+        for path in self.absolute(&folder.text) {
+            if path.starts_with(&format!("/{UNKNOWN}")) || !self.spend(4, &folder.span) {
+                continue;
+            }
+            let real = match folder.glob || path.contains(UNKNOWN) {
+                true => path.clone(),
+                false => self.world.resolve(Path::new(&path)).to_string_lossy().into_owned(),
+            };
+            let both = [Some(&path), Some(&real).filter(|real| **real != path)];
+            for path in both.into_iter().flatten() {
+                let (home, own) = (self.home.as_str(), self.own.as_str());
+                for class in reach::below(self.table, path, folder.glob, hidden, Places { home, own }) {
+                    if !self.is_meaningless(class, path) && !found.iter().any(|c| c.name == class.name) {
+                        found.push(class);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The class of one absolute path.
+    pub(super) fn class(&self, path: &str) -> Option<&'w PathClass> {
+        class_in(self.table, path, &self.home, &self.own)
+    }
+
+    /// Whether a class is only for what is outside the working folder, and this is inside.
+    fn is_meaningless(&self, class: &PathClass, path: &str) -> bool {
+        class.elsewhere && Path::new(path).starts_with(&self.start) && !Path::new(&self.home).starts_with(&self.start)
+    }
+
+    /// The classes of all paths that a field can mean, links followed, and whether it certainly means one of that class.
+    fn classes(&mut self, field: &Field, writes: bool) -> Vec<(&'w PathClass, bool)> {
         let table = self.table;
         let mut paths = Vec::new();
-        let text = field.text.strip_prefix("file://").unwrap_or(&field.text);
+        let mut found: Vec<(&PathClass, bool)> = Vec::new();
+        let text = field
+            .text
+            .strip_prefix("file://")
+            .map_or(field.text.as_str(), |path| path.strip_prefix("localhost").unwrap_or(path));
         if text.is_empty() || text.len() > 4096 {
             return Vec::new();
         }
         for path in self.absolute(text) {
-            if field.glob {
+            let vague = writes && path.contains(UNKNOWN) && !path.starts_with(&format!("/{UNKNOWN}"));
+            if field.glob || vague {
                 // Reading folders costs.
                 if !self.spend(16, &field.span) {
                     break;
                 }
-                paths.extend(
-                    self.world.glob(&path, Path::new("/"), 64).into_iter().map(|p| p.to_string_lossy().into_owned()),
-                );
+                let places = Places { home: &self.home, own: &self.own };
+                for class in reach::may_be(table, &path, field.glob, places) {
+                    if !found.iter().any(|(c, _)| c.name == class.name) {
+                        found.push((class, false));
+                    }
+                }
+                if field.glob {
+                    let listed = self.world.glob(&path, Path::new("/"), 64);
+                    paths.extend(listed.into_iter().map(|p| p.to_string_lossy().into_owned()));
+                }
             } else if !path.contains(UNKNOWN) {
                 let real = self.world.resolve(Path::new(&path)).to_string_lossy().into_owned();
                 if real != path {
                     paths.push(real);
                 }
-                // Links before `..` lead elsewhere than the text says.
-                if text.contains("..") {
-                    let cwd = self.state.cwds.first().map_or("/", String::as_str);
-                    paths.push(self.world.resolve(&Path::new(cwd).join(text)).to_string_lossy().into_owned());
-                }
             }
             paths.push(path);
         }
-        let mut found: Vec<&PathClass> = Vec::new();
+        // Links before `..` lead elsewhere than the text says.
+        if text.contains("..") && !text.contains(UNKNOWN) && !field.glob {
+            for cwd in &self.state.cwds {
+                paths.push(self.world.resolve(&Path::new(cwd).join(text)).to_string_lossy().into_owned());
+            }
+        }
         for path in paths {
             if !self.spend(1, &field.span) {
                 break;
             }
-            if let Some(class) = class_in(table, &path, &self.home, &self.own)
-                && !found.iter().any(|c| c.name == class.name)
-            {
-                found.push(class);
+            let Some(class) = class_in(table, &path, &self.home, &self.own) else { continue };
+            if self.is_meaningless(class, &path) {
+                continue;
+            }
+            match found.iter_mut().find(|(c, _)| c.name == class.name) {
+                Some(known) => known.1 = true,
+                None => found.push((class, true)),
             }
         }
         found
@@ -198,7 +354,7 @@ impl<'w> Walker<'w> {
             }
         }
         let mut paths = Vec::new();
-        for path in self.absolute(text) {
+        for (i, path) in self.absolute(text).into_iter().enumerate() {
             if path.contains(UNKNOWN) || glob::is_pattern(&path) {
                 paths.push(path);
                 continue;
@@ -208,15 +364,11 @@ impl<'w> Walker<'w> {
             let written = if text.starts_with('/') {
                 Path::new(text).to_path_buf()
             } else {
-                Path::new(self.state.cwds.first().map_or("/", String::as_str)).join(text)
+                Path::new(self.state.cwds.get(i).map_or("/", String::as_str)).join(text)
             };
-            let real = if through {
-                self.world.resolve(&written)
-            } else {
-                match (written.parent(), written.file_name()) {
-                    (Some(parent), Some(name)) => self.world.resolve(parent).join(name),
-                    _ => written,
-                }
+            let real = match (written.parent(), written.file_name()) {
+                (Some(parent), Some(name)) if !through => self.world.resolve(parent).join(name),
+                _ => self.world.resolve(&written),
             };
             let real = normal(Path::new("/"), &real.to_string_lossy());
             if real != path {
@@ -261,12 +413,13 @@ impl<'w> Walker<'w> {
         if all && !tree && field.is_known() {
             self.find_path("delete of everything in a folder", field);
         }
-        for class in self.classes(field) {
-            if !class.delete.is_empty() && class.delete != "delete in root path" {
+        for (class, certain) in self.classes(field, true) {
+            let refused = self.table.effect(&class.delete).level == Level::Refuse;
+            if !class.delete.is_empty() && class.delete != "delete in root path" && (certain || !refused) {
                 self.find_path(&class.delete, field);
             }
         }
-        if !field.is_known() {
+        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
             self.find("delete of unresolved paths", span);
         } else if self.is_outside(field) && !self.is_own_scratch(field) {
             self.find_path("delete in root path", field);

@@ -2,11 +2,14 @@
 
 use super::ast::Span;
 use super::decode::Stream;
+use super::findings::Invocation;
 use super::invoke::{Known, program};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::table::{Level, Role};
 
+/// Words that build compound commands.
+const RESERVED: &[&str] = &["while", "until", "if", "for", "case", "select", "do", "then", "!", "{"];
 /// Words in which the start of a command is looked for.
 const MAX_STARTS: usize = 12;
 /// Options whose value is text for people.
@@ -28,6 +31,11 @@ const PROSE: &[&str] = &[
 impl Walker<'_> {
     /// A command that the table does not know: its paths may be secrets, and it may run its arguments.
     pub(super) fn unknown_command(&mut self, argv: &[Field], me: usize) {
+        // Behind `sudo` or `env` a word of the shell's own is the name of a program: the line means something else than it does.
+        if let Some(first) = argv.first().filter(|f| RESERVED.contains(&f.text.as_str())) {
+            let say = format!("`{}` is no command here; it may run otherwise than it looks", first.text);
+            self.find_as("malformed shell", say, first.span.clone());
+        }
         self.read_words(argv);
         self.may_run(argv, false, me);
     }
@@ -49,7 +57,10 @@ impl Walker<'_> {
             let first = text.split_whitespace().next().unwrap_or("");
             !text.starts_with('-') && self.table.command(&program(first)).is_some()
         };
-        let at = dashes.filter(|at| *at < argv.len()).or_else(|| (1..argv.len()).find(|i| names(&argv[*i].text)))?;
+        // Behind the subcommand, where there is one.
+        let args = known.args.operands.first().into_iter().chain(known.args.flags.iter().map(|f| &f.at));
+        let from = args.min().copied()?;
+        let at = dashes.filter(|at| *at < argv.len()).or_else(|| (from..argv.len()).find(|i| names(&argv[*i].text)))?;
         let span = argv[at].span.clone();
         let out = if at + 1 == argv.len() && argv[at].text.contains(' ') {
             let text = argv[at].text.clone();
@@ -68,7 +79,8 @@ impl Walker<'_> {
     pub(super) fn runs_text(&mut self, text: &str, span: &Span) {
         let tail = |mark: char| text.split_once(mark).map_or("", |(_, rest)| rest);
         let mut tried: Vec<&str> = Vec::new();
-        for line in [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e')] {
+        let transport = text.split_once("::").map_or("", |(_, rest)| rest);
+        for line in [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e'), transport] {
             let line = line
                 .trim_start_matches(['!', ':', '+', '@', ' '])
                 .trim_start_matches("exec=")
@@ -87,6 +99,18 @@ impl Walker<'_> {
                 return;
             }
         }
+    }
+
+    /// Notes a command that an unknown program may run: rules that deny it ask.
+    fn perhaps(&mut self, line: &str, spaced: bool, tail: &[Field], span: &Span, within: (usize, usize)) {
+        let words: Vec<String> = match spaced {
+            true => line.split_whitespace().map(str::to_owned).collect(),
+            false => tail.iter().map(|f| f.text.clone()).collect(),
+        };
+        let cwd = self.state.cwds.first().cloned().unwrap_or_default();
+        let plain = words.clone();
+        let within = Some(within);
+        self.invocations.push(Invocation { words, plain, span: span.clone(), cwd, within, quiet: true, perhaps: true });
     }
 
     /// Judges what a program with these words may run: each tail that starts with a known program, each text that does. What an
@@ -141,6 +165,9 @@ impl Walker<'_> {
                 return;
             }
             self.current = Some(me);
+            if !single {
+                self.perhaps(&line, spaced, &argv[i..], &span, (me, i));
+            }
             // One word alone is more often the name of something than a command.
             if level > worst.0 && !(single && level < Level::Refuse) {
                 worst = (level, Some(span));

@@ -30,6 +30,10 @@ pub struct Walker<'w> {
     pub(super) home: String,
     pub(super) own: String,
     pub(super) state: State,
+    /// The working folder of the task: what a line writes elsewhere is asked about, as a file tool would.
+    pub(super) start: String,
+    /// The depth at which a command started that runs others on another machine or in a container.
+    pub(super) elsewhere: Option<usize>,
     pub findings: Vec<Finding>,
     pub invocations: Vec<Invocation>,
     pub touched: Vec<super::findings::Touched>,
@@ -69,6 +73,8 @@ impl<'w> Walker<'w> {
             home: world.home().to_string_lossy().into_owned(),
             own: world.hermes_home().to_string_lossy().into_owned(),
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
+            start: normal(cwd, ""),
+            elsewhere: None,
             findings: Vec::new(),
             invocations: Vec::new(),
             touched: Vec::new(),

@@ -88,6 +88,7 @@ impl Gate {
             verdict: Verdict::AskAlways(reasons),
             targets: Vec::new(),
             payloads: Vec::new(),
+            // No answer to this lasts.
             proposals: Vec::new(),
             origin: self.asker.origin(),
             changed: Vec::new(),
@@ -123,7 +124,9 @@ impl Gate {
                 self.leave_blocked(&what);
                 "the user keeps the sandbox: go on without this, or ask how".to_owned()
             }
-            _ => "it was not allowed to run without the sandbox".to_owned(),
+            Decision::Once | Decision::Grant(_) | Decision::Edited(_) => {
+                "it was not allowed to run without the sandbox".to_owned()
+            }
         };
         set(&moved);
         left(first, &note)

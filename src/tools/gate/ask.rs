@@ -254,7 +254,8 @@ impl Gate {
         let work = move || {
             let mut offered = proposals::offered_in(&intent, &verdict, &cwd, &rules, &*world);
             if let Intent::Command { line, .. } = &intent {
-                proposals::tell_past(&mut offered, line, &seen, &*world, Instant::now() + PAST_BUDGET);
+                let deadline = Instant::now() + PAST_BUDGET;
+                proposals::tell_past(&mut offered, line, &seen, &*world, || Instant::now() >= deadline);
             }
             offered
         };

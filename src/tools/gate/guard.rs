@@ -4,6 +4,7 @@
 use super::{Gate, look};
 use crate::policy::decide::{Decided, explain};
 use crate::policy::redact::{RedactKind, mask_in};
+use crate::policy::rule::Action;
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, Mode, Verdict, Why, World, frozen, smart};
 use crate::tools::spec::ToolCtx;
@@ -83,7 +84,9 @@ impl Gate {
             }
             let Decided { verdict, rules: by, unasked } = decided;
             // Without rules and grants of files: what passes even so is harmless, and needs no look at the disk.
-            let unaided = frozen::unaided(&intent, &cwd, &rules, &*world);
+            let lines = rules.permissions.iter().any(|line| line.action == Action::Allow);
+            let plain = mode == Mode::Manual && rules.allow.is_empty() && rules.allowlist.is_empty() && !lines;
+            let unaided = if plain { verdict.clone() } else { frozen::unaided(&intent, &cwd, &rules, &*world) };
             let before = verdict.name();
             let mut verdict = verdict;
             let mut changed = false;

@@ -1,13 +1,15 @@
 //! Where the text of a result comes from: what strangers wrote is fenced with its origin, and the session remembers it.
 
-use super::Gate;
+use super::{Gate, look};
+use crate::config::Config;
 use crate::knowledge::{threats, untrusted};
 use crate::llm::message::{Outcome, ToolBody};
-use crate::policy::{Intent, taint};
+use crate::policy::taint::{self, Untrusted};
+use crate::policy::{Intent, World};
 use crate::tools::spec::{Call, ToolCtx};
 use serde_json::Value;
 use std::path::Path;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// Fields of a result that hold text from elsewhere.
 const FIELDS: &[&str] = &["output", "content", "text", "matches", "screen", "lines"];
@@ -30,33 +32,20 @@ pub(super) enum Origin {
 }
 
 impl Gate {
-    /// Where the text that this call will bring comes from. Looks at the disk.
-    pub(super) fn origin(&self, call: &dyn Call, cwd: &Path, ctx: &ToolCtx) -> Origin {
-        let stranger = |name: String, into| Origin::Stranger { name, into };
-        match call.intent() {
-            Intent::Remote { server, .. } if !server.starts_with("plugin ") => {
-                Origin::Fenced { name: format!("MCP server {server}") }
-            }
-            Intent::Read(path) => {
-                let real = self.world.resolve(path);
-                if let Some(origin) = self.untrusted().origin_of(&real) {
-                    return stranger(origin.to_owned(), Vec::new());
-                }
-                guide(&real, &self.world.hermes_home(), ctx).map_or(Origin::Own, |name| Origin::Guide { name })
-            }
-            Intent::Command { line, cwd, .. } => {
-                if let Some(found) = taint::fetched(line, cwd, &*self.world) {
-                    return stranger(found.origin, found.into);
-                }
-                // What prints a fetched file brings its text.
-                let printed = taint::printed(line, cwd, &*self.world, &self.untrusted());
-                printed.map_or(Origin::Own, |origin| stranger(origin, Vec::new()))
-            }
-            _ => {
-                let lines = call.commands(ctx);
-                let found = lines.iter().find_map(|line| taint::fetched(line, cwd, &*self.world));
-                found.map_or(Origin::Own, |found| stranger(found.origin, found.into))
-            }
+    /// Where the text that this call will bring comes from. Looks at the disk, away from the async threads; a turn that is
+    /// stopped meanwhile runs nothing.
+    pub(super) fn origin(
+        &self,
+        call: &dyn Call,
+        cwd: &Path,
+        ctx: &ToolCtx,
+    ) -> impl Future<Output = Origin> + Send + 'static {
+        let (intent, lines, cwd) = (call.intent().clone(), call.commands(ctx), cwd.to_owned());
+        let (world, known, cancel, config) =
+            (Arc::clone(&self.world), self.untrusted(), ctx.cancel.clone(), Arc::clone(&ctx.config));
+        async move {
+            let looks = move || origin_of(&intent, &lines, &cwd, &*world, &known, &config);
+            look::unless_stopped(&cancel, looks).await.unwrap_or_default()
         }
     }
 
@@ -90,6 +79,14 @@ impl Gate {
         }
     }
 
+    /// Text that a command printed and that enters the conversation by another way than its result: fenced when the
+    /// command fetches.
+    pub fn heard(&self, line: &str, cwd: &Path, text: String) -> String {
+        let Some(found) = taint::fetched(line, cwd, &*self.world) else { return text };
+        self.entered(&found.origin, Vec::new());
+        untrusted::wrapped(&found.origin, &text)
+    }
+
     fn entered(&self, name: &str, files: Vec<(std::path::PathBuf, String)>) {
         let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
         let before = untrusted.clone();
@@ -107,10 +104,45 @@ impl Gate {
     }
 }
 
+fn origin_of(
+    intent: &Intent,
+    lines: &[String],
+    cwd: &Path,
+    world: &dyn World,
+    known: &Untrusted,
+    config: &Config,
+) -> Origin {
+    let stranger = |name: String, into| Origin::Stranger { name, into };
+    match intent {
+        Intent::Remote { server, .. } if !server.starts_with("plugin ") => {
+            Origin::Fenced { name: format!("MCP server {server}") }
+        }
+        Intent::Read(path) => {
+            let real = world.resolve(path);
+            if let Some(origin) = known.origin_of(&real) {
+                return stranger(origin.to_owned(), Vec::new());
+            }
+            guide(&real, &world.hermes_home(), config).map_or(Origin::Own, |name| Origin::Guide { name })
+        }
+        Intent::Command { line, cwd, .. } => {
+            if let Some(found) = taint::fetched(line, cwd, world) {
+                return stranger(found.origin, found.into);
+            }
+            // What prints a fetched file brings its text.
+            let printed = taint::printed(line, cwd, world, known);
+            printed.map_or(Origin::Own, |origin| stranger(origin, Vec::new()))
+        }
+        _ => {
+            let found = lines.iter().find_map(|line| taint::fetched(line, cwd, world));
+            found.map_or(Origin::Own, |found| stranger(found.origin, found.into))
+        }
+    }
+}
+
 /// The name of a text that the model is meant to follow; `None` for any other file. Bundled skills are the program's own.
-fn guide(path: &Path, home: &Path, ctx: &ToolCtx) -> Option<String> {
+fn guide(path: &Path, home: &Path, config: &Config) -> Option<String> {
     let own = home.join("skills");
-    let external = ctx.config.skills.external_dirs.iter().map(|dir| crate::config::paths::expand_home(dir));
+    let external = config.skills.external_dirs.iter().map(|dir| crate::config::paths::expand_home(dir));
     if let Some(root) = std::iter::once(own).chain(external).find(|root| path.starts_with(root)) {
         let inner = path.strip_prefix(&root).unwrap_or(path);
         let name = inner.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(inner);

@@ -1,7 +1,7 @@
 //! A disk that hangs, and what the gate still does.
 
 use super::*;
-use crate::policy::Intent;
+use crate::policy::{Intent, Verdict};
 use crate::policy::decide::explain;
 use crate::tools::testing::{Bench, Here};
 use std::sync::Condvar;
@@ -157,4 +157,107 @@ async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
         // The shell sets these itself: what they hold is not certain.
         assert_eq!(run("$BASH_COMMAND").await.outcome, Outcome::Denied);
     }
+}
+
+/// Answers every question the same way, and keeps what it was asked.
+struct Says(Decision, Mutex<Vec<Approval>>);
+
+impl Asker for Says {
+    fn ask(&self, approval: Approval, _: CancellationToken) -> BoxFuture<'static, Decision> {
+        self.1.lock().unwrap().push(approval);
+        let decision = self.0.clone();
+        Box::pin(async move { decision })
+    }
+    fn remember(&self, _: &Grant) -> Result<(), String> {
+        Ok(())
+    }
+    fn granted(&self, _: &[String]) {}
+    fn withdraw(&self, _: ApprovalId, _: Decision) {}
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+    fn number(&self) -> u64 {
+        1
+    }
+    fn now(&self) -> i64 {
+        0
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn only_a_person_runs_a_command_again_without_its_sandbox() {
+    let support = tokio::task::spawn_blocking(crate::exec::probe).await.unwrap();
+    if support.landlock == 0 {
+        eprintln!("only_a_person_runs_a_command_again_without_its_sandbox: skipped, the kernel has {support:?}");
+        return;
+    }
+    let deny = |feedback: &str| Decision::Deny { feedback: feedback.into() };
+    for (decision, mode, runs, said) in [
+        (Decision::Once, Mode::Manual, true, "the user let it run again"),
+        (Decision::Once, Mode::Off, true, "the user let it run again"),
+        (deny(""), Mode::Off, false, "the user keeps the sandbox"),
+        (deny("use another folder"), Mode::Manual, false, "use another folder"),
+        (Decision::NoOne, Mode::Off, false, "nobody can be asked here"),
+        (Decision::TimedOut, Mode::Manual, false, "nobody answered"),
+        (Decision::Edited("echo x > other".into()), Mode::Off, false, "not allowed"),
+    ] {
+        let mut bench = Bench::new();
+        let mut config = (*bench.config).clone();
+        config.sandbox.mode = crate::config::SandboxMode::ReadOnly;
+        bench.config = Arc::new(config);
+        let asker = Arc::new(Says(decision.clone(), Mutex::default()));
+        let ctx = bench.ctx();
+        let asks = Arc::clone(&asker) as Arc<dyn Asker>;
+        let gate = Gate::new(Arc::new(bench.dispatch.clone()), Rules::default(), mode, Arc::clone(&ctx.world), asks);
+        // A sandbox is no reason for a question where nothing is blocked; what the model asks for changes nothing.
+        let fine = call("terminal", r#"{"command":"echo hi","sandbox":"off","force":true}"#);
+        let body = gate.call(&fine, ctx.clone(), mpsc::channel(8).0).await;
+        assert_eq!((body.outcome, asker.1.lock().unwrap().len()), (Outcome::Ok, 0), "{}", body.content);
+        let before = folder(&ctx);
+        let blocked = call("terminal", r#"{"command":"cd /; echo x > \"$OLDPWD/made\"","unconfined":true}"#);
+        let body = gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
+        assert_eq!(
+            (bench.path("made").exists(), body.outcome == Outcome::Ok),
+            (runs, runs),
+            "{decision:?} {}",
+            body.content
+        );
+        assert!(body.content.contains(said) && body.content.contains("sandbox"), "{decision:?}: {}", body.content);
+        {
+            let asked = asker.1.lock().unwrap();
+            let [question] = &asked[..] else { panic!("{} questions", asked.len()) };
+            let Verdict::AskAlways(why) = &question.verdict else { panic!("{:?}", question.verdict) };
+            assert_eq!(why[0].effect, crate::policy::WITHOUT_SANDBOX);
+            assert!(why[0].text.contains("/made"), "{}", why[0].text);
+            assert!(question.proposals.is_empty());
+        }
+        assert_ne!(folder(&ctx), before, "the run that counts left its folder");
+        // A no holds for the same thing; a yes was for that run only.
+        *ctx.cwd.lock().unwrap() = before;
+        std::fs::remove_file(bench.path("made")).ok();
+        let body = gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
+        let again = matches!(decision, Decision::Deny { .. });
+        assert_eq!(asker.1.lock().unwrap().len(), if again { 1 } else { 2 }, "{decision:?}");
+        assert_eq!(body.content.contains("was asked about this before"), again, "{}", body.content);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_no_mode_runs_does_not_run_again_either() {
+    let bench = Bench::new();
+    let asker = Arc::new(Says(Decision::Once, Mutex::default()));
+    let ctx = bench.ctx();
+    let asks = Arc::clone(&asker) as Arc<dyn Asker>;
+    let rules = Rules { deny_globs: vec!["touch *".into()], ..Rules::default() };
+    let gate = Gate::new(Arc::new(bench.dispatch.clone()), rules, Mode::Off, Arc::clone(&ctx.world), asks);
+    let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
+    let call = call("terminal", r#"{"command":"touch made"}"#);
+    let intent = Intent::Command { line: "touch made".into(), cwd: folder(&ctx), background: false };
+    let blocked = again::Blocked { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing made".into() };
+    let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
+    let output = gate.again(blocked, first, ctx, &mpsc::channel(8).0).await;
+    assert!(output.content.contains("denied by a rule"), "{}", output.content);
+    assert!(asker.1.lock().unwrap().is_empty() && !bench.path("made").exists());
 }

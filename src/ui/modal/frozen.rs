@@ -18,7 +18,7 @@ pub fn draw(
     let answers = ROWS.map(|choice| {
         let (label, key) = match choice {
             FrozenChoice::Later => ("Later: what is dangerous asks", "n"),
-            FrozenChoice::Keep => ("Keep the old policy for this session", "k"),
+            FrozenChoice::Keep => ("Keep the old policy for this session", "o"),
             FrozenChoice::Take => ("Take the new policy", "t"),
         };
         (label, key, choice == state.selected)
@@ -28,7 +28,7 @@ pub fn draw(
         lines: &state.lines,
         scroll: state.scroll,
         inert: state.inert_until > now,
-        foot: "t or k, then Enter",
+        foot: "o or t, then Enter",
         answers: &answers,
     };
     card.draw(paint, area, layout);

@@ -92,6 +92,9 @@ pub fn draw(
         let text = match (state.loading, state.items.is_empty()) {
             (true, _) => "loading…",
             (false, true) => "there is nothing to choose from",
+            (false, false) if state.kind == PickerKind::Permissions => {
+                "no rule reads like this; as a command it is judged"
+            }
             (false, false) => "nothing matches",
         };
         paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));

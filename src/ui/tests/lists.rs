@@ -3,6 +3,7 @@
 use super::fixture::{NOW, held, model, screen, waiting};
 use crate::app::model::extensions::*;
 use crate::app::model::modal::Modal;
+use crate::app::model::permissions::{Permissions, RuleRow};
 use crate::app::model::servers::{ServerRow, ServerState};
 use crate::app::model::toolsets::ToolsetRow;
 use crate::app::msg::{LoadReply, Msg};
@@ -156,6 +157,47 @@ fn sets() -> Vec<ToolsetRow> {
     ]
 }
 
+fn permissions(rows: Vec<RuleRow>, typed: bool) -> Model {
+    let mut model = model();
+    script(&mut model, "/permissions<ret>");
+    let reply = LoadReply::Permissions(Permissions { rows, ..Permissions::default() });
+    update(&mut model, NOW, Msg::Loaded(reply));
+    if typed {
+        script(&mut model, "git push x");
+        let verdict = "ask\n  publishes: sends commits to another place\n  no rule of yours is about it".into();
+        update(&mut model, NOW, Msg::Loaded(LoadReply::Tried { command: "git push x".into(), verdict }));
+    }
+    model
+}
+
+fn rules() -> Vec<RuleRow> {
+    let rule = |number, action: &str, rule: &str, file: &str, end: &str, who: &str| RuleRow {
+        number,
+        action: action.into(),
+        rule: rule.into(),
+        place: format!("/home/me/.hermes/{file}:{number}"),
+        file: file.into(),
+        scope: "everywhere".into(),
+        end: end.into(),
+        who: who.into(),
+        of_session: file == "this session",
+    };
+    vec![
+        rule(
+            1,
+            "allow",
+            "terminal(git push --force *)",
+            "permissions.yaml",
+            "until 2026-12-01 23:59",
+            "you, 2026-11-22 10:04",
+        ),
+        rule(2, "deny", &format!("file.write(src/{LONG}/**)"), "permissions.yaml", "", ""),
+        rule(3, "ask", &format!("terminal({WIDE} *)"), "permissions.yaml", "", ""),
+        rule(4, "allow", "recursive delete", "config.yaml", "", ""),
+        rule(5, "allow", "terminal(make *)", "this session", "", "you, 2026-11-22 10:05"),
+    ]
+}
+
 fn strip() -> Model {
     let mut model = held();
     let long = "日本語のとても長い依頼です。".repeat(12);
@@ -191,6 +233,9 @@ fn all() -> Vec<(&'static str, Model)> {
         ("trust", trust()),
         ("toolsets", toolsets(sets())),
         ("toolsets-none", toolsets(Vec::new())),
+        ("permissions", permissions(rules(), false)),
+        ("permissions-tried", permissions(rules(), true)),
+        ("permissions-none", permissions(Vec::new(), false)),
         ("strip", strip()),
         ("asks", asks()),
     ]

@@ -1,0 +1,401 @@
+//! Calls in code: what is run, deleted, written, moved or read, judged as the command that does the same.
+
+use super::lex::Token;
+use super::value::{Scope, Value, close_of, split};
+use super::{Lang, Shapes};
+use crate::policy::shell::ast::Span;
+use crate::policy::shell::resolve::{Field, UNKNOWN};
+use crate::policy::shell::walk::Walker;
+use crate::policy::table::Role;
+use std::collections::HashMap;
+
+/// Words after which a call without parentheses has ended.
+const ENDS: &[&str] = &["if", "unless", "and", "or", "do", "while", "until", "for", "foreach", "then", "rescue"];
+/// Methods whose path is the object itself.
+const OF_OBJECT: &[&str] = &[
+    "write_text",
+    "write_bytes",
+    "read_text",
+    "read_bytes",
+    "unlink",
+    "rmdir",
+    "open",
+    "touch",
+    "chmod",
+    "rename",
+    "replace",
+];
+/// Words before a program in a list of arguments that are none of it.
+const NO_WORD: &[&str] = &[
+    "shell",
+    "cwd",
+    "env",
+    "text",
+    "timeout",
+    "capture_output",
+    "check",
+    "stdout",
+    "stderr",
+    "encoding",
+    "input",
+    "stdio",
+    "universal_newlines",
+];
+
+struct Calls<'a, 'w, 't> {
+    walker: &'a mut Walker<'w>,
+    shapes: &'a Shapes,
+    scope: Scope<'a>,
+    tokens: &'t [Token],
+    span: &'a Span,
+    /// Nothing was seen that is more than reading files that can be named.
+    clear: bool,
+}
+
+/// Judges all calls of a text; false when one of them does more than read.
+pub(super) fn judge(walker: &mut Walker<'_>, shapes: &Shapes, lang: Lang, tokens: &[Token], span: &Span) -> bool {
+    let home = walker.home.clone();
+    let scope = Scope { lang, home: &home, variables: HashMap::new() };
+    let mut calls = Calls { walker, shapes, scope, tokens, span, clear: true };
+    calls.all();
+    calls.clear
+}
+
+fn name_of(token: Option<&Token>) -> &str {
+    match token {
+        Some(Token::Name { text, .. }) => text,
+        _ => "",
+    }
+}
+
+impl Calls<'_, '_, '_> {
+    fn all(&mut self) {
+        for i in 0..self.tokens.len() {
+            match &self.tokens[i] {
+                Token::Shell(text) => self.line(&text.clone()),
+                Token::Variable(name) => self.assigned(i, name),
+                Token::Name { text, member } => {
+                    if !member {
+                        self.assigned(i, text);
+                    }
+                    self.call(i);
+                }
+                _ => {}
+            }
+        }
+        if self.is_bomb() {
+            self.walker.find("fork bomb", self.span.clone());
+        }
+    }
+
+    /// `x = …`, `for x in …`: what the name stands for from here on.
+    fn assigned(&mut self, i: usize, name: &str) {
+        let sign = |at: usize, c: char| self.tokens.get(at) == Some(&Token::Sign(c));
+        let from = if sign(i + 1, '=') && !['=', '~', '>'].iter().any(|c| sign(i + 2, *c))
+            || name_of(self.tokens.get(i + 1)) == "in"
+        {
+            i + 2
+        } else {
+            return;
+        };
+        if sign(from, '=') {
+            return;
+        }
+        let value = self.scope.value(&self.tokens[from..self.statement_end(from, &[',', ';', ':'])]);
+        if value == Value::Other {
+            self.scope.variables.remove(name);
+        } else if self.scope.variables.len() < 64 {
+            self.scope.variables.insert(name.to_owned(), value);
+        }
+    }
+
+    fn statement_end(&self, from: usize, signs: &[char]) -> usize {
+        let mut depth = 0usize;
+        for (i, token) in self.tokens.iter().enumerate().skip(from) {
+            match token {
+                Token::Sign('(' | '[' | '{') => depth += 1,
+                Token::Sign(')' | ']' | '}') if depth == 0 => return i,
+                Token::Sign(')' | ']' | '}') => depth -= 1,
+                Token::Break if depth == 0 => return i,
+                Token::Sign(c) if depth == 0 && signs.contains(c) => return i,
+                Token::Name { text, member: false } if depth == 0 && i > from && ENDS.contains(&text.as_str()) => {
+                    return i;
+                }
+                _ => {}
+            }
+        }
+        self.tokens.len()
+    }
+
+    /// `os.path.join` for the name at `i`, with the module of `require('fs').rmSync`.
+    fn path(&self, i: usize) -> String {
+        let mut path = name_of(self.tokens.get(i)).to_owned();
+        let mut at = i;
+        while matches!(self.tokens[at], Token::Name { member: true, .. }) && at > 0 {
+            match &self.tokens[at - 1] {
+                Token::Name { text, .. } => {
+                    path = format!("{text}.{path}");
+                    at -= 1;
+                }
+                Token::Sign(')') if at >= 4 => {
+                    if let (Token::Text(module), "require" | "import" | "__import__") =
+                        (&self.tokens[at - 2], name_of(self.tokens.get(at - 4)))
+                    {
+                        path = format!("{}.{path}", module.trim_start_matches("node:"));
+                    }
+                    break;
+                }
+                _ => break,
+            }
+        }
+        path
+    }
+
+    /// The tokens of the object that a method at `i` belongs to.
+    fn object(&self, i: usize) -> &[Token] {
+        let mut at = i;
+        while at > 0 {
+            match &self.tokens[at - 1] {
+                Token::Sign(')' | ']') => {
+                    let open = (0..at - 1).rev().find(|o| {
+                        matches!(self.tokens[*o], Token::Sign('(' | '[')) && close_of(self.tokens, *o) == Some(at - 1)
+                    });
+                    match open {
+                        Some(open) => at = open,
+                        None => break,
+                    }
+                }
+                Token::Name { .. } | Token::Variable(_) | Token::Text(_) => at -= 1,
+                _ => break,
+            }
+        }
+        &self.tokens[at..i]
+    }
+
+    fn call(&mut self, i: usize) {
+        let path = self.path(i);
+        let last = path.rsplit('.').next().unwrap_or("").trim_end_matches('!').to_owned();
+        let means = |list: &[String]| {
+            list.iter().any(|n| *n == last || (n.contains('.') && (path == *n || path.ends_with(&format!(".{n}")))))
+        };
+        let shapes = self.shapes;
+        let lists = [
+            &shapes.runs,
+            &shapes.evaluates,
+            &shapes.deletes,
+            &shapes.deletes_tree,
+            &shapes.writes,
+            &shapes.reads,
+            &shapes.moves,
+            &shapes.copies,
+            &shapes.permissions,
+            &shapes.opens,
+            &shapes.sql,
+        ];
+        if !lists.iter().any(|list| means(list)) {
+            return;
+        }
+        let (from, to) = match self.tokens.get(i + 1) {
+            Some(Token::Sign('(')) => (i + 2, close_of(self.tokens, i + 1).unwrap_or(self.tokens.len())),
+            Some(
+                Token::Text(_)
+                | Token::Words(_)
+                | Token::Variable(_)
+                | Token::Name { member: false, .. }
+                | Token::Sign('[' | '{'),
+            ) => (i + 1, self.statement_end(i + 1, &[';'])),
+            _ => (i + 1, i + 1),
+        };
+        let inner: &[Token] = &self.tokens[from.min(to)..to];
+        // Calls inside of calls are looked through again and again.
+        if !self.walker.spend(1 + inner.len() / 4, self.span) {
+            self.clear = false;
+            return;
+        }
+        let parts: Vec<&[Token]> = split(inner, &[',']);
+        let values: Vec<Value> = parts.iter().map(|part| self.scope.value(part)).collect();
+        let texts: Vec<String> = values.iter().filter(|v| **v != Value::Other).flat_map(Value::words).collect();
+        // A method of a path: `Path("x").unlink()`.
+        let named = || -> Vec<String> {
+            let object =
+                OF_OBJECT.contains(&last.as_str()) && matches!(self.tokens[i], Token::Name { member: true, .. });
+            let of_object = texts.is_empty() || object && last.contains('_');
+            if !of_object {
+                return texts.iter().filter(|t| !t.starts_with('-')).cloned().collect();
+            }
+            let value = if object { self.scope.value(self.object(i)) } else { Value::Other };
+            value.words()
+        };
+        let paths = named();
+        if means(&shapes.runs) {
+            self.clear = false;
+            self.runs(&parts, &values);
+        }
+        if means(&shapes.evaluates) {
+            self.clear = false;
+            for text in texts.iter().take(2) {
+                self.walker.code(self.scope.lang, text, false, self.span);
+            }
+        }
+        if means(&shapes.deletes) || means(&shapes.deletes_tree) {
+            self.clear = false;
+            let tree = means(&shapes.deletes_tree);
+            for path in paths.iter().take(16) {
+                let mut words = vec!["rm".to_owned()];
+                words.extend(tree.then(|| "-rf".to_owned()));
+                words.push(path.clone());
+                self.command(words);
+            }
+        }
+        if means(&shapes.writes) {
+            self.clear = false;
+            if let Some(path) = paths.first() {
+                self.touch(Role::Write, path);
+            }
+        }
+        if means(&shapes.permissions) {
+            self.clear = false;
+            if let Some(path) = paths.first() {
+                self.touch(Role::Permissions, path);
+            }
+        }
+        if means(&shapes.moves) || means(&shapes.copies) {
+            self.clear = false;
+            let program = if means(&shapes.moves) { "mv" } else { "cp" };
+            if values.len() >= 2 {
+                self.command(vec![program.into(), values[0].text(), values[1].text()]);
+            }
+        }
+        if means(&shapes.reads) {
+            let number = matches!(inner.first(), Some(Token::Number(_)));
+            match paths.first() {
+                Some(path) if path == "php://stdin" => {}
+                Some(path) if !path.contains(UNKNOWN) && !path.contains("://") => self.touch(Role::Read, path),
+                _ => self.clear &= number,
+            }
+        }
+        if means(&shapes.opens) {
+            self.opens(i, &values, &texts);
+        }
+        if means(&shapes.sql) {
+            self.clear = false;
+            for text in &texts {
+                self.walker.sql(text, self.span);
+            }
+        }
+    }
+
+    /// `open(path, mode)`; in Perl and Ruby it also runs commands.
+    fn opens(&mut self, i: usize, values: &[Value], texts: &[String]) {
+        let object = matches!(self.tokens[i], Token::Name { member: true, .. });
+        let mut texts = texts.to_vec();
+        let of_path = object
+            && self.scope.lang == Lang::Python
+            && !matches!(self.path(i).as_str(), "io.open" | "os.open" | "codecs.open" | "gzip.open");
+        if of_path {
+            texts.insert(0, self.scope.value(self.object(i)).text());
+        } else if values.first() == Some(&Value::Other) && self.scope.lang != Lang::Perl {
+            texts.insert(0, UNKNOWN.to_string());
+        }
+        let (mut mode, path) = match (self.scope.lang, texts.as_slice()) {
+            (_, []) => {
+                self.clear = false;
+                return;
+            }
+            (Lang::Perl, [mode, path, ..]) => (mode.clone(), path.clone()),
+            (Lang::Perl, [one]) => {
+                let mode: String = one.chars().take_while(|c| matches!(c, '<' | '>' | '+' | '|' | ' ')).collect();
+                let end = if one.trim_end().ends_with('|') { "|" } else { "" };
+                (format!("{mode}{end}"), one.trim_start_matches(['<', '>', '+', ' ']).to_owned())
+            }
+            (_, [path, rest @ ..]) => (rest.first().cloned().unwrap_or_default(), path.clone()),
+        };
+        if path.starts_with('|') {
+            mode = "|".into();
+        }
+        if mode.contains('|') {
+            self.clear = false;
+            let line = path.trim_matches(['|', ' ']).to_owned();
+            return self.line(&line);
+        }
+        let writes = mode.contains(['w', 'a', 'x', '+', '>']) || mode.contains(UNKNOWN) || mode.contains("WR");
+        if writes || path.contains(UNKNOWN) {
+            self.clear = false;
+        }
+        self.touch(if writes { Role::Write } else { Role::Read }, &path);
+    }
+
+    /// A shell line, or a program with its words.
+    fn runs(&mut self, parts: &[&[Token]], values: &[Value]) {
+        let own = |part: &[Token]| !matches!(part, [Token::Name { text, .. }, Token::Sign('=' | ':'), ..] if NO_WORD.contains(&text.as_str()));
+        let given: Vec<&Value> =
+            parts.iter().zip(values).filter(|(part, v)| own(part) && **v != Value::Other).map(|(_, v)| v).collect();
+        match given.as_slice() {
+            [] => {}
+            [Value::Text(line)] => self.line(&line.clone()),
+            [Value::List(_), ..] => self.command(given[0].words()),
+            [Value::Text(program), Value::List(words), ..] => {
+                let mut all = vec![program.clone()];
+                all.extend(words.iter().map(Value::text));
+                // `sh -c` is told by its words, a line with options by itself.
+                if program.contains(' ') {
+                    self.line(program);
+                }
+                self.command(all);
+            }
+            all => {
+                let words: Vec<String> = all.iter().map(|v| v.text()).collect();
+                if words[0].contains(' ') {
+                    self.line(&words[0]);
+                } else {
+                    self.command(words);
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.clear = false;
+        let (span, current) = (self.span, self.walker.current);
+        if text.trim().is_empty() || text.trim() == UNKNOWN.to_string() {
+            return;
+        }
+        self.walker.subshell(|w| w.text(text, span, None));
+        self.walker.current = current;
+    }
+
+    fn command(&mut self, words: Vec<String>) {
+        let (span, current) = (self.span, self.walker.current);
+        if words.first().is_none_or(|w| w.is_empty() || w.contains(UNKNOWN)) {
+            return;
+        }
+        let fields: Vec<Field> = words.into_iter().take(64).map(|text| Field::known(text, span.clone())).collect();
+        // No rule for the words of the interpreter speaks of what its code runs.
+        let within = current.map(|me| (me, 1 << 20));
+        self.walker.deeper(span, |w| w.subshell(|w| w.invoke(fields, None, within)));
+        self.walker.current = current;
+    }
+
+    fn touch(&mut self, role: Role, path: &str) {
+        self.walker.touch(role, &Field::known(path, self.span.clone()));
+    }
+
+    /// Copies of itself without end: a fork in a loop that never ends.
+    fn is_bomb(&self) -> bool {
+        let forks = self.tokens.iter().any(|t| matches!(t, Token::Name { text, .. } if text == "fork"));
+        forks
+            && (0..self.tokens.len()).any(|i| {
+                let mut rest = self.tokens[i + 1..].iter().filter(|t| !matches!(t, Token::Sign('(' | '!')));
+                match name_of(self.tokens.get(i)) {
+                    "loop" => true,
+                    "while" | "until" => match rest.next() {
+                        Some(Token::Number(n)) => n != "0",
+                        Some(Token::Name { text, .. }) => matches!(text.as_str(), "True" | "true" | "fork" | "os"),
+                        _ => false,
+                    },
+                    "for" => rest.take(2).filter(|t| **t == Token::Sign(';')).count() == 2,
+                    _ => false,
+                }
+            })
+    }
+}

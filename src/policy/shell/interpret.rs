@@ -1,0 +1,419 @@
+//! Shells and interpreters: text that they get by an option, a file or their standard input.
+
+use super::code::Lang;
+use super::decode::Stream;
+use super::invoke::Known;
+use super::resolve::{Field, UNKNOWN};
+use super::state::Function;
+use super::walk::Walker;
+use super::wrappers::shorten;
+use crate::policy::table::Kind;
+use std::path::Path;
+use std::rc::Rc;
+
+const SHELL_TEXT: &str = "shell command via -c/-lc flag";
+/// The effect of code on the command line; where the code is read it may turn out to be harmless.
+pub(super) const CODE_TEXT: &str = "script execution via -e/-c flag";
+/// Options of interpreters whose value is code.
+const CODE: &[&str] = &[
+    "-c",
+    "-e",
+    "--eval",
+    "-eval",
+    "-p",
+    "-pe",
+    "-r",
+    "-E",
+    "-R",
+    "-B",
+    "--print",
+    "--run",
+    "--process-code",
+    "--expr",
+    "-x",
+];
+
+/// Names of standard input.
+pub(super) fn is_stdin(name: &str) -> bool {
+    matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// The words of a shell: options end at the first word that is none, `+x` is one too.
+#[derive(Default)]
+struct ShellWords {
+    /// The first of them gives a command line.
+    command: bool,
+    /// Where that line is, for shells that take it right after the option.
+    text: Option<usize>,
+    /// Reads from standard input.
+    stdin: bool,
+    /// A file that runs first.
+    starts: bool,
+    /// The first word that is no option.
+    operands: Option<usize>,
+}
+
+impl ShellWords {
+    fn read(argv: &[Field]) -> Self {
+        let mut all = Self::default();
+        let mut i = 1;
+        while let Some(word) = argv.get(i).map(|f| f.text.as_str()) {
+            match word {
+                "--" => {
+                    i += 1;
+                    break;
+                }
+                "--rcfile" | "--init-file" => {
+                    all.starts = true;
+                    i += 1;
+                }
+                "--command" | "--commands" => {
+                    all.command = true;
+                    all.text = Some(i + 1).filter(|at| *at < argv.len());
+                    i += 1;
+                }
+                _ if word.starts_with("--command=") || word.starts_with("--commands=") => {
+                    all.command = true;
+                    all.text = Some(i);
+                }
+                _ if word.starts_with("--") => {
+                    all.starts |= word.starts_with("--rcfile=") || word.starts_with("--init-file=")
+                }
+                _ if word.len() > 1 && word.starts_with(['-', '+']) => {
+                    let letters = &word[1..];
+                    all.command |= word.starts_with('-') && letters.contains('c');
+                    all.stdin |= word.starts_with('-') && letters.contains('s');
+                    // `-o NAME`, `-O NAME`, also at the end of several letters.
+                    i += usize::from(letters.ends_with(['o', 'O']));
+                }
+                _ => break,
+            }
+            i += 1;
+        }
+        all.operands = Some(i).filter(|at| *at < argv.len());
+        all
+    }
+}
+
+impl<'w> Walker<'w> {
+    /// `sh`, `bash` and the like.
+    pub(super) fn shell(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
+        let span = known.span();
+        let given = ShellWords::read(known.argv);
+        if given.starts {
+            self.find("arbitrary program execution via a flag", span.clone());
+        }
+        if given.command {
+            let Some(at) = given.text.or(given.operands) else {
+                self.find(SHELL_TEXT, span);
+                return None;
+            };
+            let mut text = known.argv[at].clone();
+            if let Some((_, value)) = text.text.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+                text.text = value.to_owned();
+            }
+            if text.stream.as_ref().is_some_and(|s| s.remote) {
+                self.find("execute remote content via command substitution", text.span.clone());
+            }
+            if text.stream.as_ref().is_some_and(|s| s.decoded) {
+                self.reaches(&text.text, &text.span, true);
+                self.find("pipe decoded content to shell (possible command obfuscation)", text.span.clone());
+            }
+            let rest = known.argv.get(at + 1..).unwrap_or_default();
+            let zero = rest.first().map(|f| f.text.clone());
+            let positional = rest.iter().skip(1).map(|f| f.text.clone()).collect();
+            let before = self.findings.len();
+            let out = self.subshell(|w| {
+                w.state.positional = Some(positional);
+                w.state.set("0", vec![zero.unwrap_or_else(|| UNKNOWN.to_string())]);
+                // Another shell knows the functions that were exported; `sudo` and the like take them away, so not for certain.
+                let exported = w.state.functions.iter().filter(|(_, f)| f.exported);
+                let exported = exported.map(|(name, f)| (name.clone(), Function { certain: false, ..f.clone() }));
+                w.state.functions = Rc::new(exported.collect());
+                w.text(&text.text, &text.span, input)
+            });
+            self.current = Some(me);
+            // A line that needs a shell, all of which is known to be harmless, is as good without one. A shell around one plain
+            // command is for nothing but to hide it.
+            let needed = text.text.contains(['|', ';', '&', '>', '<', '\n']) && text.is_known();
+            if !needed || self.findings.len() != before {
+                self.find(SHELL_TEXT, span);
+            }
+            return out;
+        }
+        match given.operands.map(|at| known.argv[at].clone()) {
+            Some(file) if !given.stdin && !is_stdin(&file.text) => {
+                self.script_file(&file, me);
+                self.named_script(known, me);
+                Some(Stream::unknown(span))
+            }
+            _ => self.shell_input(input, known.argv[0].span.clone()),
+        }
+    }
+
+    /// A script given by name.
+    pub(super) fn script_file(&mut self, file: &Field, me: usize) {
+        let stream = if file.process { file.stream.clone() } else { self.file(file) };
+        let Some(stream) = stream else {
+            if file.process {
+                self.find("pipe content to shell", file.span.clone());
+            } else if !file.is_known() && !file.text.contains('/') {
+                self.find("unresolved command", file.span.clone());
+            }
+            self.fetched_file(file);
+            return;
+        };
+        if stream.remote {
+            let effect =
+                if file.process { "execute remote script via process substitution" } else { "runs a downloaded file" };
+            self.find(effect, file.span.clone());
+        }
+        match stream.text {
+            Some(text) => {
+                self.subshell(|w| w.text(&text, &file.span, None));
+                self.current = Some(me);
+            }
+            None if file.process && !stream.remote => self.find("pipe content to shell", file.span.clone()),
+            None => {}
+        }
+    }
+
+    /// A shell that reads its commands from a pipe, a here-document or a file.
+    pub(super) fn shell_input(&mut self, input: Option<Stream>, span: super::ast::Span) -> Option<Stream> {
+        let stream = input?;
+        if stream.file && !stream.remote {
+            return None;
+        }
+        let at = stream.span.start.min(span.start)..span.end.max(stream.span.end);
+        if stream.here {
+            self.find("shell execution via heredoc", at.clone());
+        }
+        if stream.remote {
+            self.find("pipe remote content to shell", at.clone());
+        }
+        if stream.decoded {
+            let text = match &stream.text {
+                Some(text) => format!("runs decoded text: {}", shorten(text)),
+                None => self.table.effect("pipe decoded content to shell (possible command obfuscation)").say,
+            };
+            self.find_as("pipe decoded content to shell (possible command obfuscation)", text, at.clone());
+        }
+        match stream.text {
+            Some(text) => {
+                self.reaches(&text, &at, stream.decoded);
+                self.subshell(|w| w.text(&text, &stream.span, None))
+            }
+            None => {
+                if !stream.remote && !stream.decoded {
+                    self.find("pipe content to shell", at);
+                }
+                None
+            }
+        }
+    }
+
+    /// `python`, `node` and the like.
+    pub(super) fn interpreter(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
+        let span = known.span();
+        let lang = Lang::of(&known.name);
+        let mut codes: Vec<Field> = Vec::new();
+        // `-r` names a library but in PHP.
+        let is_code = |name: &str| CODE.contains(&name) && (name != "-r" || lang == Lang::Php);
+        for flag in known.args.flags.iter().filter(|f| is_code(&f.name)) {
+            if let Some((text, at)) = &flag.value {
+                codes.push(Field { text: text.clone(), ..known.argv[*at].clone() });
+            }
+        }
+        // `deno eval CODE`
+        let sub = known.operand(0).is_some_and(|f| f.text == "eval" && known.name == "deno");
+        codes.extend(known.operand(1).filter(|_| sub).cloned());
+        let piped = input.is_some()
+            && lang != Lang::Js
+            && known.args.flags.iter().any(|f| f.name == "-n" || f.name == "-p" || f.name == "-R");
+        let plain = self.plain_options(known, lang) && !(piped && known.operand(0).is_some());
+        let mut harmless = plain && !codes.is_empty();
+        for code in &codes {
+            if code.stream.as_ref().is_some_and(|s| s.decoded) {
+                self.reaches(&code.text, &code.span, true);
+            }
+            if code.stream.as_ref().is_some_and(|s| s.remote) {
+                self.find("execute remote content via command substitution", code.span.clone());
+            }
+            harmless &= code.is_known();
+            harmless &= self.code(lang, &code.text, piped, &code.span);
+            self.scan_code(&code.text, &code.span);
+        }
+        if !harmless && self.gives_code(known) {
+            self.find(CODE_TEXT, span.clone());
+        }
+        let module = known.has(&["-m"]) && known.value(&["-m"]).is_some();
+        if codes.is_empty() {
+            self.named_script(known, me);
+        }
+        let file = known.operand(0).filter(|f| !is_stdin(&f.text)).cloned();
+        if codes.is_empty() && !module {
+            match (file, input) {
+                (Some(file), _) => self.code_file(&file, lang),
+                (None, Some(stream)) if !stream.file => {
+                    let at = stream.span.start.min(span.start)..span.end.max(stream.span.end);
+                    let effect = if stream.remote {
+                        "pipe remote content to shell"
+                    } else if stream.decoded {
+                        "pipe decoded content to shell (possible command obfuscation)"
+                    } else if stream.here {
+                        "script execution via heredoc"
+                    } else {
+                        "pipe content to shell"
+                    };
+                    let mut harmless = false;
+                    if let Some(text) = &stream.text {
+                        self.reaches(text, &at, stream.decoded);
+                        harmless = self.code(lang, text, false, &at) && plain && !text.contains(UNKNOWN);
+                        self.scan_code(text, &at);
+                    }
+                    if !harmless || stream.remote || stream.decoded {
+                        self.find(effect, at);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.current = Some(me);
+        Some(Stream::unknown(span))
+    }
+
+    /// A file of code that the line wrote or downloaded, or whose name is only known when it runs.
+    fn code_file(&mut self, file: &Field, lang: Lang) {
+        let stream = if file.process { file.stream.clone() } else { self.file(file) };
+        if stream.as_ref().is_some_and(|s| s.remote) {
+            let effect =
+                if file.process { "execute remote script via process substitution" } else { "runs a downloaded file" };
+            self.find(effect, file.span.clone());
+        } else if stream.is_none() {
+            self.fetched_file(file);
+        }
+        if let Some(text) = stream.and_then(|s| s.text) {
+            self.code(lang, &text, false, &file.span);
+            self.scan_code(&text, &file.span);
+        }
+    }
+
+    /// Whether code stands on the command line, as the table tells by its options.
+    fn gives_code(&self, known: &Known<'_>) -> bool {
+        known.spec.rules.iter().any(|rule| {
+            rule.effect == CODE_TEXT
+                && (!rule.flags.is_empty() && known.args.matching(&rule.flags).next().is_some()
+                    || known.operand(0).is_some_and(|f| rule.first.contains(&f.text)))
+        })
+    }
+
+    /// Whether no option loads other code, writes files or changes what the code means.
+    fn plain_options(&self, known: &Known<'_>, lang: Lang) -> bool {
+        let allowed = match lang {
+            Lang::Python => "cuBISEsqObvW",
+            Lang::Js => "ep",
+            Lang::Perl => "npleEaF0w",
+            Lang::Ruby => "npleaFwr",
+            Lang::Php => "rnR",
+            Lang::Lua | Lang::Other => return false,
+        };
+        known.args.flags.iter().all(|flag| {
+            let name = flag.name.trim_start_matches('-');
+            let library = flag.name == "-r" && lang == Lang::Ruby;
+            match flag.value.as_ref().filter(|_| library) {
+                Some((value, _)) => matches!(value.as_str(), "json" | "yaml" | "time" | "date" | "set" | "csv"),
+                None => {
+                    // The letters of several in one word are told one by one.
+                    flag.name.len() > 2 && !flag.name.starts_with("--")
+                        || matches!(flag.name.as_str(), "--eval" | "--print")
+                        || !flag.name.starts_with("--")
+                            && name.chars().all(|c| allowed.contains(c) || c.is_ascii_digit())
+                }
+            }
+        })
+    }
+
+    /// `eval` and shell text in variables.
+    pub(super) fn eval(&mut self, known: &Known<'_>, input: Option<Stream>) -> Option<Stream> {
+        let fields = &known.argv[1..];
+        let (first, last) = fields.first().zip(fields.last())?;
+        let span = first.span.start..last.span.end.max(first.span.end);
+        let text = fields.iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
+        for field in fields {
+            if let Some(stream) = &field.stream {
+                if stream.remote {
+                    self.find("execute remote content via command substitution", span.clone());
+                }
+                if stream.decoded {
+                    self.reaches(&text, &span, true);
+                    let shown = format!("runs decoded text: {}", shorten(&text));
+                    self.find_as("pipe decoded content to shell (possible command obfuscation)", shown, span.clone());
+                }
+            }
+        }
+        if text.contains(UNKNOWN) {
+            self.find("unresolved command", span.clone());
+        }
+        self.text(&text, &span, input)
+    }
+
+    /// `source FILE`.
+    pub(super) fn source(&mut self, known: &Known<'_>, input: Option<Stream>) {
+        let Some(file) = known.argv.get(1).cloned() else { return };
+        if is_stdin(&file.text) {
+            self.shell_input(input, file.span);
+            return;
+        }
+        if let Some(stream) = file.stream.as_ref().filter(|_| !file.process) {
+            let effect =
+                if stream.remote { "execute remote content via command substitution" } else { "unresolved command" };
+            self.find(effect, file.span.clone());
+            return;
+        }
+        let stream = if file.process { file.stream.clone() } else { self.file(&file) };
+        match stream {
+            Some(stream) if stream.remote => {
+                let effect = if file.process {
+                    "execute remote script via process substitution"
+                } else {
+                    "runs a downloaded file"
+                };
+                self.find(effect, file.span.clone());
+            }
+            Some(Stream { text: Some(text), .. }) => {
+                self.text(&text, &file.span, None);
+            }
+            Some(_) if file.process => self.find("pipe content to shell", file.span.clone()),
+            _ if file.text.starts_with(UNKNOWN) && !file.text.contains('/') => {
+                self.find("unresolved command", file.span.clone())
+            }
+            None => self.fetched_file(&file),
+            _ => {}
+        }
+    }
+
+    /// A file that is not there yet, after a line that unpacked or cloned what it downloads, comes from there.
+    pub(super) fn fetched_file(&mut self, file: &Field) {
+        let fetches = |i: &super::findings::Invocation| {
+            let word = |at: usize| i.plain.get(at).map_or("", String::as_str);
+            let downloads = self.table.command(&super::invoke::program(word(0))).is_some_and(|s| s.kind == Kind::Fetch);
+            // A clone, and a list or tree of addresses, bring files of any name.
+            let many = |w: &String| matches!(w.as_str(), "-i" | "-r" | "--input-file" | "--recursive" | "--mirror");
+            let all = word(0) == "git" && word(1) == "clone" || downloads && i.plain.iter().any(many);
+            (all, downloads, matches!(word(0), "tar" | "bsdtar" | "gtar" | "unzip" | "7z"))
+        };
+        let (mut downloaded, mut unpacked) = (false, false);
+        for invocation in &self.invocations {
+            let (all, downloads, unpacks) = fetches(invocation);
+            unpacked |= all || (unpacks && downloaded);
+            downloaded |= downloads;
+        }
+        let absent = || {
+            let paths = self.absolute(&file.text);
+            paths.iter().all(|path| self.world.glob(path, Path::new("/"), 1).is_empty())
+        };
+        if unpacked && file.is_known() && absent() {
+            self.find("runs a downloaded file", file.span.clone());
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What the operands and path options of a command are: read, written, filled with files, or only named.
+
+use super::args;
+use super::decode::Stream;
+use super::invoke::Known;
+use super::resolve::Field;
+use super::walk::Walker;
+use crate::policy::table::{Kind, Role};
+use crate::policy::{glob, url};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Programs that run commands in a container or on another machine.
+const ELSEWHERE: &[&str] = &[
+    "docker",
+    "podman",
+    "nerdctl",
+    "docker-compose",
+    "kubectl",
+    "oc",
+    "k3s",
+    "ssh",
+    "autossh",
+    "mosh",
+    "chroot",
+    "lxc",
+    "incus",
+    "multipass",
+    "vagrant",
+    "machinectl",
+];
+
+/// Subcommands of git that leave the files and settings of the repository as they are.
+const GIT_READS: &[&str] = &[
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "grep",
+    "describe",
+    "shortlog",
+    "reflog",
+    "cat-file",
+    "rev-parse",
+    "rev-list",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "remote",
+    "branch",
+    "tag",
+    "fetch",
+    "config",
+    "count-objects",
+    "fsck",
+    "help",
+    "version",
+    "name-rev",
+    "merge-base",
+    "check-ignore",
+    "for-each-ref",
+    "archive",
+    "bundle",
+];
+
+/// What code does to a file that it changes.
+const CHANGES: &[&str] = &[
+    "write", "\"w", "'w", "\"a", "'a", "unlink", "remove", "rename", "rmtree", "dump", "copy", "move", "replace",
+    "truncate", "delete", "append", "chmod", "link", ">",
+];
+
+impl Walker<'_> {
+    /// Judges the operands and path options.
+    pub(super) fn operands(&mut self, known: &Known<'_>, input: Option<&Stream>) {
+        self.shows_secrets(known, input);
+        if self.elsewhere.is_none() && known.spec.wrap.is_some() && ELSEWHERE.contains(&known.name.as_str()) {
+            self.elsewhere = Some(self.depth);
+        }
+        match known.name.as_str() {
+            "tar" | "gtar" | "bsdtar" => self.tar(known),
+            // A database is changed by what is asked of it; only of ours that is known to be wrong.
+            "sqlite3" | "sqlite" => {
+                if let Some(file) = known.operand(0).cloned() {
+                    let ours = self.absolute(&file.text).iter().any(|path| Path::new(path).starts_with(&self.own));
+                    self.touch(if ours { Role::Write } else { Role::Read }, &file);
+                }
+            }
+            "docker" | "podman" | "nerdctl" => self.mounts(known),
+            _ => {}
+        }
+        self.listed_paths(known);
+        self.path_options(known);
+        self.filled(known);
+        match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
+            Kind::Fetch => self.downloads(known),
+            Kind::Git => self.git_folder(known),
+            Kind::Interpreter => self.code_about_us(known),
+            _ => {}
+        }
+    }
+
+    /// What the table says that the operands are; without a word of it they may be read.
+    fn listed_paths(&mut self, known: &Known<'_>) {
+        let mut chosen = None;
+        for paths in &known.spec.paths {
+            if paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some() {
+                chosen = Some(paths);
+            }
+        }
+        let script = known.spec.kind == Kind::Interpreter;
+        let Some(paths) = chosen.filter(|paths| paths.role != Role::None || !script) else {
+            if known.spec.wrap.is_none() {
+                self.may_read(known);
+            }
+            return;
+        };
+        // A script or pattern given by an option is no operand.
+        let given = !matches!(paths.role, Role::Permissions | Role::PermissionsTree)
+            && known.has(&["-e", "-f", "--expression", "--regexp", "--file"]);
+        let is_edit = paths.role == Role::Edit && known.spec.kind == Kind::Sed && !given;
+        // The mode may look like an option: `chmod -x FILE`.
+        let mode = |f: &args::Flag| f.name[1..].chars().all(|c| "rwxXst".contains(c));
+        let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
+        let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
+        let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+        for field in fields.iter_mut().filter(|f| known.spec.globs && glob::is_pattern(&f.text)) {
+            field.glob = true;
+        }
+        let moves = matches!(paths.role, Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link);
+        if moves && matches!(known.name.as_str(), "scp" | "rsync" | "sftp") {
+            return self.copies_between_machines(paths.role, &fields);
+        }
+        match known.value(&["-t", "--target-directory"]).filter(|_| moves) {
+            Some(folder) => {
+                for field in &fields {
+                    self.touch_source(paths.role, field);
+                    self.lands(field, &folder, matches!(paths.role, Role::CopyTree | Role::Move));
+                }
+            }
+            None if paths.role == Role::ReadTree => {
+                let hidden = !matches!(known.name.as_str(), "rg" | "ag" | "fd" | "ack" | "pt")
+                    || known.has(&["--hidden", "-.", "-u", "-uu", "-uuu", "--unrestricted", "-a", "--all-types"]);
+                if fields.is_empty() {
+                    fields.push(Field::known(".", known.argv[0].span.clone()));
+                }
+                for field in fields.iter().take(64) {
+                    self.reads_tree(field, hidden);
+                }
+            }
+            None => {
+                let here = self.state.cwds.clone();
+                for flag in known.args.flags.iter().filter(|f| known.spec.folder.contains(&f.name)) {
+                    self.state.cwds =
+                        flag.value.as_ref().map_or_else(|| here.clone(), |(folder, _)| self.absolute(folder));
+                }
+                self.touch_all(paths.role, &fields);
+                self.state.cwds = here;
+            }
+        }
+        if known.name == "chmod"
+            && known.argv.iter().any(|f| glob::matches("*+*x*", &f.text) || glob::matches("[0-7]*[1357]*", &f.text))
+        {
+            for field in &fields {
+                for path in self.absolute(&field.text) {
+                    Rc::make_mut(&mut self.state.executable).insert(path);
+                }
+            }
+        }
+    }
+
+    fn path_options(&mut self, known: &Known<'_>) {
+        // These look at the public half of what a file holds.
+        let public = known.name == "openssl"
+            && known
+                .operand(0)
+                .is_some_and(|f| matches!(f.text.as_str(), "x509" | "verify" | "crl" | "req" | "s_client"));
+        if public {
+            return;
+        }
+        for flag in &known.args.flags {
+            if let (Some(role), Some((text, at))) = (known.spec.values.get(&flag.name), &flag.value) {
+                let field = Field { text: text.clone(), ..known.argv[*at].clone() };
+                self.touch(*role, &field);
+            }
+        }
+    }
+
+    /// A folder that gets files of unknown names.
+    fn filled(&mut self, known: &Known<'_>) {
+        let Some(fills) = &known.spec.fills else { return };
+        let args = &known.args;
+        let first = known.operand(0).map_or("", |f| f.text.as_str());
+        if !fills.flags.is_empty() && args.matching(&fills.flags).next().is_none()
+            || args.has_exactly(&fills.not)
+            || !fills.first.is_empty() && !fills.first.iter().any(|p| glob::matches(p, first))
+        {
+            return;
+        }
+        let given: Vec<Field> = args
+            .flags
+            .iter()
+            .filter(|flag| fills.folder.contains(&flag.name))
+            .filter_map(|flag| flag.value.as_ref())
+            .map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
+            .collect();
+        match given.is_empty() {
+            true => self.fills(&Field::known(".", known.argv[0].span.clone())),
+            false => given.iter().for_each(|folder| self.fills(folder)),
+        }
+    }
+
+    /// `host:path` is on another machine.
+    fn copies_between_machines(&mut self, role: Role, fields: &[Field]) {
+        let remote = |field: &Field| {
+            field.text.split('/').next().is_some_and(|start| start.contains(':') && !start.starts_with('.'))
+        };
+        let Some((last, sources)) = fields.split_last().filter(|(_, sources)| !sources.is_empty()) else { return };
+        if role == Role::Mirror {
+            self.loses_all(last);
+        }
+        let trees = matches!(role, Role::CopyTree | Role::Mirror);
+        for source in sources {
+            if !remote(source) {
+                self.touch_source(role, source);
+            }
+            if !remote(last) {
+                let all = source.text.ends_with('/') && trees;
+                let tree = trees || remote(source);
+                let name = source.text.rsplit(':').next().unwrap_or("").to_owned();
+                match all {
+                    true => self.fills(last),
+                    false => self.lands(&Field { text: name, ..source.clone() }, last, tree && !remote(source)),
+                }
+            }
+        }
+        if !remote(last) {
+            self.touch(Role::Write, last);
+        }
+    }
+
+    /// A command whose operands the table does not speak of may show what they name.
+    fn may_read(&mut self, known: &Known<'_>) {
+        let reads = matches!(
+            known.spec.kind,
+            Kind::Plain
+                | Kind::Fetch
+                | Kind::Decode
+                | Kind::Interpreter
+                | Kind::Git
+                | Kind::Sql
+                | Kind::Base64
+                | Kind::Base32
+        );
+        if !reads {
+            return;
+        }
+        let fields: Vec<Field> = known.operands().filter(|f| f.text.contains(['/', '.'])).take(64).cloned().collect();
+        for field in fields {
+            // Settings of the project are what many programs are given to use.
+            let used = |class: &str| class == "project secrets" || class == "key files";
+            let files = self.absolute(field.text.strip_prefix("file://").unwrap_or(&field.text));
+            let class = files.iter().find_map(|path| self.class(path)).map_or("", |class| &class.name);
+            if !used(class) {
+                self.touch(Role::Read, &field);
+            }
+        }
+    }
+
+    /// Files that a download leaves in a folder, and addresses that answer with the secrets of the machine.
+    fn downloads(&mut self, known: &Known<'_>) {
+        for field in known.argv[1..].iter().filter(|f| url::names_metadata(&f.text)).take(1) {
+            self.find_as(
+                "read of a secret",
+                format!("reads the credentials of this machine from its cloud: {}", field.text),
+                field.span.clone(),
+            );
+        }
+        let curl = matches!(known.name.as_str(), "curl" | "xh" | "http" | "https" | "httpie");
+        let folder = match curl {
+            true => known.value(&["--output-dir"]),
+            false => known.value(&["-P", "--directory-prefix", "-d", "--dir"]),
+        };
+        let named = known.value(if curl { &["-o", "--output"] } else { &["-O", "--output-document"] });
+        let saves = match curl {
+            true => known.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"]),
+            false => matches!(known.name.as_str(), "wget" | "aria2c" | "axel") && !known.has(&["--spider"]),
+        };
+        let span = known.argv[0].span.clone();
+        let folder = folder.unwrap_or_else(|| Field::known(".", span));
+        let within =
+            |name: &str| Field { text: format!("{}/{name}", folder.text.trim_end_matches('/')), ..folder.clone() };
+        if let Some(file) = named {
+            if curl && folder.text != "." {
+                self.touch(Role::Write, &within(&file.text));
+            }
+            return;
+        }
+        if !saves {
+            return;
+        }
+        let many = [
+            "-r",
+            "--recursive",
+            "-m",
+            "--mirror",
+            "-i",
+            "--input-file",
+            "-J",
+            "--content-disposition",
+            "-x",
+            "--force-directories",
+        ];
+        if known.has(&many) {
+            return self.fills(&folder);
+        }
+        let names: Vec<Field> = known
+            .operands()
+            .filter_map(|f| f.text.split(['?', '#']).next()?.split("://").last()?.rsplit_once('/'))
+            .map(|(_, name)| within(if name.is_empty() { "index.html" } else { name }))
+            .collect();
+        for field in names {
+            self.touch(Role::Write, &field);
+        }
+    }
+
+    /// `-v FOLDER:…` shows a container all that is in the folder.
+    fn mounts(&mut self, known: &Known<'_>) {
+        for flag in &known.args.flags {
+            let Some((text, at)) = &flag.value else { continue };
+            let source = match flag.name.as_str() {
+                "-v" | "--volume" => text.split(':').next(),
+                "--mount" => {
+                    text.split(',').find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")))
+                }
+                _ => None,
+            };
+            if let Some(source) = source.filter(|source| source.contains('/')) {
+                self.reads_tree(&Field { text: source.to_owned(), ..known.argv[*at].clone() }, true);
+            }
+        }
+    }
+
+    /// Git below our own folder, and files that its options write.
+    fn git_folder(&mut self, known: &Known<'_>) {
+        let span = known.span();
+        let sub = self.current.and_then(|me| self.invocations[me].plain.get(1).cloned()).unwrap_or_default();
+        let folder = known.argv.iter().position(|f| f.text == "-C").and_then(|at| known.argv.get(at + 1)).cloned();
+        let folders = match folder {
+            Some(folder) => self.absolute(&folder.text),
+            None => self.state.cwds.clone(),
+        };
+        let ours = |path: &String| Path::new(path).starts_with(&self.own);
+        if folders.iter().any(ours) && !GIT_READS.contains(&sub.as_str()) {
+            self.find("edit of the approval policy", span);
+        }
+        for flag in &known.args.flags {
+            let Some((text, at)) = &flag.value else { continue };
+            let field = Field { text: text.clone(), ..known.argv[*at].clone() };
+            match flag.name.as_str() {
+                "--output" => self.touch(Role::Write, &field),
+                "--output-directory" => self.fills(&field),
+                _ => {}
+            }
+        }
+        let after = known.argv.iter().position(|f| f.text == "-o").and_then(|at| known.argv.get(at + 1)).cloned();
+        if let Some(field) = after {
+            match sub.as_str() {
+                "format-patch" => self.fills(&field),
+                "archive" => self.touch(Role::Write, &field),
+                _ => {}
+            }
+        }
+        if let ("bundle", Some(at)) = (sub.as_str(), known.argv.iter().position(|f| f.text == "create"))
+            && let Some(field) = known.argv.get(at + 1).cloned()
+        {
+            self.touch(Role::Write, &field);
+        }
+    }
+
+    /// Code on the command line that changes our own folder.
+    fn code_about_us(&mut self, known: &Known<'_>) {
+        let hit = known.argv[1..].iter().find(|f| {
+            let text = f.text.as_str();
+            let ours = text.contains(&self.own) || text.contains("/.hermes/") || text.contains("HERMES_HOME");
+            ours && text.contains(['(', ' ', '=']) && CHANGES.iter().any(|word| text.contains(word))
+        });
+        if let Some(field) = hit {
+            let span = field.span.clone();
+            self.find("edit of the approval policy", span);
+        }
+        for field in known.argv[1..].iter().filter(|f| url::names_metadata(&f.text)).take(1) {
+            self.find("read of a secret", field.span.clone());
+        }
+    }
+
+    /// Commands that show secrets by what they are asked for, and words that are secrets of the environment.
+    fn shows_secrets(&mut self, known: &Known<'_>, input: Option<&Stream>) {
+        let rules = self.table.more_rules(&known.name);
+        if !rules.is_empty() {
+            let takes = self.table.command(&known.name).map_or(&[][..], |spec| &spec.takes);
+            let whole = Known {
+                spec: known.spec,
+                args: args::parse(known.argv, 1, takes, false),
+                argv: known.argv,
+                name: known.name.clone(),
+                from: 1,
+                fed: known.fed,
+            };
+            self.rules(&whole, rules, 1);
+        }
+        if matches!(known.spec.kind, Kind::Echo | Kind::Printf) {
+            let secret = known.argv[1..].iter().find_map(|f| {
+                let name = f.via.iter().find(|name| name.starts_with('$'))?;
+                Some((format!("prints {name}, which by its name is a secret"), f.span.clone()))
+            });
+            if let Some((say, span)) = secret {
+                self.find_as("prints the environment", say, span);
+            }
+        }
+        // `echo "$TOKEN" | docker login --password-stdin` hands it on and shows nothing.
+        let takes_it = ["--password-stdin", "--with-token", "--token-stdin"];
+        if let (Some(me), Some(stream)) = (self.current, input)
+            && known.argv.iter().any(|f| takes_it.contains(&f.text.as_str()))
+            && let Some(before) = me.checked_sub(1)
+            && self.invocations[before].span == stream.span
+        {
+            self.findings.retain(|f| f.by != Some(before) || f.effect != "prints the environment");
+        }
+    }
+}
