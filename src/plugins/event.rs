@@ -147,7 +147,14 @@ pub static EVENTS: &[Row] = &[
         true,
         "a person is about to be asked",
     ),
-    row(Event::PostApproval, "post_approval_response", &[], May::Watch, true, "a person has answered"),
+    row(
+        Event::PostApproval,
+        "post_approval_response",
+        &[],
+        May::Watch,
+        true,
+        "a person has answered, or not: `choice` is `once`, `session`, `always`, `deny`, `timed_out` or `interrupted`",
+    ),
     row(
         Event::SessionStart,
         "on_session_start",

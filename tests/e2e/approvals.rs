@@ -97,8 +97,7 @@ fn an_edited_command_is_judged_before_it_is_confirmed_and_named_afterwards() {
         term.send("ce\r").wait("rm -rf dist/ && git push --force").wait("Run this instead?");
         assert!(!term.text().contains("❯ ce"), "{}", term.text());
         term.wait("recursive delete").wait("dist/").wait("1 file");
-        term.send("\x15");
-        term.wait("Enter shows it once more");
+        term.send("\x1b").wait("Enter shows it once more");
         term.send("\x15rm -rf dist; echo edited > edited.txt\r").wait("Run this instead?").wait("1 file");
         // It answers once it could be read.
         until("the edited command runs", || {

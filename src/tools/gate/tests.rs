@@ -1,8 +1,8 @@
 //! A disk that hangs, and what the gate still does.
 
 use super::*;
-use crate::policy::{Intent, Verdict};
 use crate::policy::decide::explain;
+use crate::policy::{Intent, Verdict};
 use crate::tools::testing::{Bench, Here};
 use std::sync::Condvar;
 use std::time::Duration;

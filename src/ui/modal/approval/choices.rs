@@ -2,6 +2,7 @@
 
 use crate::app::approvals::{self, GRID};
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
+use crate::policy::rule::EXACTLY;
 use crate::policy::{self, Approval, Intent, Past, Proposal, Scope, Verdict, Width};
 use crate::text::visible::visible;
 use crate::text::width::{pad, truncate_end, width};
@@ -161,6 +162,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
 fn words(offer: &Proposal, approval: &Approval) -> (String, &'static str, String) {
     let wide = match (offer.grant.width, &approval.intent) {
         (Width::Command, _) => "this very command".to_owned(),
+        (Width::Words, Intent::Edit(_) | Intent::Read(_)) => "these paths".to_owned(),
         (Width::Words, _) => "what begins so".to_owned(),
         (Width::Server, Intent::Remote { server, .. }) => {
             format!("every tool of {}", truncate_end(&visible(server).text, SERVER))
@@ -173,8 +175,13 @@ fn words(offer: &Proposal, approval: &Approval) -> (String, &'static str, String
         Scope::Project => "in this project",
         Scope::Global => "everywhere",
     };
-    let entries: Vec<&str> = offer.grant.entries.iter().map(|entry| policy::label(entry)).collect();
+    let entries: Vec<&str> = offer.grant.entries.iter().map(|entry| name(entry)).collect();
     (wide, place, visible(&entries.join(", ")).text.replace('\n', " "))
+}
+
+/// An entry of a grant as a person reads it.
+fn name(entry: &str) -> &str {
+    policy::label(entry.strip_prefix(EXACTLY).unwrap_or(entry))
 }
 
 /// What a grant would have answered before.
@@ -224,7 +231,7 @@ fn label_rows(label: &str, room: usize) -> Vec<String> {
 /// The effects that a lasting answer is about: the first ones by name, the others counted, the first one always. All of them
 /// stand in the question that follows.
 fn granted(lead: &str, effects: &[String], room: usize) -> String {
-    let names: Vec<&str> = effects.iter().map(|effect| policy::label(effect)).collect();
+    let names: Vec<&str> = effects.iter().map(|effect| name(effect)).collect();
     let most = if room < WIDE { 1 } else { LABEL_ROWS };
     let short = |shown: usize| match names.len() - shown {
         0 => format!("{lead}: {}", names.join(", ")),
@@ -234,16 +241,24 @@ fn granted(lead: &str, effects: &[String], room: usize) -> String {
     fitting.unwrap_or_else(|| short(1.min(names.len())))
 }
 
+/// What an answer that lasts is about: the effects, where a grant of them is offered; else the narrowest grant.
+fn lasts(lead: &str, choice: ApprovalChoice, approval: &Approval, room: usize) -> String {
+    let offers = approvals::offers(approval, choice);
+    let wide = |offer: &&Proposal| matches!(offer.grant.width, Width::Effects | Width::Server);
+    match (offers.iter().any(wide), offers.first()) {
+        (false, Some(offer)) if offer.grant.width == Width::Command => format!("{lead}: this very command"),
+        (false, Some(offer)) => granted(lead, &offer.grant.entries, room),
+        (true, _) | (false, None) => granted(lead, &approvals::effects(approval), room),
+    }
+}
+
 fn label(choice: ApprovalChoice, approval: &Approval, room: usize) -> String {
-    let what = approvals::effects(approval);
     match choice {
         ApprovalChoice::Deny => "Deny, and say why".to_owned(),
         ApprovalChoice::Once if approvals::leaves_sandbox(approval) => "Run again without the sandbox".to_owned(),
         ApprovalChoice::Once => "Allow once".to_owned(),
         ApprovalChoice::Edit => "Edit the command".to_owned(),
-        ApprovalChoice::Session if what.is_empty() => "Allow for this session".to_owned(),
-        ApprovalChoice::Session => granted("This session", &what, room),
-        ApprovalChoice::Always if what.is_empty() => "Always: this very command".to_owned(),
-        ApprovalChoice::Always => granted("Always", &what, room),
+        ApprovalChoice::Session => lasts("This session", choice, approval, room),
+        ApprovalChoice::Always => lasts("Always", choice, approval, room),
     }
 }
