@@ -405,7 +405,7 @@ mod tests {
         let plugin = paths.plugins().join("p");
         write(&plugin.join("main.py"), "one");
         write(&plugin.join("__pycache__/x.pyc"), "one");
-        let mut held = Held::read(&paths, dir.path(), &[plugin.clone()]);
+        let mut held = Held::read(&paths, dir.path(), std::slice::from_ref(&plugin));
         write(&plugin.join("__pycache__/x.pyc"), "other");
         assert_eq!(held.changes(), []);
         write(&plugin.join("main.py"), "other");

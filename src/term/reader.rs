@@ -13,8 +13,11 @@ use tokio::sync::{mpsc, oneshot};
 const QUEUE: usize = 256;
 
 /// How long the library is asked for one more event after a burst. It gives what it has parsed already only to a caller
-/// that would wait.
-const MORE: Duration = Duration::from_millis(1);
+/// that would still wait when it comes to look: on a busy machine that is later than a moment.
+const MORE: Duration = Duration::from_millis(10);
+
+/// How often it is asked before the thread sleeps: what it keeps back would come with the next key only.
+const LOOKS: u32 = 2;
 
 /// How long the thread has to end. It ends at once, but in the middle of an escape sequence whose rest never comes.
 const PARTING: Duration = Duration::from_millis(200);
@@ -90,13 +93,15 @@ fn read(tty: &impl AsFd, told: &PipeReader, events: &mpsc::Sender<Event>) -> io:
         if fds[0].revents().intersects(gone) || !fds[1].revents().is_empty() {
             return Ok(());
         }
-        while event::poll(MORE)? {
-            match event::read()? {
-                // Sizes come by the signal: it does not wait for a key.
-                Event::Resize(..) => {}
-                event => {
-                    if events.blocking_send(event).is_err() {
-                        return Ok(());
+        for _ in 0..LOOKS {
+            while event::poll(MORE)? {
+                match event::read()? {
+                    // Sizes come by the signal: it does not wait for a key.
+                    Event::Resize(..) => {}
+                    event => {
+                        if events.blocking_send(event).is_err() {
+                            return Ok(());
+                        }
                     }
                 }
             }

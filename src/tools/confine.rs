@@ -3,6 +3,7 @@
 use super::spec::ToolCtx;
 use crate::config::{SandboxMode, paths};
 use crate::exec::{Sandbox, protected};
+use crate::policy::files::normal;
 use regex::Regex;
 use rustix::fs::Access;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
 /// Whether the sandbox closes a path that is open without it.
 fn is_closed(path: &Path, sandbox: &Sandbox) -> bool {
     let there = path.ancestors().find(|path| path.symlink_metadata().is_ok());
-    if !there.is_some_and(|there| rustix::fs::access(there, Access::WRITE_OK).is_ok()) {
+    if there.is_none_or(|there| rustix::fs::access(there, Access::WRITE_OK).is_err()) {
         return false;
     }
     let temporary = [std::env::temp_dir(), "/tmp".into(), "/dev".into()];
@@ -91,8 +92,9 @@ fn is_closed(path: &Path, sandbox: &Sandbox) -> bool {
         SandboxMode::ReadOnly => false,
         SandboxMode::WorkspaceWrite => {
             let mut roots = temporary.iter().chain(&sandbox.writable).chain([&sandbox.workspace]);
-            let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            roots.any(|root| path.starts_with(root) || real.starts_with(root))
+            let plain = PathBuf::from(normal(Path::new("/"), &path.to_string_lossy()));
+            let real = path.canonicalize().unwrap_or_else(|_| plain.clone());
+            roots.any(|root| plain.starts_with(root) || real.starts_with(root))
                 && !protected(&sandbox.workspace, path)
                 && !real.starts_with(&sandbox.closed)
         }

@@ -189,5 +189,5 @@ fn without_a_person_it_is_said_what_did_not_run_and_why() {
     let envelope: Value = serde_json::from_str(&out(&home.run(&["-p", "clean", "--output", "json"]))).unwrap();
     assert_eq!(envelope["tool_calls"][0]["status"], "no_one");
     let denied = envelope["denied"][0].as_object().unwrap();
-    assert_eq!(denied.keys().collect::<Vec<_>>(), ["args", "name", "why"]);
+    assert_eq!(denied.keys().collect::<Vec<_>>(), ["name", "args", "why"]);
 }

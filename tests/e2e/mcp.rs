@@ -81,7 +81,7 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     term.send("/new\r").gone("Both answered.");
     term.send("again\r").wait("Approve a tool of another program");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
-    term.send("a").wait("Always allow, in every session");
+    term.send("a").wait("Always allow").wait("everywhere");
     term.send("\t").wait("▸ every tool of t");
     term.send("\r").wait("Once more.");
     let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();

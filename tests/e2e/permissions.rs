@@ -59,7 +59,7 @@ fn lines_of_the_file_allow_and_deny_without_anybody_to_ask() {
         seen,
         [
             ["rm -rf build/a", "allow", "rule", "ok"],
-            ["rm -rf src", "ask", "nobody", "denied"],
+            ["rm -rf src", "ask", "nobody", "no_one"],
             ["echo denied > notes.txt", "denied-by-rule", "rule", "denied"],
             ["git log --oneline", "denied-by-rule", "rule", "denied"],
         ]

@@ -146,7 +146,9 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
-    term.send("s").wait("For this session");
+    // What begins with these words comes first; Tab widens it to the class.
+    term.send("s").wait("▸ what begins so");
+    term.send("\t").wait("▸ all that would");
     term.send("\r").wait("both-are-gone");
 
     mock.push(vec![steps(3), Step::Text("third-is-gone".into())]);

@@ -215,7 +215,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         let body = gate.call(&fine, ctx.clone(), mpsc::channel(8).0).await;
         assert_eq!((body.outcome, asker.1.lock().unwrap().len()), (Outcome::Ok, 0), "{}", body.content);
         let before = folder(&ctx);
-        let blocked = call("terminal", r#"{"command":"cd /; echo x > \"$OLDPWD/made\"","unconfined":true}"#);
+        let blocked = call("terminal", r#"{"command":"echo x > made; cd /","unconfined":true}"#);
         let body = gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
         assert_eq!(
             (bench.path("made").exists(), body.outcome == Outcome::Ok),
