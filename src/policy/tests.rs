@@ -396,7 +396,7 @@ proptest! {
     /// Quoting, wrapping, padding or chaining a refused command never makes it milder.
     #[test]
     fn no_way_around(inner in proptest::sample::select(vec!["rm -rf /", "reboot", "mkfs.ext4 /dev/sda1", "kill -9 -1", "rm -rf ~"]),
-                     around in proptest::collection::vec(0usize..24, 1..4)) {
+                     around in proptest::collection::vec(0usize..44, 1..4)) {
         let mut command = inner.to_owned();
         for how in around {
             command = match how {
@@ -423,6 +423,26 @@ proptest! {
                 21 => format!("exit 0 || {command}"),
                 22 => format!("{{ {command}\n}} &"),
                 23 => format!("while ! {command}; do :; done"),
+                24 => format!("echo '{}' > s; sh s", command.replace('\'', "'\\''")),
+                25 => format!("printf '%s\\n' '{}' | tee s; mv s t; . ./t", command.replace('\'', "'\\''")),
+                26 => format!("cat > s <<'Y{0}'\n{command}\nY{0}\nbash s", command.len()),
+                27 => format!("sh /dev/stdin <<< '{}'", command.replace('\'', "'\\''")),
+                28 => format!("bash 3<<< '{}' /dev/fd/3", command.replace('\'', "'\\''")),
+                29 => format!("( exec 4<<< '{}'; sh <&4 )", command.replace('\'', "'\\''")),
+                30 => format!("trap -- '{}' RETURN", command.replace('\'', "'\\''")),
+                31 => format!("( printf -v y %s '{}'; eval \"$y\" )", command.replace('\'', "'\\''")),
+                32 => format!("( set -- '{}'; eval \"$1\" )", command.replace('\'', "'\\''")),
+                33 => format!(": ${{nope:?$( {command}\n)}}"),
+                34 => format!("coproc N {{ {command}\n}}"),
+                35 => format!("echo '{}' > >(sh)", command.replace('\'', "'\\''")),
+                36 => format!("if true; then echo '{}'; fi | sh", command.replace('\'', "'\\''")),
+                37 => format!("for i in 1; do echo '{}'; done > s; sh s", command.replace('\'', "'\\''")),
+                38 => format!("sh <(echo '{}')", command.replace('\'', "'\\''")),
+                39 => format!("ls; x=1 y=$x; {command}"),
+                40 => format!("tmp=$(mktemp -d); {command}"),
+                41 => format!("f() {{ eval \"$1\"; }}; f '{}'", command.replace('\'', "'\\''")),
+                42 => format!("cd sub; popd; {command}"),
+                43 => format!("printf '%s' {}; {command}", "a ".repeat(900)),
                 _ => format!("eval \"{}\"", command.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")),
             };
         }

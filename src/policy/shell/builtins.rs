@@ -292,8 +292,8 @@ impl Walker<'_> {
                 .iter()
                 .enumerate()
                 .find(|(i, t)| {
-                    !t.starts_with(['-', '+'])
-                        && !(*i > 0 && matches!(texts[*i - 1], "-o" | "+o" | "-eo" | "-euo" | "-uo"))
+                    let of_option = *i > 0 && matches!(texts[*i - 1], "-o" | "+o" | "-eo" | "-euo" | "-uo");
+                    !of_option && !t.starts_with(['-', '+'])
                 })
                 .map(|(i, _)| i),
         };
@@ -366,7 +366,7 @@ impl Walker<'_> {
     fn change_folder(&mut self, known: &Known<'_>) {
         let target = known.argv[1..].iter().find(|f| !f.text.starts_with('-') || f.text == "-").cloned();
         let long: usize = self.state.cwds.iter().map(String::len).sum();
-        if !self.spend(1 + long / 16, &known.argv[0].span) {
+        if !self.spend(1 + long / 8, &known.argv[0].span) {
             return;
         }
         let before = self.state.clone();

@@ -157,7 +157,7 @@ impl<'w> Walker<'w> {
         let Some(stream) = stream else {
             if file.process {
                 self.find("pipe content to shell", file.span.clone());
-            } else if !file.is_known() && !file.text.contains('/') {
+            } else if !file.is_known() && (!file.text.contains('/') || file.text.starts_with("/dev/fd/")) {
                 self.find("unresolved command", file.span.clone());
             }
             self.fetched_file(file);
@@ -353,6 +353,10 @@ impl<'w> Walker<'w> {
         }
         if text.contains(UNKNOWN) {
             self.find("unresolved command", span.clone());
+            // One word may stand for several values, of which one runs.
+            for field in fields.iter().filter(|f| fields.len() > 1 && f.is_known() && f.text.contains(' ')).take(8) {
+                self.subshell(|w| w.text(&field.text, &span, None));
+            }
         }
         self.text(&text, &span, input)
     }

@@ -8,6 +8,7 @@ use super::decode::Stream;
 use super::walk::Walker;
 use crate::policy::glob;
 use std::borrow::Cow;
+use std::rc::Rc;
 
 /// Stands for text that is only known when the line runs. Input never holds it: readings are judged without NUL.
 pub const UNKNOWN: char = '\0';
@@ -206,9 +207,21 @@ impl Walker<'_> {
                     // What is written into it is not known here.
                     let (names, out) = self.substitution(script, writes.then(|| Stream::unknown(span.clone())));
                     via.extend(names);
+                    // A name that says what it gives: it may be handed on in a variable or to a function.
+                    let name = match &out {
+                        Some(known)
+                            if !*writes && (known.text.is_some() || known.remote) && self.state.inputs.len() < 64 =>
+                        {
+                            let number = (63 + self.state.inputs.len()).to_string();
+                            let path = format!("/dev/fd/{number}");
+                            Rc::make_mut(&mut self.state.inputs).insert(number, known.clone());
+                            path
+                        }
+                        _ => format!("/dev/fd/{UNKNOWN}"),
+                    };
                     stream = out.or(stream);
                     process = true;
-                    vec![Value::text(format!("/dev/fd/{UNKNOWN}"), true)]
+                    vec![Value::text(name, true)]
                 }
             };
             // A `~` at the start may still carry a pattern: `~/*`.

@@ -74,7 +74,7 @@ impl<'w> Walker<'w> {
                 Some(Stream { decoded: escapes && text.contains("\\x"), ..self.derived(known, Some(text)) })
             }
             Kind::Printf => {
-                for field in known.argv.iter().skip(2) {
+                for field in known.argv.iter().skip(2).take(64) {
                     let (text, at) = (field.text.clone(), field.span.clone());
                     let level = self.try_out(|w| {
                         w.text(&text, &at, None);

@@ -19,6 +19,8 @@ struct Statement {
     effect: Option<&'static str>,
     /// A file of the server or of the client that it writes.
     writes: Option<String>,
+    /// A shell line that it runs.
+    runs: Option<String>,
 }
 
 /// A word of SQL; texts in quotes are one.
@@ -109,7 +111,7 @@ fn always(words: &[Word]) -> bool {
 }
 
 fn judge(words: &[Word]) -> Statement {
-    let found = |effect| Statement { effect: Some(effect), writes: None };
+    let found = |effect| Statement { effect: Some(effect), ..Statement::default() };
     const RUNS: &str = "arbitrary program execution via a flag";
     // `EXPLAIN DELETE …` only explains; with ANALYZE it runs.
     if words.first().is_some_and(|w| w.is("explain")) && !words.iter().any(|w| w.is("analyze")) {
@@ -187,7 +189,11 @@ fn judge(words: &[Word]) -> Statement {
             }
             "load_extension" | "xp_cmdshell" | "sys_exec" | "sys_eval" | "dblink_exec" => return found(RUNS),
             "program" if words.first().is_some_and(|w| w.is("copy")) || i > 0 && words[0] == Word::Sign('\\') => {
-                return found(RUNS);
+                let runs = match words.get(i + 1) {
+                    Some(Word::Text(line)) => Some(line.clone()),
+                    _ => None,
+                };
+                return Statement { runs, ..found(RUNS) };
             }
             "language" if matches!(next, "c" | "plpythonu" | "plpython3u" | "plperlu" | "plsh" | "pltclu") => {
                 return found(RUNS);
@@ -201,7 +207,7 @@ fn judge(words: &[Word]) -> Statement {
             _ => {}
         }
     }
-    Statement { effect: None, writes }
+    Statement { writes, ..Statement::default() }
 }
 
 /// A command of a client's own: what it runs in a shell, or the file that it writes.
@@ -277,7 +283,10 @@ impl Walker<'_> {
             }
         }
         for words in statements(text) {
-            let Statement { effect, writes } = judge(&words);
+            let Statement { effect, writes, runs } = judge(&words);
+            if let Some(line) = runs {
+                self.runs_text(&line, span);
+            }
             if let Some(effect) = effect {
                 self.find(effect, span.clone());
             }

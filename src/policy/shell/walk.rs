@@ -17,7 +17,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 /// Steps of work for one line: commands, looked-up paths, copies of state.
-const BUDGET: usize = 24_000;
+const BUDGET: usize = 12_000;
 /// Commands inside commands that are followed.
 const MAX_DEPTH: usize = 40;
 
@@ -137,7 +137,7 @@ impl<'w> Walker<'w> {
         let kept = (self.findings.len(), self.invocations.len(), self.current);
         let (touched, payloads) = (self.touched.len(), self.payloads.len());
         let all = std::mem::take(&mut self.findings);
-        let state = self.state.clone();
+        let (state, exhausted) = (self.state.clone(), self.exhausted);
         self.subshell(|w| {
             work(w);
             None
@@ -150,6 +150,11 @@ impl<'w> Walker<'w> {
         self.touched.truncate(touched);
         self.payloads.truncate(payloads);
         self.current = kept.2;
+        // The rest of the line is not judged: that stays known.
+        if self.exhausted && !exhausted {
+            self.limit(&(0..self.original.len()));
+            return level.max(Level::AskAlways);
+        }
         level
     }
 

@@ -233,7 +233,7 @@ fn expanded(text: &str, values: &HashMap<String, String>) -> String {
                 continue;
             }
             Some(c) => {
-                out.push_str("x");
+                out.push('x');
                 rest = &rest[c.len_utf8()..];
                 continue;
             }
