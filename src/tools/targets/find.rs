@@ -293,7 +293,7 @@ fn one(words: &[&str], at: &mut usize, search: &mut Search, depth: usize) -> Tes
             *at += command.len() + 1;
             let tree = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']);
             search.whole |= command.first().is_some_and(|name| name.rsplit('/').next() == Some("rm"))
-                && command.iter().any(|word| tree(&word) || *word == "--recursive");
+                && command.iter().any(|word| tree(word) || *word == "--recursive");
             Test::Yes
         }
         "-newer" | "-anewer" | "-cnewer" | "-user" | "-group" | "-perm" | "-regex" | "-iregex" | "-atime"
