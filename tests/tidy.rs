@@ -210,6 +210,7 @@ const STARTS: &[(&str, &str)] = &[
     ("tools/file/checks.rs", "checkers of the person's configuration after an edit"),
     ("tools/targets/git.rs", "git, fixed words, reading only"),
     ("tools/terminal.rs", "the terminal tool: behind the gate"),
+    ("tools/targets/git.rs", "what git would lose, for a question; reads only, without what the repository names"),
     ("plugins/fire.rs", "hooks, which a person said yes to"),
     ("plugins/install.rs", "the installer, from the command line"),
     ("term/clipboard.rs", "the clipboard, fixed words"),

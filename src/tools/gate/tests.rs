@@ -215,7 +215,10 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         let body = gate.call(&fine, ctx.clone(), mpsc::channel(8).0).await;
         assert_eq!((body.outcome, asker.1.lock().unwrap().len()), (Outcome::Ok, 0), "{}", body.content);
         let before = folder(&ctx);
-        let blocked = call("terminal", r#"{"command":"echo x > made; cd /","unconfined":true}"#);
+        // Named whole: a name that is only known when it runs would be a question of its own.
+        let line = format!("cd /; echo x > {}", bench.path("made").display());
+        let args = serde_json::json!({ "command": line, "unconfined": true }).to_string();
+        let blocked = call("terminal", &args);
         let body = gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
         assert_eq!(
             (bench.path("made").exists(), body.outcome == Outcome::Ok),
@@ -226,7 +229,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         assert!(body.content.contains(said) && body.content.contains("sandbox"), "{decision:?}: {}", body.content);
         {
             let asked = asker.1.lock().unwrap();
-            let [question] = &asked[..] else { panic!("{} questions", asked.len()) };
+            let [question] = &asked[..] else { panic!("{decision:?}: {} questions", asked.len()) };
             let Verdict::AskAlways(why) = &question.verdict else { panic!("{:?}", question.verdict) };
             assert_eq!(why[0].effect, crate::policy::WITHOUT_SANDBOX);
             assert!(why[0].text.contains("/made"), "{}", why[0].text);

@@ -1,7 +1,7 @@
 //! Which paths the reasons of a verdict are about, and what becomes of them.
 
 use crate::policy::files::normal;
-use crate::policy::shell::{Judgement, Touched, UNKNOWN};
+use crate::policy::shell::{Invocation, Judgement, Touched, UNKNOWN};
 use crate::policy::table::Role;
 use crate::policy::{Intent, Verdict, World, glob};
 use std::ops::Range;
@@ -92,7 +92,11 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
     for one in touched {
         let command = one.by.and_then(|by| judgement.invocations.get(by));
         let changes = !matches!(one.role, Role::None | Role::Read | Role::Copy | Role::Link);
-        let finds = command.is_some_and(|command| is_find(&command.words));
+        // Git says itself what it would lose; what it removes and moves is a file like any other.
+        let says = |command: &&Invocation| {
+            is_git(&command.words) && !matches!(command.plain.get(1).map(String::as_str), Some("rm" | "mv"))
+        };
+        let finds = command.is_some_and(|command| is_find(&command.words) || says(&command));
         let about = meant(&one.span) || (changes && command.is_some_and(|command| meant(&command.span)));
         // What find and the like begin at is not what they reach.
         if !about || finds || one.text.is_empty() || one.text.contains('\n') || is_stream(&one.text) {

@@ -1,6 +1,7 @@
 //! What is read before an answer: the command and its reasons, what it would run and touch, who asks.
 
 use super::super::command;
+use super::choices::WIDE;
 use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::modal::{ApprovalModal, ApprovalStage, Judged};
@@ -160,15 +161,23 @@ fn targets(targets: &[Target], room: usize) -> Vec<Row> {
         let more = if target.at_least { "≥ " } else { "" };
         let files = target.files.map(|count| format!("{more}{}", format::plural(count, "file", "files")));
         let bytes = target.bytes.map(|count| format!("{more}{}", format::bytes(count)));
-        let spans = [
+        let note = visible(&target.note).text.replace('\n', " ");
+        let mut spans = vec![
             Span::new(pad(&truncate_middle(&visible(&target.name).text, name), name + 2), Role::Text),
             Span::new(format!("{:>14}", files.unwrap_or_default()), Role::Text),
             Span::new(format!("{:>10}   ", bytes.unwrap_or_default()), Role::Text),
-            Span::new(visible(&target.note).text.replace('\n', " "), Role::Dim),
         ];
+        let below = room < WIDE && !note.is_empty();
+        if !below {
+            spans.push(Span::new(note.clone(), Role::Dim));
+        }
         let rest = [Span::new("    ", Role::Text)];
         let first = [Span::new("  ", Role::Text)];
         wrap_into(&mut rows, &spans, Ground::Base, &Wrap { width: room, first: &first, rest: &rest, verbatim: false });
+        if below {
+            let how = Wrap { width: room, first: &rest, rest: &rest, verbatim: false };
+            wrap_into(&mut rows, &[Span::new(note, Role::Dim)], Ground::Base, &how);
+        }
     }
     rows
 }
