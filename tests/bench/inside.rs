@@ -57,6 +57,8 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         call_id: "call".into(),
         task: "bench".into(),
         cwd: Arc::new(Mutex::new(folder.to_owned())),
+        workspace: folder.to_owned(),
+        unconfined: false,
         exec,
         world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),
