@@ -246,11 +246,7 @@ fn reach_of_name(host: &str) -> Reach {
     }
     let ends = |ending: &&str| host.strip_suffix(*ending).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     // A name without a dot is looked for in the own network first.
-    if !host.contains('.') || PRIVATE_ENDINGS.iter().any(ends) {
-        Reach::Private
-    } else {
-        Reach::Public
-    }
+    if !host.contains('.') || PRIVATE_ENDINGS.iter().any(ends) { Reach::Private } else { Reach::Public }
 }
 
 /// Looks at an address before it is fetched. A name still has to be resolved, and every answer put to [`reach`].
