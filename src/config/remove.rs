@@ -31,7 +31,7 @@ pub enum File {
     Journal,
     /// `history/HASH` of the home, or a part of one: bytes as they were before a tool changed them.
     Kept,
-    /// `cache/models/NAME.asked` of the home: when a provider was asked for its models.
+    /// `cache/NAME.asked` of the home: when a provider was asked for its models.
     Asked,
     /// `NAME.db-shm` of the home: the index of a log that is no more.
     LogIndex,
@@ -145,7 +145,7 @@ impl File {
                 None => false,
             },
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
-            (Self::Asked, ["cache", "models", name]) => name.ends_with(".asked"),
+            (Self::Asked, ["cache", name]) => name.ends_with(".asked"),
             (Self::LogIndex, [name]) => name.ends_with(".db-shm"),
             (Self::ShellState, ["state", name]) => digits(name),
             _ => false,

@@ -128,7 +128,7 @@ fn makers_price(endpoint: &Endpoint) -> bool {
 }
 
 /// What is known now, without asking anybody: the config, the provider's list on disk, the embedded table.
-/// `cache_dir` is `<home>/cache/models`.
+/// `cache_dir` is `<home>/cache`.
 pub fn model_info(endpoint: &Endpoint, config: &Config, cache_dir: Option<&Path>) -> ModelInfo {
     let cached = cache_dir
         .and_then(|dir| read_cache(&cache_file(dir, endpoint)))
@@ -237,8 +237,7 @@ pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -
                 return Refreshed::No;
             }
             // The question does not count: nobody answered it.
-            // `cache/models` of the home.
-            let home = cache_dir.parent().and_then(Path::parent).unwrap_or(cache_dir);
+            let home = cache_dir.parent().unwrap_or(cache_dir);
             if let Err(error) = remove::file(remove::File::Asked, home, &asked) {
                 tracing::info!(%error, "the model list is asked for tomorrow");
                 return Refreshed::No;

@@ -155,9 +155,9 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
-    // The narrow choice (this very command) comes first; Tab widens it to the class.
-    term.send("a").wait("▸ this very command");
-    term.send("\t").wait("▸ all that would");
+    // The narrowest comes first, the class last: one step back.
+    term.send("a").wait("▸ what begins so");
+    term.send("\x1b[Z").wait("▸ all that would");
     term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(config.contains("# a comment to keep"), "{config}");

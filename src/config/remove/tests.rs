@@ -59,7 +59,7 @@ fn files_go_only_from_where_we_put_them() {
         (File::Journal, "journal/abc.jsonl.4711".to_owned()),
         (File::Kept, format!("history/{hash}")),
         (File::Kept, "history/.new-x1".to_owned()),
-        (File::Asked, "cache/models/openai.asked".to_owned()),
+        (File::Asked, "cache/openai.asked".to_owned()),
         (File::LogIndex, "state.db-shm".to_owned()),
     ] {
         let path = place.file(&name);

@@ -165,7 +165,7 @@ async fn a_provider_is_asked_once_a_day_and_never_without_a_key() {
 #[tokio::test]
 async fn a_list_that_nobody_answered_for_is_asked_for_again() {
     let home = tempfile::tempdir().unwrap();
-    let folder = home.path().join("cache/models");
+    let folder = home.path().join("cache");
     let http = http::client();
     let server = Server::start(Answer::json(503, "{}")).await;
     let mut endpoint = endpoint("custom", "m", &server.url, "");
