@@ -208,7 +208,6 @@ const STARTS: &[(&str, &str)] = &[
     ("agent/situation.rs", "git, fixed words"),
     ("cli/config.rs", "the person's editor, from the command line"),
     ("tools/file/checks.rs", "checkers of the person's configuration after an edit"),
-    ("tools/targets/git.rs", "git, fixed words, reading only"),
     ("tools/terminal.rs", "the terminal tool: behind the gate"),
     ("tools/targets/git.rs", "what git would lose, for a question; reads only, without what the repository names"),
     ("plugins/fire.rs", "hooks, which a person said yes to"),

@@ -140,7 +140,7 @@ fn a_file_of_somebody_else_is_asked_about_when_the_rewind_meets_it() {
     std::fs::write(&file, "before\n").unwrap();
     let mut term = Term::sized(&home, &[], (60, 20));
     term.wait("❯");
-    term.send("write\r").wait("written");
+    term.send("write\r").wait("written").wait("2 steps");
     term.send("/rewind\r").wait("M a.txt");
     term.send("\r").wait("Conversation and 1 file");
     // Somebody works on it after the look.
