@@ -106,7 +106,7 @@ fn an_edited_command_is_judged_before_it_is_confirmed_and_named_afterwards() {
             }
             home.project().join("edited.txt").exists()
         });
-        term.wait("edited and run");
+        term.wait("edited and run").wait("steps ·");
         assert!(home.project().join("build").exists() && !home.project().join("dist").exists());
         assert!(told(&mock).contains("the user edited the command before it ran"), "{}", told(&mock));
         term.wait("rm -rf dist");

@@ -27,6 +27,7 @@ fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
     term.wait("❯");
     term.send("alpha request\r").wait("wrote it once");
     term.send("beta request\r").wait("wrote it twice");
+    term.shows("both turns have ended", |text| text.matches("steps ·").count() == 2);
     assert!(has(b"third"));
 
     // The list, the first prompt, what it means; nothing has happened.
