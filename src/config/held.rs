@@ -106,11 +106,6 @@ impl Held {
         {
             files.push((project.display().to_string(), project, How::Config));
         }
-        if let Some((file, dir)) = super::permissions::of_project(paths, cwd)
-            && project::is_trusted(paths, &dir)
-        {
-            files.push((file.display().to_string(), file, How::Whole));
-        }
         if let Some((rules, dir)) = permissions::of_project(paths, cwd)
             && project::is_trusted(paths, &dir)
         {

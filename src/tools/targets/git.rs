@@ -291,7 +291,9 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
             let dirty = repo.dirty(&[], until)?;
             let mut notes = vec![discards(&dirty.changed)];
             let to = order.operands().first().copied().unwrap_or("HEAD");
-            let left = repo.count(&["rev-list", "--count", &format!("{to}..HEAD")], until).filter(|n| *n > 0);
+            let left = repo
+                .count(&["rev-list", "--count", "--end-of-options", &format!("{to}..HEAD")], until)
+                .filter(|n| *n > 0);
             if let Some(left) = left {
                 let range = ["rev-list", "--count", "HEAD", &format!("^{to}"), "--not", "--remotes"];
                 let only = repo.count(&range, until).unwrap_or(left);
