@@ -109,7 +109,18 @@ pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String], secr
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("MANPAGER", "cat"),
+        ("SYSTEMD_PAGER", "cat"),
+        ("GH_PAGER", "cat"),
+        ("AWS_PAGER", "cat"),
+        ("BAT_PAGER", "cat"),
+        ("DELTA_PAGER", "cat"),
+        ("PSQL_PAGER", "cat"),
+        // What starts it by name all the same ends where one screen is enough, and shows colours.
+        ("LESS", "-FRX"),
+        // Prose is set for readers; on a terminal as wide as ours every paragraph would be one line.
+        ("MANWIDTH", "100"),
         ("TERM", "xterm-256color"),
+        ("COLORTERM", "truecolor"),
         ("PYTHONUNBUFFERED", "1"),
     ] {
         env.insert(name.into(), value.into());

@@ -1,7 +1,7 @@
 //! Command output as the model reads it: clean, bounded, and with the way to the rest.
 
 use crate::exec::Captured;
-use crate::text::clean::clean;
+use crate::text::clean::{clean, clean_rest};
 use crate::tools::bound;
 use std::path::{Path, PathBuf};
 
@@ -67,14 +67,14 @@ fn clean_end(bytes: &[u8], chars: usize) -> String {
     while want < bytes.len() {
         let from = &bytes[bytes.len() - want..];
         if let Some(start) = from.iter().position(|&b| b == b'\n') {
-            let text = clean(&from[start + 1..]);
+            let text = clean_rest(&from[start + 1..]);
             if text.trim_end().chars().count() > chars {
                 return text;
             }
         }
         want = want.saturating_mul(4);
     }
-    clean(after_line(bytes))
+    clean_rest(after_line(bytes))
 }
 
 /// The first 40 % of `head` and the last 60 % of `tail` (which may be the same text) around a marker.
