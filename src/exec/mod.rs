@@ -137,7 +137,7 @@ pub enum ProcessEvent {
 }
 
 /// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
-pub(crate) const WIDE: u16 = 1000;
+pub const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;

@@ -1,7 +1,8 @@
 //! A wide terminal's rows on a narrower one: folded as a terminal wraps, with rules and bars made shorter.
 
 use super::width::{grapheme_width, width};
-use super::{Line, Snapshot, Span};
+use super::{Line, Role, Snapshot, Span};
+use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Equal glyphs in a row that count as a rule, a bar or a gap.
@@ -63,6 +64,30 @@ fn shorten(line: Line, drawn: usize, columns: usize) -> Line {
         Span { text, ..span }
     };
     Line { spans: line.spans.into_iter().map(&mut cut).collect(), ground: line.ground }
+}
+
+/// A run that nobody but a program with a very wide terminal draws.
+const DRAWN: usize = 250;
+/// Cells that such a line takes afterwards.
+const READABLE: usize = 100;
+
+/// Text with the rules, gaps and bars that were drawn across a terminal of `drawn` columns made short, for who reads all
+/// of it. A line is touched only when it is as long as that terminal is wide and a single glyph fills much of it.
+pub fn compact(text: &str, drawn: usize) -> Cow<'_, str> {
+    let across = |line: &str| {
+        (drawn - drawn / 20..=drawn * 4).contains(&line.len()) && {
+            let fills = |run: (&str, usize)| run.1 >= DRAWN && !run.0.contains(char::is_alphanumeric);
+            line.chars().count() <= drawn && runs(line).into_iter().any(fills)
+        }
+    };
+    if !text.split('\n').any(across) {
+        return Cow::Borrowed(text);
+    }
+    let short = |line: &str| match across(line) {
+        true => shorten(Line::plain(line, Role::Text), drawn, READABLE).text(),
+        false => line.to_owned(),
+    };
+    Cow::Owned(text.split('\n').map(short).collect::<Vec<_>>().join("\n"))
 }
 
 /// Runs of equal graphemes of one cell.
@@ -153,6 +178,20 @@ mod tests {
         // Text that merely is long is not touched, nor is a rule that someone drew at another width.
         let short = "=".repeat(80);
         assert_eq!(shown(&short), ["=".repeat(40), "=".repeat(40), String::new()]);
+    }
+
+    #[test]
+    fn text_loses_what_a_very_wide_terminal_made_of_it_and_nothing_else() {
+        let rule = format!("{} 3 passed {}", "=".repeat(495), "=".repeat(495));
+        let right = format!("tests/a.py ...{}[100%]", " ".repeat(980));
+        let short = compact(&format!("a\n{rule}\n{right}\n"), 1000).into_owned();
+        let lines: Vec<&str> = short.split('\n').collect();
+        assert_eq!((lines[0], lines[3], lines.len()), ("a", "", 4));
+        assert_eq!((lines[1].len(), lines[2].len()), (100, 100));
+        assert!(lines[1].contains("== 3 passed ==") && lines[2].ends_with("  [100%]"), "{short}");
+        for kept in ["=".repeat(400), "x".repeat(1000), format!("{} {}", "ab".repeat(400), "-".repeat(190)), "=".repeat(3000)] {
+            assert_eq!(compact(&kept, 1000), kept);
+        }
     }
 
     proptest::proptest! {
