@@ -202,6 +202,9 @@ fn line(screen: &vt100::Screen, row: u16, columns: u16) -> Line {
 }
 
 #[cfg(test)]
+mod recorded_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
