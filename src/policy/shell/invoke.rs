@@ -145,6 +145,9 @@ impl<'w> Walker<'w> {
         let first = argv.first()?;
         let all = first.span.start..argv.last().map_or(first.span.end, |f| f.span.end.max(first.span.end));
         self.run_file(first);
+        if !self.state.files.is_empty() {
+            self.as_copied(argv, input.as_ref(), me);
+        }
         let name = program(&first.text);
         let table = self.table;
         // `git-push` is `git push`.
