@@ -148,6 +148,8 @@ pub struct Feeds {
     pub reads: Vec<String>,
     /// Options whose value and all words behind it are one command.
     pub rest: Vec<String>,
+    /// Lines of standard input are further words of the command, or one word behind these.
+    pub again: Option<Vec<String>>,
 }
 
 /// A language in which some lines go to a shell.
@@ -176,6 +178,9 @@ pub enum Language {
     Lua,
     /// Code of a language that is only looked through.
     Code,
+    Cmake,
+    /// A letter: `~!COMMAND`.
+    Mail,
 }
 
 /// A folder in which a command makes files whose names its words do not tell.
@@ -582,7 +587,9 @@ mod tests {
             assert!(table.commands.effects.contains_key(&rule.effect), "{}", rule.effect);
         }
         for class in &table.paths.classes {
-            for effect in [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions, &class.named] {
+            for effect in
+                [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions, &class.named]
+            {
                 assert!(effect.is_empty() || table.commands.effects.contains_key(effect), "{}: {effect}", class.name);
             }
         }

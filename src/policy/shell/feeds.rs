@@ -17,6 +17,8 @@ const EXECUTES: &[&str] = &[
 ];
 /// Lines of one text that are followed.
 const MAX_LINES: usize = 256;
+/// Lines for a client of a database.
+const MAX_AGAIN: usize = 32;
 
 impl Walker<'_> {
     /// The texts that the table says a command is given, from options, files and standard input.
@@ -66,6 +68,9 @@ impl Walker<'_> {
             }
         }
         self.rest_runs(known, &feeds.rest);
+        if let (Some(before), Some(text)) = (&feeds.again, input.and_then(|s| s.text.as_ref().or(s.some.as_ref()))) {
+            self.again(known, before, text);
+        }
         for (stream, span, file) in streams {
             let at = if file { span.clone() } else { stream.span.start.min(span.start)..span.end.max(stream.span.end) };
             if stream.remote {
@@ -84,7 +89,8 @@ impl Walker<'_> {
 
     /// Options behind which all words are one command: `just --command COMMAND…`.
     fn rest_runs(&mut self, known: &Known<'_>, options: &[String]) {
-        let Some(at) = known.args.flags.iter().find(|f| options.contains(&f.name)).and_then(|f| f.value.as_ref()) else {
+        let Some(at) = known.args.flags.iter().find(|f| options.contains(&f.name)).and_then(|f| f.value.as_ref())
+        else {
             return;
         };
         let (me, at) = (self.current, at.1);
@@ -95,6 +101,21 @@ impl Walker<'_> {
                 let within = me.map(|me| (me, at));
                 self.deeper(&span, |w| w.subshell(|w| w.invoke(words, None, within)));
             }
+        }
+        self.current = me;
+    }
+
+    /// Lines that a client of a database reads are what it could be given as words.
+    fn again(&mut self, known: &Known<'_>, before: &[String], text: &str) {
+        let (me, span) = (self.current, known.argv[0].span.clone());
+        for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_AGAIN) {
+            let words: Vec<&str> = match before.is_empty() {
+                true => line.split_whitespace().collect(),
+                false => vec![line],
+            };
+            let more = before.iter().map(String::as_str).chain(words).map(|word| Field::known(word, span.clone()));
+            let argv: Vec<Field> = known.argv.iter().cloned().chain(more).collect();
+            self.deeper(&span, |w| w.subshell(|w| w.invoke(argv, None, me.map(|me| (me, 0)))));
         }
         self.current = me;
     }
@@ -141,6 +162,10 @@ impl Walker<'_> {
             Language::Calculator => self.calculator(text, span),
             Language::Settings => self.settings(text, span),
             Language::Recipes => self.recipes(text, span),
+            Language::Cmake => self.processes(text, span),
+            Language::Mail => {
+                lines().filter_map(|line| line.strip_prefix("~!")).for_each(|l| self.refused_text(l, span))
+            }
             Language::Python => self.given_code(Lang::Python, text, span),
             Language::Ruby => self.given_code(Lang::Ruby, text, span),
             Language::Lua => self.given_code(Lang::Lua, text, span),

@@ -38,8 +38,9 @@ impl Walker<'_> {
     }
 
     fn awk_text(&mut self, text: &str, known: &Known<'_>, input: Option<&Stream>, span: &Span) {
-        let mut runs = text.contains("|&") || text.contains("system(") || text.contains("system (");
-        for (before, string, after) in awk_strings(text) {
+        let (found, pipes) = awk_strings(text);
+        let mut runs = pipes || text.contains("system(") || text.contains("system (");
+        for (before, string, after) in &found {
             let called = before.ends_with("system(") || before.ends_with("system (");
             let piped = (before.ends_with('|') && !before.ends_with("||"))
                 || (after.starts_with('|') && !after.starts_with("||"));
@@ -48,7 +49,7 @@ impl Walker<'_> {
                 self.find("arbitrary program execution via a flag", span.clone());
                 self.shell_line(&super::decode::unescape(string), span);
             } else if before.ends_with('>') {
-                self.touch(Role::Write, &Field::known(string, span.clone()));
+                self.touch(Role::Write, &Field::known(*string, span.clone()));
             }
         }
         if !runs {
@@ -56,7 +57,7 @@ impl Walker<'_> {
         }
         self.find("arbitrary program execution via a flag", span.clone());
         // A command may stand in a variable, be put together of several strings, or come in as a line.
-        let strings: Vec<String> = awk_strings(text).iter().map(|(_, text, _)| super::decode::unescape(text)).collect();
+        let strings: Vec<String> = found.iter().map(|(_, text, _)| super::decode::unescape(text)).collect();
         for text in strings.iter().take(16) {
             self.refused_text(text, span);
         }
@@ -141,15 +142,17 @@ impl Walker<'_> {
     }
 }
 
-/// The parts between a delimiter; one after a backslash belongs to its part.
+/// The pattern, the replacement and the rest behind them; a delimiter after a backslash belongs to its part.
 fn delimited(text: &str, delimiter: char) -> Vec<String> {
+    let mut more = 0;
     let mut parts = vec![String::new()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let Some(last) = parts.last_mut() else { break };
         if c == '\\' && chars.peek() == Some(&delimiter) {
             last.extend(chars.next());
-        } else if c == delimiter {
+        } else if c == delimiter && more < 2 {
+            more += 1;
             parts.push(String::new());
         } else {
             last.push(c);
@@ -158,8 +161,9 @@ fn delimited(text: &str, delimiter: char) -> Vec<String> {
     parts
 }
 
-/// The strings of an awk program, each with what stands before and behind it; patterns in slashes hold none.
-fn awk_strings(text: &str) -> Vec<(&str, &str, &str)> {
+/// The strings of an awk program, each with what stands before and behind it, and whether it pipes; patterns in slashes hold
+/// neither.
+fn awk_strings(text: &str) -> (Vec<(&str, &str, &str)>, bool) {
     let bytes = text.as_bytes();
     let end = |from: usize, close: u8| {
         let mut at = from;
@@ -168,7 +172,7 @@ fn awk_strings(text: &str) -> Vec<(&str, &str, &str)> {
         }
         at.min(bytes.len())
     };
-    let (mut all, mut at, mut value) = (Vec::new(), 0, true);
+    let (mut all, mut at, mut value, mut pipes) = (Vec::new(), 0, true, false);
     while at < bytes.len() && all.len() < 64 {
         match bytes[at] {
             b'#' => at = end(at, b'\n'),
@@ -184,9 +188,11 @@ fn awk_strings(text: &str) -> Vec<(&str, &str, &str)> {
                 value = false;
             }
             b if b.is_ascii_whitespace() => {}
+            b'|' if bytes.get(at + 1) == Some(&b'|') => (at, value) = (at + 1, true),
+            b'|' => (pipes, value) = (true, true),
             b => value = !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b')' | b']' | b'.')),
         }
         at += 1;
     }
-    all
+    (all, pipes)
 }

@@ -280,6 +280,7 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let mut span = known.argv[0].span.clone();
+            let mut handed: Option<String> = None;
             if !rule.flags.is_empty() {
                 let hit = args.matching(&rule.flags).find(|flag| {
                     let value = flag.value.as_ref().map(|v| v.0.as_str());
@@ -289,6 +290,7 @@ impl<'w> Walker<'w> {
                         })
                 });
                 let Some(flag) = hit else { continue };
+                handed = flag.value.as_ref().map(|value| value.0.clone()).filter(|text| text.contains(' '));
                 let end = flag.value.as_ref().map_or(flag.at, |v| v.1);
                 span = known.argv[flag.at.min(end)].span.start..known.argv[end.max(flag.at)].span.end;
             }
@@ -343,6 +345,9 @@ impl<'w> Walker<'w> {
                 }
                 // Code of a language is looked through where it is read.
                 if RUNNERS.contains(&rule.effect.as_str()) && known.spec.kind != Kind::Interpreter {
+                    if let Some(text) = handed {
+                        self.runs_text(&text, &known.span());
+                    }
                     for field in
                         known.argv[1..].iter().filter(|f| f.text.contains(' ')).take(8).cloned().collect::<Vec<_>>()
                     {

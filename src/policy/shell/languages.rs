@@ -129,6 +129,16 @@ impl Walker<'_> {
         }
     }
 
+    /// `execute_process(COMMAND program words…)` of cmake.
+    pub(super) fn processes(&mut self, text: &str, span: &Span) {
+        for call in text.split("execute_process").skip(1).take(MAX_LINES) {
+            let inside = call.trim_start().trim_start_matches('(').split(')').next().unwrap_or("");
+            for command in inside.split("COMMAND").skip(1).take(16) {
+                self.hands_over(command, span);
+            }
+        }
+    }
+
     /// Code of a language, as its interpreter would get it.
     pub(super) fn given_code(&mut self, lang: Lang, text: &str, span: &Span) {
         self.code(lang, text, false, span);

@@ -45,6 +45,8 @@ mod state;
 mod streams;
 mod subcommand;
 mod subwords;
+#[cfg(test)]
+mod tests;
 mod touch;
 mod unknown;
 mod unresolved;

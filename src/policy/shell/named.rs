@@ -28,7 +28,8 @@ impl Walker<'_> {
         }
         // The value of an option that the table lacks looks like an operand.
         let short = known.spec.paths.is_empty();
-        for at in known.args.operands.iter().filter(|at| **at > known.from && known.spec.wrap.is_none()).take(MAX_WORDS) {
+        for at in known.args.operands.iter().filter(|at| **at > known.from && known.spec.wrap.is_none()).take(MAX_WORDS)
+        {
             let option = known.argv[at - 1].text.as_str();
             if self.is_written(option) && (short || option.starts_with("--")) && known.argv[*at].text.contains('/') {
                 self.touch(Role::Write, &known.argv[*at].clone());

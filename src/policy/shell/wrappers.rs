@@ -31,7 +31,8 @@ impl<'w> Walker<'w> {
     /// stricter counts.
     fn either_reading(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
         let plain = known.spec.wrap.as_ref().filter(|wrap| !wrap.any && !wrap.texts && !wrap.dashes);
-        let starts = plain.map(|wrap| self.other_starts(known.argv, &known.args, &wrap.plain, &wrap.text)).unwrap_or_default();
+        let starts =
+            plain.map(|wrap| self.other_starts(known.argv, &known.args, &wrap.plain, &wrap.text)).unwrap_or_default();
         let before = self.findings.len();
         let out = self.wrapped_here(known, input.clone(), me);
         for from in starts {
@@ -66,7 +67,10 @@ impl<'w> Walker<'w> {
             let is_value = args.flags.iter().any(|f| f.value.as_ref().is_some_and(|value| value.1 == first - 1));
             let letters = option.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or("");
             let is_plain = plain.iter().any(|known| known == option)
-                || !letters.is_empty() && letters.chars().all(|c| plain.iter().any(|p| p.strip_prefix('-') == Some(c.encode_utf8(&mut [0; 4]))));
+                || !letters.is_empty()
+                    && letters
+                        .chars()
+                        .all(|c| plain.iter().any(|p| p.strip_prefix('-') == Some(c.encode_utf8(&mut [0; 4]))));
             let is_option = option.len() > 1 && option.starts_with('-') && option != "--" && !option.contains('=');
             if is_option && !is_value && !is_plain {
                 starts.push(first + 1);

@@ -37,9 +37,10 @@ impl Walker<'_> {
         let plain: Vec<String> = PLAIN.iter().map(|name| (*name).to_owned()).collect();
         let starts = self.other_starts(known.argv, &args, &plain, &[]);
         let out = self.xargs_from(known, &args, at, input.clone(), me);
-        for at in starts.into_iter().filter_map(|from| {
-            args::parse(known.argv, from, &known.spec.takes, true).operands.first().copied()
-        }) {
+        for at in starts
+            .into_iter()
+            .filter_map(|from| args::parse(known.argv, from, &known.spec.takes, true).operands.first().copied())
+        {
             let level = self.try_out(|w| {
                 w.xargs_from(known, &args, at, input.clone(), me);
             });
