@@ -120,6 +120,10 @@ pub struct Wrap {
     pub folder: Vec<String>,
     /// Without a command it starts a shell, which reads standard input.
     pub shell: bool,
+    /// Options of which it is certain that they take no value.
+    pub plain: Vec<String>,
+    /// A program that is not there is downloaded and run: where from.
+    pub registry: String,
 }
 
 /// Commands in a language of its own that a program is given.
@@ -142,6 +146,10 @@ pub struct Feeds {
     pub bare: bool,
     /// Files of the folder that it reads by itself.
     pub reads: Vec<String>,
+    /// Options whose value and all words behind it are one command.
+    pub rest: Vec<String>,
+    /// Lines of standard input are further words of the command, or one word behind these.
+    pub again: Option<Vec<String>>,
 }
 
 /// A language in which some lines go to a shell.
@@ -157,6 +165,22 @@ pub enum Language {
     Debugger,
     /// Commands of a terminal multiplexer.
     Terminal,
+    /// Macros of m4.
+    Macro,
+    /// Lines of dc.
+    Calculator,
+    /// Settings that may name commands.
+    Settings,
+    /// A file of recipes.
+    Recipes,
+    Python,
+    Ruby,
+    Lua,
+    /// Code of a language that is only looked through.
+    Code,
+    Cmake,
+    /// A letter: `~!COMMAND`.
+    Mail,
 }
 
 /// A folder in which a command makes files whose names its words do not tell.
@@ -180,6 +204,8 @@ pub struct Paths {
     pub flags: Vec<String>,
     /// Leading operands that are no paths.
     pub skip: usize,
+    /// Only with at least so many operands.
+    pub min: usize,
 }
 
 /// What a command does to a path.
@@ -189,6 +215,8 @@ pub enum Role {
     #[default]
     None,
     Read,
+    /// No table says what the program does with it.
+    Unsaid,
     /// Makes what is empty: matters where nobody but the program makes files.
     Create,
     /// Makes a new working folder of that name, which may be beside this one.
@@ -299,6 +327,9 @@ pub struct Commands {
 pub struct PathTable {
     /// Below these, upper and lower case are the same; where the home folder is below one, everywhere.
     pub ignore_case: Vec<String>,
+    /// Options, of whatever program, whose value is a path that is read, or one that is written.
+    pub reads: Vec<String>,
+    pub writes: Vec<String>,
     /// In order; the first class with a matching pattern counts. `~`: home, `@`: our own home, `**/`: at any depth.
     pub classes: Vec<PathClass>,
 }
@@ -317,6 +348,8 @@ pub struct PathClass {
     pub copy: String,
     pub delete: String,
     pub permissions: String,
+    /// Effect of its name among the words of a program of which no table says what it does with it.
+    pub named: String,
     /// A read by a file tool is blocked.
     pub read_blocked: bool,
     /// A write by a file tool is denied: `refuse`, `ask-always` or `ask`.
@@ -492,6 +525,11 @@ impl Table {
         }
     }
 
+    /// Names of programs that a pattern matches.
+    pub fn names_like<'t>(&'t self, pattern: &'t str) -> impl Iterator<Item = &'t str> {
+        self.exact.keys().map(String::as_str).filter(move |name| super::glob::matches(pattern, name))
+    }
+
     /// Rules for a program beside those of its [`Spec`], by its lower-case base name.
     pub fn more_rules(&self, name: &str) -> &[RuleSpec] {
         self.more.get(name).map_or(&[], Vec::as_slice)
@@ -549,7 +587,9 @@ mod tests {
             assert!(table.commands.effects.contains_key(&rule.effect), "{}", rule.effect);
         }
         for class in &table.paths.classes {
-            for effect in [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions] {
+            for effect in
+                [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions, &class.named]
+            {
                 assert!(effect.is_empty() || table.commands.effects.contains_key(effect), "{}: {effect}", class.name);
             }
         }
