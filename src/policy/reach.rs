@@ -1,8 +1,8 @@
 //! What a path with unknown parts may be, and what lies below a folder: the classes of all files that it can reach.
 
-use super::files::{base_of, class_in};
+use super::files::class_in;
 use super::shell::UNKNOWN;
-use super::table::{ClassPatterns, PathClass, Pattern, Table};
+use super::table::{PathClass, Pattern, Table};
 
 /// Bytes of a path that is compared as a pattern; a longer one has no place that matters.
 const MAX_PATTERN: usize = 512;
@@ -201,8 +201,14 @@ pub fn below<'t>(table: &'t Table, folder: &str, glob: bool, hidden: bool, place
 /// Whether a path is below a pattern of a class, exceptions aside.
 fn holds(table: &Table, class: &PathClass, path: &str, places: Places<'_>) -> bool {
     let at = table.paths.classes.iter().position(|other| other.name == class.name);
-    at.and_then(|at| table.patterns.get(at))
-        .is_some_and(|all| all.paths.iter().any(|pattern| super::files::covers(pattern, path, places.home, places.own)))
+    at.and_then(|at| table.patterns.each.get(at))
+        .is_some_and(|all| all.paths.iter().any(|pattern| pattern.covers(path, places.home, places.own)))
+}
+
+/// Whether one of two texts begins with the other.
+fn agree(a: &str, b: &str) -> bool {
+    let len = a.len().min(b.len());
+    a.as_bytes()[..len] == b.as_bytes()[..len]
 }
 
 fn fixed<'t>(
@@ -214,19 +220,17 @@ fn fixed<'t>(
     let folds = table.ignores_case(path) || table.ignores_case(places.home);
     let lower = |text: &str| if folds { text.to_lowercase() } else { text.to_owned() };
     let (path, home, own) = (lower(path), lower(places.home), lower(places.own));
-    let patterns: &[ClassPatterns] = if folds { &table.folded } else { &table.patterns };
+    let patterns = if folds { &table.folded } else { &table.patterns };
     let wanted = read(&path);
     let start: usize = wanted.iter().take_while(|piece| matches!(piece, Piece::Byte(_))).count();
     // What is certain is a beginning of the text itself.
     let certain = path.get(..start.min(path.len())).unwrap_or("");
     let meets = |pattern: &Pattern| {
-        let base = base_of(pattern, &home, &own);
-        if pattern.glob.starts_with("*/") {
+        let base = pattern.base(&home, &own);
+        if pattern.glob.starts_with("*/") || !agree(base, certain) {
             return false;
         }
-        let fixed = &pattern.glob[..pattern.prefix];
-        let differs = base.bytes().chain(fixed.bytes()).zip(certain.bytes()).any(|(a, b)| a != b);
-        if differs {
+        if certain.get(base.len()..).is_some_and(|rest| !agree(pattern.start(), rest)) {
             return false;
         }
         let mut all: Vec<Piece<'_>> = base.bytes().map(Piece::Byte).collect();
@@ -234,6 +238,7 @@ fn fixed<'t>(
         meet(&wanted, &all)
     };
     patterns
+        .each
         .iter()
         .zip(&table.paths.classes)
         .filter(|(class, _)| class.paths.iter().any(meets))
