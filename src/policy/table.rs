@@ -8,7 +8,7 @@ pub use spec::*;
 
 use pattern::Names;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 /// How serious a finding is; ordered.
@@ -87,7 +87,7 @@ pub struct PathClass {
 pub struct Table {
     pub commands: Commands,
     pub paths: PathTable,
-    exact: BTreeMap<String, String>,
+    exact: HashMap<String, String>,
     /// Names with patterns, and the keys that they belong to.
     globs: Names,
     by_glob: BTreeMap<String, String>,

@@ -42,6 +42,7 @@ impl<'w> Walker<'w> {
             let mut plain = vec![known.name.clone()];
             plain.extend(known.argv[*first..].iter().map(|f| f.text.clone()));
             self.invocations[me].plain = plain;
+            self.brought.truncate(me);
         }
         if known.spec.sub.is_empty() {
             return None;
