@@ -1,9 +1,9 @@
 //! What the agent is told of background processes by itself: that one ended, that a pattern appeared.
 
+use super::plain::plain_rest;
 use super::process::{Process, lock};
 use super::{Exit, ProcessId};
 use crate::policy::redact::{RedactKind, redact};
-use super::plain::plain_rest;
 use crate::text::clean::clean;
 use std::borrow::Cow;
 use std::sync::Mutex;

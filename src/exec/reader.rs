@@ -125,7 +125,8 @@ impl Reader {
             if ready.pipe || ready.tty {
                 let count = self.read_pipe(8) + self.read_tty(8);
                 let now = Instant::now();
-                let hurried = self.pipe.is_some() && count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
+                let hurried =
+                    self.pipe.is_some() && count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
                 self.small_reads = if hurried { self.small_reads.saturating_add(1) } else { 0 };
                 self.last_round = now;
             }

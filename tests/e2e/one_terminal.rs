@@ -1,7 +1,7 @@
 //! Every command on one real terminal: what the person sees of it, and what the model reads.
 
-use crate::harness::mock::call;
 use crate::harness::home::out;
+use crate::harness::mock::call;
 use crate::harness::{Home, Mock, Step, Term};
 use serde_json::{Value, json};
 
