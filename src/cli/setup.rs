@@ -69,7 +69,8 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
     let secrets = Secrets::default();
-    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()));
+    let project = crate::agent::secrets::of_project(&cwd);
+    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()).into_iter().chain(project));
     Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks, secrets })
 }
 

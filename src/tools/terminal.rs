@@ -222,8 +222,13 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
     // Lossy by contract: the tool line shows what it can.
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
+    let held = |failed, sandbox| held::Held { line: command.line.clone(), cwd: command.cwd.clone(), sandbox, failed };
     if command.background {
-        return Ok(held::said(started(&command, &running, &ctx), sandbox.as_ref()));
+        let output = held::said(started(&command, &running, &ctx), sandbox.as_ref());
+        if let Some(sandbox) = sandbox {
+            held::watched(held(None, sandbox), running, Arc::clone(&ctx.agent));
+        }
+        return Ok(output);
     }
     let limit = Duration::from_secs(command.timeout);
     let waited = tokio::select! {
@@ -235,10 +240,10 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     let file = ctx.spill.join(format!("{name}.txt"));
     match waited {
         Waited::Finished(finished) => {
-            let failed = finished.exit.reason == ExitReason::Exited && finished.exit.code != 0;
+            let failed = held::failed(&finished);
             let output = result(&command, &ctx, &running, finished, &file);
             match sandbox {
-                Some(sandbox) => Ok(held::told(output, failed, command.cwd, sandbox, &running).await),
+                Some(sandbox) => Ok(held::told(output, held(failed, sandbox), &running).await),
                 None => Ok(output),
             }
         }

@@ -208,6 +208,7 @@ async fn only_the_version_that_was_shown_is_taken_and_nothing_takes_it_along() {
     }
     world.config("approvals: { mode: manual }\n");
     let mut talk = world.start(None);
+    talk.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     world.config("approvals: { mode: off, timeout: 0 }\n");
     talk.order(AgentCommand::LookAtPolicy).await;
     let shown = changes(&mut talk).await;
@@ -264,7 +265,7 @@ async fn what_the_files_newly_deny_holds_at_once_and_what_they_allow_waits() {
     let (_, seen) = talk.finished().await;
     assert!(outcome(&seen).contains("deny *three*"), "{}", outcome(&seen));
     world.config("approvals: { mode: manual }\n");
-    std::fs::write(&file, "terminal(ls): aloww\n").unwrap();
+    std::fs::write(&file, "terminal(ls): alow\n").unwrap();
     talk.say("5").await;
     let approval = asked(&mut talk).await;
     assert!(has(&approval, "permissions.yaml:1") && has(&approval, "did you mean allow"), "{:?}", approval.verdict);
