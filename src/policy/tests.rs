@@ -129,6 +129,9 @@ fn judge_cases() {
         .chain(cases!("judge-runs.jsonl"))
         .chain(cases!("judge-tables.jsonl"))
         .chain(cases!("judge-paths.jsonl"))
+        .chain(cases!("judge-doors.jsonl"))
+        .chain(cases!("judge-lasting.jsonl"))
+        .chain(cases!("judge-classes.jsonl"))
     {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
         let got = judge(command, &[], Mode::Manual);
