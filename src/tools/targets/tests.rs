@@ -239,7 +239,7 @@ fn nothing_of_a_repository_is_run() {
     here.says("git reset --hard", &["git reset --hard: 1: 1 not committed: a.rs"]);
     here.rows("git clean -fdx");
     here.rows("rm -rf a.rs b.rs");
-    here.says("git branch -D signed", &["git branch -D: signed: 1 commit nowhere else, the last “signed”"]);
+    here.says("git branch -D signed", &["git branch -D: : signed: 1 commit nowhere else, the last “signed”"]);
     for line in [
         "git reset --hard --output=../ran",
         "git reset --hard -- --output=../ran",
