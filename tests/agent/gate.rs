@@ -393,3 +393,22 @@ steps:
     assert!(result.1 == Outcome::Failed && result.2.contains("stands for a secret"), "{result:?}");
     assert!(!world.work().join(".env").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn switching_to_yolo_and_back_stands_in_the_audit_log() {
+    let world = World::new("steps:\n  - text: done\n");
+    let mut talk = world.start(None);
+    talk.say("hi").await;
+    talk.finished().await;
+    for mode in [Mode::Off, Mode::Off, Mode::Manual] {
+        talk.order(AgentCommand::SetMode(mode)).await;
+        talk.until(|event| matches!(event, AgentEvent::SessionChanged(_))).await;
+    }
+    talk.order(AgentCommand::Close).await;
+    let _ = talk.agent.task.await;
+    let store = Store::spawn(world.root.path().join("home"));
+    let rows = store.audit_rows(hermes::store::audit::Wanted { limit: 9, ..Default::default() }).await.unwrap();
+    let modes: Vec<&str> = rows.iter().rev().map(|row| row.record.what.as_str()).collect();
+    assert_eq!(modes, ["ask → yolo", "yolo → ask"]);
+    store.close().await;
+}

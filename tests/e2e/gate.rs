@@ -55,7 +55,7 @@ impl Door {
 /// below until it stands here.
 const TOOLS: &[(&str, &str, Gated)] = &[
     ("clarify", r#"{"question":"which?"}"#, Gated::Own),
-    ("patch", r#"{"path":"../outside.txt","old_string":"a","new_string":"b"}"#, Gated::Path),
+    ("patch", r#"{"path":".git/hooks/pre-commit","old_string":"a","new_string":"b"}"#, Gated::Path),
     ("process", r#"{"action":"list"}"#, Gated::Own),
     ("read_file", r#"{"path":".env"}"#, Gated::Path),
     ("search_files", r#"{"pattern":"x","file_glob":"id_rsa"}"#, Gated::Path),
@@ -64,7 +64,7 @@ const TOOLS: &[(&str, &str, Gated)] = &[
     ("tool_call", r#"{"name":"terminal","arguments":{"command":"rm -rf build"}}"#, Gated::Line),
     ("tool_describe", r#"{"name":"terminal"}"#, Gated::Own),
     ("tool_search", r#"{"query":"files"}"#, Gated::Own),
-    ("write_file", r#"{"path":"../outside.txt","content":"x"}"#, Gated::Path),
+    ("write_file", r#"{"path":".git/hooks/pre-commit","content":"x"}"#, Gated::Path),
 ];
 
 /// Every action of `process`, and what it is to the gate.
@@ -258,8 +258,9 @@ fn every_door_leads_through_the_gate() {
 #[test]
 fn every_tool_and_every_action_is_known_to_this_test_and_judged_as_it_says() {
     let home = home();
-    for (name, text) in [("outside.txt", "a"), ("project/.env", "KEY=1"), ("project/id_rsa", "x")] {
-        std::fs::write(home.project().parent().unwrap().join(name), text).unwrap();
+    std::fs::create_dir_all(home.project().join(".git/hooks")).unwrap();
+    for (name, text) in [(".git/hooks/pre-commit", "a"), (".env", "KEY=1"), ("id_rsa", "x")] {
+        std::fs::write(home.project().join(name), text).unwrap();
     }
     let listed: Value = serde_json::from_str(&out(&home.run(&["tools", "list", "--json"]))).unwrap();
     let mut names: Vec<&str> =
