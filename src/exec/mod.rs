@@ -23,6 +23,7 @@ mod notice;
 mod once;
 mod outbox;
 mod piped;
+mod plain;
 mod port;
 mod process;
 mod query;
@@ -46,6 +47,7 @@ pub use log::Captured;
 pub use notice::Notice;
 pub use once::{Bounds, Done, Most, Once, OnceError, Rest};
 pub use piped::{Piped, PipedEnds};
+pub use plain::{plain, plain_rest};
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
@@ -139,7 +141,7 @@ pub enum ProcessEvent {
 }
 
 /// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
-pub const WIDE: u16 = 1000;
+pub(crate) const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;

@@ -33,6 +33,8 @@ const HURRY: Duration = Duration::from_micros(500);
 const GULP: Duration = Duration::from_millis(1);
 /// A terminal hands out at most 4 KiB at a time: this much is gathered before it is looked at.
 const GATHER: usize = 64 * 1024;
+/// A terminal that hands out less than this at once has no more.
+const DRAINED: usize = 2048;
 
 /// What the thread owns.
 pub(crate) struct Reader {
@@ -125,7 +127,8 @@ impl Reader {
             if ready.pipe || ready.tty {
                 let count = self.read_pipe(8) + self.read_tty(8);
                 let now = Instant::now();
-                let hurried = count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
+                let hurried =
+                    self.pipe.is_some() && count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
                 self.small_reads = if hurried { self.small_reads.saturating_add(1) } else { 0 };
                 self.last_round = now;
             }
@@ -243,27 +246,35 @@ impl Reader {
     pub(super) fn read_tty(&mut self, times: usize) -> usize {
         let mut sum = 0;
         for _ in 0..times {
-            let count = self.gather();
-            if count == 0 {
-                break;
-            }
+            let (count, drained) = self.gather();
             sum += count;
             let bytes = std::mem::take(&mut self.gathered);
-            self.took(&bytes[..count]);
+            if count > 0 {
+                self.took(&bytes[..count]);
+            }
             self.gathered = bytes;
+            if drained {
+                break;
+            }
         }
         sum
     }
 
-    /// Reads what the terminal has now, as far as the buffer goes.
-    fn gather(&mut self) -> usize {
+    /// Reads what the terminal has now, as far as the buffer goes: the bytes, and whether that was all.
+    fn gather(&mut self) -> (usize, bool) {
         let mut count = 0;
         while let Some(fd) = &self.tty
             && count < self.gathered.len()
         {
             match log::read(fd.as_fd(), &mut self.gathered[count..]) {
-                Ok(Got::Bytes(more)) => count += more,
-                Ok(Got::Later | Got::Full) => break,
+                Ok(Got::Bytes(more)) => {
+                    count += more;
+                    // To be told that there is nothing costs as much as to be woken when there is.
+                    if more < DRAINED {
+                        return (count, true);
+                    }
+                }
+                Ok(Got::Later | Got::Full) => return (count, true),
                 Ok(Got::End) => self.tty = None,
                 Err(error) => {
                     tracing::warn!("reading the terminal of {}: {error}", self.process.id.0);
@@ -271,7 +282,7 @@ impl Reader {
                 }
             }
         }
-        count
+        (count, self.tty.is_none())
     }
 
     /// Keeps what the terminal showed, and does what it asks for.

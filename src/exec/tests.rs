@@ -250,6 +250,26 @@ async fn the_echo_of_keys_is_in_the_pane_and_not_in_the_output() {
 }
 
 #[tokio::test]
+async fn every_editing_key_is_echoed_as_it_is_expected() {
+    let room = room();
+    for keys in [
+        "plain words\r",
+        "slip\x7f\x7fx\rtwo\r",
+        "two words\x17\x17gone\r",
+        "all\x15of it\r",
+        "a\ttab\x16\x03literal\x7f\r",
+        "日本語\x7f\x7fé\x17\r",
+        "again\x12more\r",
+        "\x7f\x15\x17none\r",
+        "bell\x07 escape\x1b[A\x7f\x7f\x7f\r",
+    ] {
+        let running = room.start("cat >/dev/null; echo end").await;
+        room.exec.write(&running.id, format!("{keys}\x04\x04").as_bytes()).unwrap();
+        assert_eq!(text(&finished(&running).await), "end\n", "{keys:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_terminal_is_fitted_once_before_the_first_key() {
     let mut room = room();
     let command = "trap 'printf w' WINCH; stty size; read x; stty size; read x; stty size; read x; echo";
