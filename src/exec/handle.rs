@@ -47,7 +47,7 @@ impl From<Spawn> for Launch {
 pub struct Running {
     pub id: ProcessId,
     pub pid: u32,
-    process: Arc<Process>,
+    pub(super) process: Arc<Process>,
     guard: Guard,
 }
 
@@ -178,6 +178,7 @@ impl Exec {
         let id = new_id();
         let (mut command, prelude) = shell.command(&spawn.command, keep, outlet);
         command.env_clear().envs(env.iter()).current_dir(&cwd);
+        command.envs(self.hub.askpass(&env, spawn.headless).await);
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
@@ -268,7 +269,18 @@ impl Exec {
                 self.hub.screens.lines(&id, lines);
                 Ok(())
             }
-            ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),
+            ProcessCommand::Write(id, bytes) => self.hub.find(&id).and_then(|process| {
+                lock(&process.life).typed = true;
+                process.type_in(&bytes)
+            }),
+            ProcessCommand::TakeOver(id) => {
+                self.take_over(id.as_ref());
+                Ok(())
+            }
+            ProcessCommand::Answer(id, text) => {
+                self.answer(id, text);
+                Ok(())
+            }
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
@@ -351,6 +363,7 @@ impl Exec {
             tracing::error!("waiting for processes to end: {error}");
         }
         self.hub.discard_shell();
+        self.hub.discard_askpass();
     }
 }
 
