@@ -126,7 +126,8 @@ async fn sudo_asks_again_when_the_password_was_wrong_and_is_remembered() {
         assert_eq!(room.end(&running).await, (0, "again\n".into()));
         // Another session is another memory.
         let running = room.start_for("other", "sudo -A echo other").await;
-        room.answer(&room.asked().await, "open sesame");
+        let ask = room.asked().await;
+        room.answer(&ask, "open sesame");
         assert_eq!(room.end(&running).await.0, 0);
     }
 }
@@ -164,7 +165,7 @@ async fn only_what_a_command_of_ours_started_may_ask() {
     let words = String::from_utf8(refused.stderr).unwrap();
     assert!(words.contains("only what a running command of Hermes started may ask"), "{words}");
     // What left the command's session and its parents may not ask either; what only left the session may.
-    let running = room.start("setsid sh -c '\"$SUDO_ASKPASS\" Password:; :'").await;
+    let running = room.start("setsid -w sh -c '\"$SUDO_ASKPASS\" Password:; :'").await;
     let ask = room.asked().await;
     assert!(ask.stranger, "a shell is no program that asks for passwords: {ask:?}");
     room.answer(&ask, "yes");

@@ -34,4 +34,5 @@ mod stranger;
 mod suspend;
 mod terminal;
 mod trust;
+mod waits;
 mod windows;
