@@ -170,7 +170,7 @@ async fn only_what_a_command_of_ours_started_may_ask() {
     assert!(ask.stranger, "a shell is no program that asks for passwords: {ask:?}");
     room.answer(&ask, "yes");
     assert_eq!(room.end(&running).await, (0, "yes\n".into()));
-    let left = "(setsid sh -c 'while [ -d /proc/$0 ]; do sleep 0.05; done; \"$SUDO_ASKPASS\" Password: > left 2>&1; touch over' $BASHPID &) ; :";
+    let left = "(setsid sh -c 'while [ -d /proc/$0 ]; do sleep 0.05; done; \"$SUDO_ASKPASS\" Password: > left 2>&1; touch over' $$ &) ; :";
     let running = room.start(left).await;
     room.end(&running).await;
     let over = room.folder.path().join("over");

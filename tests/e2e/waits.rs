@@ -105,7 +105,7 @@ fn sudo_asks_by_its_helper_and_what_ran_is_told() {
     term.send(SECRET).wait(&"•".repeat(SECRET.len()));
     term.send("\r").wait("done");
     let result = told(&mock);
-    assert_eq!((&result["output"], &result["ran"]), (&json!("it-is-in\n"), &json!("sudo -A echo it-is-in")));
+    assert_eq!((&result["output"], &result["ran"]), (&json!("it-is-in"), &json!("sudo -A echo it-is-in")));
     // The line that was judged and kept is the model's own.
     assert!(mock.requests().last().unwrap()["messages"].to_string().contains("sudo echo it-is-in"));
     is_nowhere(&home, &mock, &term);
