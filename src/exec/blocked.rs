@@ -59,6 +59,14 @@ pub(crate) fn readers(_: u32, _: Option<rustix::process::Pid>, _: &std::path::Pa
     Readers { unseen: Some(String::new()), ..Readers::default() }
 }
 
+/// Whether this very process waits for keys of the terminal `tty`; with `raw` also one that waits for events.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_blocked(pid: u32, tty: &Path, raw: bool) -> bool {
+    let mut found = Readers::default();
+    look(pid, "", tty, &mut found);
+    found.reads.is_some() || raw && found.polls.is_some()
+}
+
 /// What the threads of one process are blocked in.
 #[cfg(target_os = "linux")]
 fn look(pid: u32, name: &str, tty: &Path, found: &mut Readers) {

@@ -8,9 +8,13 @@ mod asks;
 mod blocked;
 mod browse;
 mod confine;
+mod echo;
 mod end;
 mod env;
 mod finish;
+mod front;
+mod fullscreen;
+mod glass;
 mod handle;
 mod hidden;
 mod hub;
@@ -22,6 +26,7 @@ mod notice;
 mod once;
 mod outbox;
 mod piped;
+mod plain;
 mod port;
 mod process;
 mod query;
@@ -43,12 +48,14 @@ pub use asks::{Ask, AskId};
 pub use browse::browse;
 pub use confine::confine;
 pub use env::keeps_back;
+pub use front::Front;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use hidden::Hidden;
 pub use log::Captured;
 pub use notice::Notice;
 pub use once::{Bounds, Done, Most, Once, OnceError, Rest};
 pub use piped::{Piped, PipedEnds};
+pub use plain::{plain, plain_rest};
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
@@ -67,7 +74,7 @@ pub struct ProcessId(pub String);
 pub struct Spawn {
     pub command: String,
     pub cwd: PathBuf,
-    /// Everything on the PTY, not only input and the controlling terminal.
+    /// A terminal of the pane's size from the start, and one even where nobody can type.
     pub pty: bool,
     pub background: bool,
     /// Names the shell state that cwd and exported variables persist in.
@@ -146,6 +153,9 @@ pub enum ProcessEvent {
     /// A program has a word for the person: touch the key.
     Told(ProcessId, String),
 }
+
+/// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
+pub(crate) const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;

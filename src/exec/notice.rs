@@ -1,5 +1,6 @@
 //! What the agent is told of background processes by itself: that one ended, that a pattern appeared.
 
+use super::plain::plain_rest;
 use super::process::{Process, lock};
 use super::{Exit, ProcessId};
 use crate::policy::redact::{RedactKind, redact};
@@ -66,7 +67,7 @@ impl Mask {
 
 impl Notice {
     pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8], masks: bool) -> Self {
-        let output = clean(output);
+        let output = plain_rest(output);
         let output = Mask::of(&process.command, masks).apply(&output);
         Self::Completed {
             id: process.id.clone(),

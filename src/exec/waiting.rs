@@ -59,7 +59,7 @@ pub(crate) fn look(hub: &Hub, process: &Arc<Process>) -> bool {
     let (readers, modes) = {
         let tty = lock(&process.tty);
         let Some(tty) = tty.as_ref() else { return false };
-        (blocked::readers(process.pid, tty.foreground(), &tty.name), tty.modes())
+        (blocked::readers(process.pid, tty.foreground(), &tty.name), tty.key_modes())
     };
     let shown = shown(hub, process);
     let found = waits(&readers, &shown, modes);
@@ -129,7 +129,7 @@ fn rows(screen: &Screen) -> Vec<String> {
 /// Types an answer to a question on the terminal; without one the program is interrupted. A secret is typed only while the
 /// terminal does not show it.
 pub(super) fn typed(process: &Process, text: Option<&Hidden>, masked: bool) {
-    let shows = lock(&process.tty).as_ref().is_none_or(|tty| tty.modes().echo);
+    let shows = lock(&process.tty).as_ref().is_none_or(|tty| tty.key_modes().echo);
     let result = match text {
         None => process.type_in(b"\x03"),
         Some(_) if masked && shows => {
@@ -194,7 +194,7 @@ async fn reached(phase: &mut watch::Receiver<Phase>, wanted: impl FnMut(&Phase) 
 
 impl Exec {
     /// The person has the keys of this process, or of none.
-    pub(super) fn take_over(&self, id: Option<&ProcessId>) {
+    pub(super) fn hold_keys(&self, id: Option<&ProcessId>) {
         for process in self.hub.all() {
             let held = Some(&process.id) == id;
             process.phase.send_if_modified(|phase| std::mem::replace(&mut phase.held, held) != held);

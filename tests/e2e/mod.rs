@@ -21,6 +21,7 @@ mod mcp_changes;
 mod mcp_login;
 mod mcp_many;
 mod mcp_official;
+mod one_terminal;
 mod panes;
 mod permissions;
 mod person;
