@@ -83,7 +83,7 @@ impl Walker<'_> {
     /// Whether the line may be in a folder where plain names matter.
     fn in_named_folder(&self) -> bool {
         self.state.cwds.iter().any(|cwd| {
-            *cwd != self.start && self.class(&format!("{cwd}/x")).is_some_and(|class| !class.named.is_empty())
+            *cwd != self.start && self.class(&format!("{cwd}/x")).is_some_and(|class| !class.named.is_empty() || !class.read.is_empty())
         })
     }
 }

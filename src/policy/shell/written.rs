@@ -211,7 +211,14 @@ fn recipes(text: &str) -> Vec<String> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
+    let mut defines = false;
     for line in text.replace("\\\n", " ").lines() {
+        // Lines of a name that recipes are made of.
+        defines = !line.starts_with("endef") && (defines || line.starts_with("define "));
+        if defines && !line.starts_with("define ") {
+            all.push(expanded(line.trim_start_matches(['\t', '@', '-', '+', ' ']), &values));
+            continue;
+        }
         let recipe = match line.strip_prefix(['\t', ' ']) {
             Some(recipe) => recipe.trim_start(),
             None => {
@@ -220,6 +227,9 @@ fn recipes(text: &str) -> Vec<String> {
                     if name.ends_with('!') {
                         all.push(expanded(value.trim(), &values));
                     }
+                    // just: ``x := `COMMAND` ``
+                    let quoted = value.trim().strip_prefix('`').and_then(|text| text.strip_suffix('`'));
+                    all.extend(quoted.map(|command| expanded(command, &values)));
                     let name = name.trim().trim_end_matches([':', '?', '+', ' ']);
                     values.insert(name.to_owned(), expanded(value.trim(), &values));
                 }
