@@ -2,8 +2,8 @@
 
 use super::ast::*;
 use super::decode::Stream;
-use super::resolve::Field;
 use super::invoke::program;
+use super::resolve::Field;
 use super::streams::{Sinks, sink_script};
 use super::walk::Walker;
 use std::rc::Rc;

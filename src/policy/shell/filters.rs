@@ -141,7 +141,8 @@ impl Walker<'_> {
 fn without_addresses(line: &str) -> &str {
     let mut rest = line;
     for _ in 0..2 {
-        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '\t' | '!' | '~' | '+'));
+        rest = rest
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '\t' | '!' | '~' | '+'));
         let (mark, from) = match rest.strip_prefix('\\') {
             Some(other) => (other.chars().next().unwrap_or('/'), 1),
             None => ('/', 0),
