@@ -31,6 +31,7 @@ const CODE: &[&str] = &[
     "--process-code",
     "--expr",
     "-x",
+    "-g",
 ];
 
 /// Names of standard input.
