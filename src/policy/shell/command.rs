@@ -119,6 +119,9 @@ impl Walker<'_> {
             let old = self.value_of(&name);
             value = format!("{}{value}", old.first().map_or("", String::as_str));
         }
+        if !self.spend(value.len() / 512, &assign.span) {
+            return None;
+        }
         if assign.index.is_some() {
             self.assign(&format!("{name}[]"), vec![value], &assign.span);
             return None;
@@ -153,17 +156,16 @@ impl Walker<'_> {
             let outer = self.returned.take();
             let saved = self.state.positional.replace(argv[1..].iter().map(|f| f.text.clone()).collect());
             out = self.deeper(&argv[0].span, |w| w.node(body, input.clone())).or(out);
-            if let Some(failed) = self.failed.take() {
-                self.state.merge(failed);
-            }
+            let failed = self.failed.take();
+            self.settle(failed);
             if let Some(early) = std::mem::replace(&mut self.returned, outer) {
-                self.state.merge(early);
+                self.settle(Some(early));
             }
             self.state.positional = saved;
             self.calls.pop();
             self.names.pop();
             if let Some(other) = other {
-                self.state.merge(other);
+                self.settle(Some(other));
             }
         }
         out

@@ -134,7 +134,7 @@ impl<'w> Walker<'w> {
             // The program runs where the function is not defined.
             let after = std::mem::replace(&mut self.state, before);
             self.program(&argv, input, me);
-            self.state.merge(after);
+            self.settle(Some(after));
             return Some(Stream::unknown(all));
         }
         self.program(&argv, input, me)

@@ -77,12 +77,37 @@ impl State {
         }
     }
 
+    /// A copy that gets what is on the disk from another one later: that is not copied.
+    pub fn without_files(&self) -> State {
+        let empty = State::default();
+        State {
+            files: empty.files,
+            executable: empty.executable,
+            mounts: empty.mounts,
+            fresh: empty.fresh,
+            ..self.clone()
+        }
+    }
+
     /// What is on the disk now: it stays when a shell of its own ends.
     pub fn keep_files(&mut self, after: State) {
         self.files = after.files;
         self.executable = after.executable;
         self.mounts = after.mounts;
         self.fresh = after.fresh;
+    }
+
+    /// How much of two states is not shared: what merging them looks at and may copy.
+    pub fn differences(&self, other: &State) -> usize {
+        fn apart<T>(mine: &Rc<T>, theirs: &Rc<T>, len: fn(&T) -> usize) -> usize {
+            if Rc::ptr_eq(mine, theirs) { 0 } else { len(mine).max(len(theirs)) }
+        }
+        apart(&self.vars, &other.vars, HashMap::len)
+            + apart(&self.functions, &other.functions, HashMap::len)
+            + apart(&self.files, &other.files, HashMap::len)
+            + apart(&self.executable, &other.executable, HashSet::len)
+            + apart(&self.fresh, &other.fresh, HashSet::len)
+            + apart(&self.aliases, &other.aliases, HashSet::len)
     }
 
     /// The state after one of several ways: whatever either of them left is possible.

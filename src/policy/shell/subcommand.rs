@@ -28,7 +28,6 @@ struct Hit<'t> {
     spec: &'t Spec,
     /// The place behind its last word.
     from: usize,
-    words: usize,
     name: String,
 }
 
@@ -44,6 +43,7 @@ impl<'w> Walker<'w> {
             let mut plain = vec![known.name.clone()];
             plain.extend(known.argv[*first..].iter().map(|f| f.text.clone()));
             self.invocations[me].plain = plain;
+            self.brought.truncate(me);
         }
         if known.spec.sub.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl<'w> Walker<'w> {
         if hits.is_empty() {
             let spec = known.spec.sub.get("*")?;
             let from = operands.first()? + 1;
-            hits.push(Hit { spec, from, words: 1, name: String::new() });
+            hits.push(Hit { spec, from, name: String::new() });
         }
         let mut out = None;
         for hit in hits {
@@ -91,15 +91,8 @@ impl<'w> Walker<'w> {
 
 /// The subcommand with the most words that these operands begin with.
 fn find<'t>(known: &Known<'t>, words: &[usize]) -> Option<Hit<'t>> {
-    let mut found: Option<Hit<'t>> = None;
-    for (key, spec) in &known.spec.sub {
-        for name in key.split(',').map(str::trim).filter(|name| *name != "*") {
-            let len = name.split(' ').count();
-            let given = words.iter().take(len).map(|at| known.argv[*at].text.as_str());
-            if words.len() >= len && name.split(' ').eq(given) && found.as_ref().is_none_or(|f| f.words < len) {
-                found = Some(Hit { spec, from: words[len - 1] + 1, words: len, name: name.to_owned() });
-            }
-        }
-    }
-    found
+    let texts: Vec<&str> = words.iter().map(|at| known.argv[*at].text.as_str()).collect();
+    let (name, spec) = known.spec.subcommand(&texts)?;
+    let words = &words[..name.split(' ').count()];
+    Some(Hit { spec, from: words.last()? + 1, name: name.to_owned() })
 }

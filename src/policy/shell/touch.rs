@@ -286,7 +286,7 @@ impl<'w> Walker<'w> {
             let vague = writes && path.contains(UNKNOWN) && !path.starts_with(&format!("/{UNKNOWN}"));
             if field.glob || vague {
                 // Reading folders costs.
-                if !self.spend(16, &field.span) {
+                if !self.spend(reach::work(&path), &field.span) {
                     break;
                 }
                 let places = Places { home: &self.home, own: &self.own };

@@ -5,7 +5,7 @@ use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{is_protected, normal};
 use crate::policy::glob;
-use crate::policy::table::{Base, Kind, Role, RuleSpec};
+use crate::policy::table::{Kind, Role, RuleSpec};
 use std::path::Path;
 
 /// Options of these effects are not worth a question when only their possibility is known.
@@ -133,15 +133,10 @@ impl Walker<'_> {
         }
         let home = Path::new(&self.home).starts_with(start.trim_end_matches('/')) && folder;
         let table = self.table;
-        home || table.patterns.iter().zip(&table.paths.classes).any(|(patterns, class)| {
+        home || table.patterns.each.iter().zip(&table.paths.classes).any(|(patterns, class)| {
             !class.write.is_empty()
                 && patterns.paths.iter().any(|pattern| {
-                    let base = match pattern.base {
-                        Base::Root => "",
-                        Base::Home => &self.home,
-                        Base::Own => &self.own,
-                    };
-                    let fixed = &pattern.glob[..pattern.prefix];
+                    let (base, fixed) = (pattern.base(&self.home, &self.own), pattern.start());
                     !(base.is_empty() && fixed.is_empty() || pattern.glob.starts_with("*/"))
                         && format!("{base}{fixed}").starts_with(&start)
                 })

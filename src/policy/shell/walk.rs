@@ -39,6 +39,8 @@ pub struct Walker<'w> {
     pub touched: Vec<super::findings::Touched>,
     pub payloads: Vec<super::findings::Payload>,
     pub(super) current: Option<usize>,
+    /// What the commands at the start brought here, one by one.
+    pub(super) brought: Vec<super::fetch::Brought>,
     budget: usize,
     /// The budget ran out, and that was noted.
     exhausted: bool,
@@ -80,6 +82,7 @@ impl<'w> Walker<'w> {
             touched: Vec::new(),
             payloads: Vec::new(),
             current: None,
+            brought: Vec::new(),
             budget: BUDGET,
             exhausted: false,
             depth: 0,
@@ -120,7 +123,7 @@ impl<'w> Walker<'w> {
 
     /// Takes work from the budget; false when it is used up, which is noted.
     pub(super) fn spend(&mut self, work: usize, span: &Span) -> bool {
-        if self.budget < work {
+        if self.budget < work || self.memo.has_looked_enough() {
             if !std::mem::replace(&mut self.exhausted, true) {
                 self.budget = 0;
                 self.current = None;
@@ -147,6 +150,7 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.brought.truncate(kept.1);
         self.touched.truncate(touched);
         self.payloads.truncate(payloads);
         self.current = kept.2;
@@ -163,7 +167,7 @@ impl<'w> Walker<'w> {
         if !self.spend(size, &(0..0)) {
             return None;
         }
-        let saved = self.state.clone();
+        let saved = self.state.without_files();
         self.nested += 1;
         let out = work(self);
         self.nested -= 1;
@@ -207,7 +211,7 @@ impl<'w> Walker<'w> {
                     let before = bad.take().unwrap_or_else(|| self.state.clone());
                     let out = self.step(step, &input);
                     let mut failed = self.failed.take().unwrap_or_else(|| self.state.clone());
-                    failed.merge(before);
+                    self.merge(&mut failed, before);
                     bad = Some(failed);
                     out
                 }
@@ -218,7 +222,7 @@ impl<'w> Walker<'w> {
                     }
                     let out = self.step(step, &input);
                     bad = Some(self.failed.take().unwrap_or_else(|| self.state.clone()));
-                    self.state.merge(ok);
+                    self.settle(Some(ok));
                     out
                 }
             };
@@ -255,10 +259,19 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// Goes on with the state after success and the one after a failure.
-    fn settle(&mut self, failed: Option<State>) {
-        if let Some(failed) = failed {
-            self.state.merge(failed);
+    /// Goes on with this state and another that is as possible.
+    pub(super) fn settle(&mut self, other: Option<State>) {
+        if let Some(other) = other {
+            let mut state = std::mem::take(&mut self.state);
+            self.merge(&mut state, other);
+            self.state = state;
+        }
+    }
+
+    /// Merges two states; what was set or written on one way only is copied, which costs work.
+    fn merge(&mut self, state: &mut State, other: State) {
+        if self.spend(state.differences(&other) / 8, &(0..0)) {
+            state.merge(other);
         }
     }
 
@@ -268,7 +281,7 @@ impl<'w> Walker<'w> {
             return self.node(&step.node, input.clone());
         }
         // What runs in the background changes files, and nothing of this shell.
-        let before = self.state.clone();
+        let before = self.state.without_files();
         let out = self.node(&step.node, input.clone());
         self.failed = None;
         let after = std::mem::replace(&mut self.state, before);
@@ -345,7 +358,8 @@ impl<'w> Walker<'w> {
                         (Some(all), Some(out)) => Some(all.either(&out)),
                         (all, out) => all.or(out),
                     };
-                    after.merge(std::mem::take(&mut self.state));
+                    let arm = std::mem::take(&mut self.state);
+                    self.merge(&mut after, arm);
                 }
                 self.state = after;
                 // What the condition prints comes first; most conditions print nothing.
@@ -380,9 +394,9 @@ impl<'w> Walker<'w> {
                 // A later round sees what an earlier one set.
                 if self.state.vars != before.vars || self.state.cwds != before.cwds {
                     let after = self.state.clone();
-                    self.state.merge(before);
+                    self.settle(Some(before));
                     out = self.script(body, input).or(out);
-                    self.state.merge(after);
+                    self.settle(Some(after));
                 }
                 // There may be more rounds than one.
                 out.map(|s| Stream { partial: true, ..s })
