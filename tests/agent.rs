@@ -1,5 +1,6 @@
 //! Whole conversations with a scripted model: the runner, the real tools and the gate, without a screen.
 
+mod askpass;
 mod gate;
 mod tools;
 

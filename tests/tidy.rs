@@ -202,6 +202,7 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/once.rs", "one run and its result, for the callers below"),
     ("exec/piped.rs", "servers and plugins, which a person named and trusted"),
     ("exec/browse.rs", "opens the page of a login that a person began"),
+    ("exec/askpass/probe.rs", "whether sudo wants a password, before a line that has it; fixed words"),
     ("exec/login.rs", "the person's login shell, for its variables"),
     ("runtime/reports.rs", "git, fixed words"),
     ("runtime/images.rs", "the clipboard's picture, fixed words"),

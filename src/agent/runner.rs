@@ -207,6 +207,8 @@ pub fn rules(loaded: &Loaded) -> crate::policy::rule::Rules {
         unreadable: loaded.permissions.unreadable.clone(),
         here: crate::policy::permissions::Here {
             backend: config.terminal.backend.clone(),
+            platform: "cli".into(),
+            chat: "private".into(),
             folder: loaded.permissions.folder.clone(),
             ..Default::default()
         },
@@ -377,6 +379,7 @@ impl Runner {
             AgentCommand::Submit { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Steer { text, images } if self.turn.is_running() => {
                 self.gate.heard_anew();
+                self.gate.person_said(&text);
                 self.feed(Input::Steered(Said::steer(text, images))).await;
             }
             AgentCommand::Steer { text, images } => self.submit(Said::person(text, images)).await,

@@ -148,6 +148,11 @@ struct ChatCommand {
 
 /// Runs the program; returns the exit code.
 pub fn main() -> i32 {
+    let mut all = std::env::args_os();
+    if let Some(link) = all.next().map(PathBuf::from).filter(|link| link.ends_with(crate::exec::HELPER)) {
+        let prompt = all.next().unwrap_or_default().to_string_lossy().into_owned();
+        return crate::exec::ask_for_helper(&link, &prompt, &mut io::stdout(), &mut io::stderr());
+    }
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(args) = plugins::external(&words).filter(|_| !is_ours(&words)) {
         return ended(setup::block_on(plugins::main(args, &mut io::stdout())));

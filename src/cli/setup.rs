@@ -6,9 +6,10 @@ use crate::agent::Models;
 use crate::agent::frozen::Frozen;
 use crate::agent::runner::Deps;
 use crate::config::Config;
+use crate::config::OnInput;
 use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
-use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
+use crate::exec::{Exec, ExecOptions, Hidden, Notice, ProcessEvent};
 use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
 use crate::plugins::Extensions;
@@ -69,7 +70,8 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
     let secrets = Secrets::default();
-    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()));
+    let project = crate::agent::secrets::of_project(&cwd);
+    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()).into_iter().chain(project));
     Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks, secrets })
 }
 
@@ -117,12 +119,15 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         headless,
         term_grace: std::time::Duration::from_secs_f64(terminal.daemon_term_grace_seconds.clamp(0.0, 60.0)),
         program: Some(this_program()),
+        sudo_password: base.loaded.env("SUDO_PASSWORD").map(|password| Hidden::new(password.to_owned())),
         ..ExecOptions::default()
     });
     // A closed channel never tells anything: nothing is lost when somebody else took it.
     let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
     let registry = Arc::new(Registry::builtin());
     exec.mask_notices(base.loaded.config.security.redact_secrets);
+    exec.masks_in(base.secrets.clone());
+    exec.ask_person(terminal.on_input == OnInput::AskUser);
     // What a killed program left behind; nobody waits for it.
     tokio::task::spawn_blocking(|| crate::exec::sweep(&std::env::temp_dir()));
     let extensions = Extensions::new(Options {

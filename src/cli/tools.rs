@@ -106,6 +106,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         cwd: Arc::new(Mutex::new(base.cwd.clone())),
         workspace: base.cwd.clone(),
         unconfined: false,
+        closed: Default::default(),
         exec: house.deps.exec.clone(),
         world: Arc::clone(&house.deps.world),
         files: Arc::default(),
@@ -146,6 +147,9 @@ async fn run(
             let (events, unheard) = mpsc::channel(1);
             drop(unheard);
             let body = gate.call(&call, ctx, events).await;
+            if body.name != call.name && !body.name.is_empty() {
+                writeln!(std::io::stderr(), "hermes: no tool is named {}: {} was meant", call.name, body.name).ok();
+            }
             writeln!(out, "{}", body.content)?;
             Ok(match body.outcome {
                 Outcome::Ok => 0,

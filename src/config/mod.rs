@@ -179,6 +179,7 @@ pub struct TerminalConfig {
     pub max_foreground_timeout: u64,
     pub env_passthrough: Vec<String>,
     pub daemon_term_grace_seconds: f64,
+    pub on_input: OnInput,
     pub shell_init_files: Vec<String>,
 }
 
@@ -191,6 +192,7 @@ impl Default for TerminalConfig {
             max_foreground_timeout: 600,
             env_passthrough: Vec::new(),
             daemon_term_grace_seconds: 2.0,
+            on_input: OnInput::Notify,
             shell_init_files: Vec::new(),
         }
     }
@@ -222,6 +224,19 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self { mode: SandboxMode::Off, network: true, writable: Vec::new() }
     }
+}
+
+/// Who is asked when a command waits for input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnInput {
+    /// The person is told, and types into it when they like.
+    #[default]
+    Notify,
+    /// The call returns with what is on the screen, the command goes on in the background.
+    AskAgent,
+    /// The person is asked by a question; the answer is typed.
+    AskUser,
 }
 
 /// What local commands may write.

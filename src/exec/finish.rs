@@ -52,6 +52,7 @@ impl Reader {
             life.notify
         };
         self.process.ended.notify_all();
+        super::waiting::went_on(&self.hub, &self.process);
         self.process.phase.send_modify(|phase| phase.exited = true);
         if notify {
             let tail = lock(&self.process.out).log.tail(8192);

@@ -46,7 +46,7 @@ impl From<Spawn> for Launch {
 pub struct Running {
     pub id: ProcessId,
     pub pid: u32,
-    process: Arc<Process>,
+    pub(super) process: Arc<Process>,
     guard: Guard,
 }
 
@@ -169,6 +169,7 @@ impl Exec {
         let id = new_id();
         let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
         command.env_clear().envs(env.iter()).current_dir(&cwd);
+        command.envs(self.hub.askpass(&env, spawn.headless).await);
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
@@ -259,6 +260,14 @@ impl Exec {
                 Ok(())
             }
             ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
+            ProcessCommand::TakeOver(id) => {
+                self.hold_keys(id.as_ref());
+                Ok(())
+            }
+            ProcessCommand::Answer(id, text) => {
+                self.answer(id, text);
+                Ok(())
+            }
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
@@ -283,6 +292,7 @@ impl Exec {
     fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         process.fit(None, *lock(&self.hub.size));
+        lock(&process.life).typed = true;
         process.type_in(bytes)
     }
 
@@ -348,6 +358,7 @@ impl Exec {
             tracing::error!("waiting for processes to end: {error}");
         }
         self.hub.discard_shell();
+        self.hub.discard_askpass();
     }
 }
 

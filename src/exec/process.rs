@@ -26,6 +26,21 @@ pub(crate) struct Phase {
     pub(crate) exited: bool,
     /// It was in the foreground and is no more.
     pub(crate) moved: bool,
+    /// It waits for input.
+    pub(crate) waits: bool,
+    /// What it waits for must not be seen.
+    pub(crate) secret: bool,
+    /// The person has its keys.
+    pub(crate) held: bool,
+    /// Programs in it that ask the person with the helper.
+    pub(crate) asking: usize,
+}
+
+impl Phase {
+    /// The person does something about it: its time stands still.
+    pub(crate) fn is_in_hand(&self) -> bool {
+        self.held || self.asking > 0
+    }
 }
 
 /// A process of the table.
@@ -58,6 +73,10 @@ pub(crate) struct Process {
 pub(crate) struct Life {
     pub(crate) background: bool,
     pub(crate) needs_input: bool,
+    /// Programs in it that ask the person with the helper.
+    pub(crate) helpers: usize,
+    /// The person typed into it.
+    pub(crate) typed: bool,
     pub(crate) port: Option<u16>,
     /// Why it is being ended, once it is.
     pub(crate) ending: Option<ExitReason>,
@@ -88,7 +107,7 @@ impl Process {
         let life = lock(&self.life);
         let state = match &life.exit {
             Some(exit) if !life.survivors || life.closed => ProcessState::Exited(exit.clone()),
-            None if life.needs_input => ProcessState::NeedsInput,
+            None if life.needs_input || life.helpers > 0 => ProcessState::NeedsInput,
             _ => ProcessState::Running,
         };
         ProcessInfo {

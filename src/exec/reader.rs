@@ -1,7 +1,6 @@
 //! The thread of one process: reads its output, types its input, notices its end. Sleeps in `poll` otherwise.
 
 use super::ProcessEvent;
-use super::blocked;
 use super::echo::{Discipline, Echo};
 use super::fullscreen::FullScreen;
 use super::hub::Hub;
@@ -11,6 +10,7 @@ use super::port;
 use super::process::{Process, lock};
 use super::query::Queries;
 use super::spawn::Spawned;
+use super::waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Silence after which a process may be waiting for keys.
 const SILENCE: Duration = Duration::from_millis(300);
-/// The longest pause between two looks at a silent process.
-const LONGEST_LOOK: Duration = Duration::from_secs(2);
+/// A process that was silent for this long is not looked at again before it prints.
+const LAST_LOOK: Duration = Duration::from_secs(600);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
 /// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
@@ -150,11 +150,7 @@ impl Reader {
         if self.gone || self.tty.is_none() || self.headless {
             return None;
         }
-        if self.echo.holds() {
-            return Some(self.look_after.saturating_sub(self.quiet_since.elapsed()));
-        }
-        let background = lock(&self.process.life).background;
-        if background && !self.process.watched.load(Ordering::Relaxed) {
+        if self.look_after > LAST_LOOK && !self.echo.holds() {
             return None;
         }
         Some(self.look_after.saturating_sub(self.quiet_since.elapsed()))
@@ -382,6 +378,9 @@ impl Reader {
             }
             awake || found.is_some()
         };
+        if changed {
+            waiting::went_on(&self.hub, &self.process);
+        }
         if self.process.watched.load(Ordering::Relaxed) {
             self.hub.screens.touch();
         }
@@ -444,17 +443,9 @@ impl Reader {
         if self.release_echo() {
             return;
         }
-        let waits = {
-            let tty = lock(&self.process.tty);
-            tty.as_ref().is_some_and(|tty| blocked::waits_for_keys(self.process.pid, &tty.name, tty.raw_mode()))
-        };
-        self.look_after = (self.look_after * 2).min(LONGEST_LOOK);
+        self.look_after *= 2;
         self.quiet_since = Instant::now();
-        let changed = {
-            let mut life = lock(&self.process.life);
-            std::mem::replace(&mut life.needs_input, waits) != waits
-        };
-        if changed {
+        if waiting::look(&self.hub, &self.process) {
             self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
         }
     }

@@ -17,6 +17,8 @@ pub struct Report {
     /// What it started still runs.
     pub survivors: bool,
     pub uptime: Duration,
+    /// The person typed into it.
+    pub typed: bool,
     /// Clean text; which part depends on the question.
     pub output: String,
 }
@@ -123,6 +125,7 @@ fn report(process: &Process, output: String) -> Report {
         task: process.task.clone(),
         exit: life.exit.clone(),
         survivors: life.survivors && !life.closed,
+        typed: life.typed,
         uptime: life.exit.as_ref().map_or_else(|| process.started.elapsed(), |exit| exit.duration),
         output,
     }

@@ -1,5 +1,7 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
+mod waits;
+
 use super::*;
 use crate::text::{Cell, Modes, MouseFormat, MouseReports, Paint, Role};
 use std::future::Future;

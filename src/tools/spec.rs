@@ -4,6 +4,7 @@ use super::offer::Among;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
+use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -215,6 +216,8 @@ pub struct ToolCtx {
     pub cwd: Arc<Mutex<PathBuf>>,
     /// Where the person started the program: what a sandbox leaves open. No command moves it.
     pub workspace: PathBuf,
+    /// Files that this call must leave out when it reads what is below a folder. Only the gate sets it.
+    pub closed: Closed,
     /// A person said that this call runs without its sandbox. Only the gate sets it.
     pub unconfined: bool,
     pub exec: Exec,
@@ -290,6 +293,10 @@ pub trait AgentPort: Send + Sync {
     fn set_plan(&self, plan: Vec<Todo>);
     /// Waits as long as the person does. `Err` holds the reason when nobody can be asked or the turn was stopped.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<String, String>>;
+    /// Something that a person and the agent should know, which no result holds any more.
+    fn tell(&self, text: String) {
+        tracing::warn!("{text}");
+    }
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
     fn is_agent(&self) -> bool {
         true

@@ -6,14 +6,18 @@ mod held;
 mod meaning;
 mod output;
 mod scan;
+mod sudo;
 mod summary;
+mod waits;
 
 pub use background::rewrite_compound;
 pub use guard::{foreground_guidance, validate_workdir};
 pub use meaning::exit_code_meaning;
+pub use sudo::rewrite_sudo;
 pub use summary::shell_summary;
 
 use super::spec::{Access, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::config::OnInput;
 use crate::exec::{ExitReason, Finished, Launch, Running, Spawn, Waited};
 use crate::llm::message::Outcome;
 use crate::policy::Intent;
@@ -203,9 +207,10 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     let name: String =
         ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
     let sandbox = super::confine::sandbox(&ctx);
+    let runs = runs(&command.line, &ctx).await;
     let launch = Launch {
         spawn: Spawn {
-            command: command.line.clone(),
+            command: runs.clone().unwrap_or_else(|| command.line.clone()),
             cwd: command.cwd.clone(),
             pty: command.pty,
             background: command.background,
@@ -222,23 +227,31 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
     // Lossy by contract: the tool line shows what it can.
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
+    let held = |failed, sandbox| held::Held { line: command.line.clone(), cwd: command.cwd.clone(), sandbox, failed };
     if command.background {
-        return Ok(held::said(started(&command, &running, &ctx), sandbox.as_ref()));
+        let output = held::said(started(&command, runs.as_deref(), &running, &ctx), sandbox.as_ref());
+        if let Some(sandbox) = sandbox {
+            held::watched(held(None, sandbox), running, Arc::clone(&ctx.agent));
+        }
+        return Ok(output);
     }
     let limit = Duration::from_secs(command.timeout);
+    let file = ctx.spill.join(format!("{name}.txt"));
     let waited = tokio::select! {
         biased;
         waited = running.wait() => waited,
         () = ctx.cancel.cancelled() => ended(&running, ExitReason::Stopped).await,
-        () = tokio::time::sleep(limit) => ended(&running, ExitReason::TimedOut).await,
+        () = running.time(limit) => ended(&running, ExitReason::TimedOut).await,
+        () = running.wants_input(), if ctx.config.terminal.on_input == OnInput::AskAgent => {
+            return Ok(waits::told(&running, &ctx, &file));
+        }
     };
-    let file = ctx.spill.join(format!("{name}.txt"));
     match waited {
         Waited::Finished(finished) => {
-            let failed = finished.exit.reason == ExitReason::Exited && finished.exit.code != 0;
-            let output = result(&command, &ctx, &running, finished, &file);
+            let failed = held::failed(&finished);
+            let output = result(&command, runs.as_deref(), &ctx, &running, finished, &file);
             match sandbox {
-                Some(sandbox) => Ok(held::told(output, failed, command.cwd, sandbox, &running).await),
+                Some(sandbox) => Ok(held::told(output, held(failed, sandbox), &running).await),
                 None => Ok(output),
             }
         }
@@ -249,7 +262,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         }
         Waited::Moved(captured) => {
             let output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
-            let value = json!({
+            let mut value = json!({
                 "output": output,
                 "session_id": running.id.0,
                 "pid": running.pid,
@@ -257,6 +270,9 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
                 "error": null,
                 "hint": "moved to the background by the user and still running; use `process`, you are told when it ends",
             });
+            if running.was_typed_into() {
+                value["note"] = waits::TYPED.into();
+            }
             let mut result = ToolOutput::json(&value).summary("in the background");
             result.view.output = output;
             Ok(result)
@@ -273,7 +289,13 @@ async fn ended(running: &Running, reason: ExitReason) -> Waited {
     }
 }
 
-fn started(command: &Command, running: &Running, ctx: &ToolCtx) -> ToolOutput {
+/// The line that runs when it is another than the one that was judged: `sudo` gets the option that asks the person.
+async fn runs(line: &str, ctx: &ToolCtx) -> Option<String> {
+    let (rewritten, count) = rewrite_sudo(line, sudo::ASKS);
+    (count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await).then_some(rewritten)
+}
+
+fn started(command: &Command, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {
     let mut value = json!({
         "output": "Background process started",
         "session_id": running.id.0,
@@ -287,13 +309,23 @@ fn started(command: &Command, running: &Running, ctx: &ToolCtx) -> ToolOutput {
     if !command.patterns.is_empty() {
         value["watch_patterns"] = command.patterns.clone().into();
     }
+    if let Some(runs) = runs {
+        value["ran"] = runs.into();
+    }
     if ctx.exec.headless() {
         value["hint"] = "standard input is empty: nothing can be typed into it".into();
     }
     ToolOutput::json(&value).summary("started")
 }
 
-fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finished, file: &Path) -> ToolOutput {
+fn result(
+    command: &Command,
+    runs: Option<&str>,
+    ctx: &ToolCtx,
+    running: &Running,
+    finished: Finished,
+    file: &Path,
+) -> ToolOutput {
     let Finished { exit, output: captured, cwd_after, not_kept, survivors } = finished;
     let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
     match exit.reason {
@@ -303,6 +335,12 @@ fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finishe
         ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
+    if let Some(runs) = runs {
+        value["ran"] = runs.into();
+    }
+    if running.was_typed_into() {
+        value["note"] = waits::TYPED.into();
+    }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
     }

@@ -95,6 +95,7 @@ impl Bench {
             cwd: Arc::new(Mutex::new(self.path(""))),
             workspace: self.path(""),
             unconfined: false,
+            closed: Default::default(),
             exec: exec(),
             world: Arc::new(Here::new(self.dir.path().to_owned(), || {})),
             files: Arc::clone(&self.files),

@@ -59,6 +59,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         cwd: Arc::new(Mutex::new(folder.to_owned())),
         workspace: folder.to_owned(),
         unconfined: false,
+        closed: Default::default(),
         exec,
         world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),

@@ -35,4 +35,5 @@ mod stranger;
 mod suspend;
 mod terminal;
 mod trust;
+mod waits;
 mod windows;

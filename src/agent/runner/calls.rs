@@ -104,6 +104,8 @@ impl Runner {
         while let Ok(event) = self.call_events.1.try_recv() {
             self.call_event(event).await;
         }
+        // The call may have made a file of secrets, and its result may show it.
+        self.learn_secrets().await;
         self.feed(Input::ToolFinished(body)).await;
     }
 
@@ -159,6 +161,7 @@ impl Runner {
             cwd: Arc::clone(&self.session.cwd),
             workspace: self.start.cwd.clone(),
             unconfined: false,
+            closed: Default::default(),
             exec: self.deps.exec.clone(),
             world: Arc::clone(&self.deps.world),
             files: Arc::clone(&self.session.files),

@@ -3,8 +3,15 @@
 use super::Runner;
 use crate::agent::event::Level;
 use crate::agent::situation::{self, Situation};
+use crate::knowledge::context_files::ContextFile;
 use std::sync::{Arc, PoisonError};
 use tokio::task::JoinHandle;
+
+/// That a context file is not in the prompt, and why.
+fn left_out(file: ContextFile) -> Option<String> {
+    let why = file.problem.filter(|why| !why.starts_with("cut"))?;
+    Some(format!("{} is not in the prompt: {why}", file.path.display()))
+}
 
 impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
@@ -53,11 +60,18 @@ impl Runner {
                 let today = chrono::Local::now().date_naive();
                 let machine = crate::knowledge::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
                 let prompt = crate::knowledge::prompt::assemble(&knowledge, &machine);
-                if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) }
+                let left_out = knowledge.context.files.into_iter().filter_map(left_out).collect::<Vec<_>>();
+                let whole = if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) };
+                (whole, left_out)
             })
             .await;
             match built {
-                Ok(prompt) => self.session.prompt = self.masked(&prompt).into(),
+                Ok((prompt, left_out)) => {
+                    self.session.prompt = self.masked(&prompt).into();
+                    for text in left_out {
+                        self.notice(Level::Warning, text).await;
+                    }
+                }
                 Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
             }
             self.create_once().await;

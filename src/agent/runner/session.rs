@@ -53,6 +53,8 @@ pub struct Session {
     pub adviser: Option<String>,
     /// Where untrusted text in it came from.
     pub untrusted: Vec<String>,
+    /// The files of secrets in its project.
+    pub project: crate::agent::secrets::OfProject,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// What the provider last counted, and for which item.
@@ -98,6 +100,7 @@ impl Session {
             providers: HashMap::new(),
             adviser: None,
             untrusted: Vec::new(),
+            project: Default::default(),
             window: None,
             counted: None,
             total: Usage::default(),

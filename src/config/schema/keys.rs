@@ -14,6 +14,8 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 /// Values of `tools.tool_search.enabled`.
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
+/// Values of `terminal.on_input`.
+const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
 /// Values of `sandbox.mode`, the loosest first.
 pub const SANDBOX: &[&str] = &["off", "workspace-write", "read-only"];
 /// Values of `composer.mode`.
@@ -79,6 +81,12 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.max_foreground_timeout", Integer(1, 86_400), May, "most seconds the model may ask for"),
     key("terminal.env_passthrough", TextList, Never, "variables that commands see though they look like secrets"),
     key("terminal.daemon_term_grace_seconds", Number(0.0, 600.0), May, "seconds between TERM and KILL"),
+    key(
+        "terminal.on_input",
+        Choice(ON_INPUT),
+        Never,
+        "a command waits for input: `notify` tells you, `ask-agent` hands it to the model, `ask-user` asks you",
+    ),
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
     key("approvals.mode", Kind::Mode, Tighten, "`manual` asks, `smart` lets low risks pass, `off` never asks"),
     key("approvals.deny", TextList, Tighten, "commands that never run, in words with `*`"),

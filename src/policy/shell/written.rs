@@ -15,6 +15,8 @@ use std::rc::Rc;
 
 /// Sources of one copy, and files of one script, that are followed.
 const MAX_COPIES: usize = 16;
+/// Shell lines of one file of recipes.
+const MAX_RECIPES: usize = 256;
 
 impl Walker<'_> {
     /// Files and links that a command makes out of what is known: copies, links, what tools write that get their text.
@@ -192,10 +194,12 @@ impl Walker<'_> {
 
     /// The shell lines of a file of recipes.
     pub(super) fn recipes(&mut self, text: &str, span: &Span) {
-        if text.len() < MAX_TEXT {
-            for recipe in recipes(text).into_iter().take(64) {
-                self.subshell(|w| w.text(&recipe, span, None));
-            }
+        let all = if text.len() < MAX_TEXT { recipes(text) } else { Vec::new() };
+        if text.len() >= MAX_TEXT || all.len() > MAX_RECIPES {
+            self.limit(span);
+        }
+        for recipe in all.into_iter().take(MAX_RECIPES) {
+            self.subshell(|w| w.text(&recipe, span, None));
         }
     }
 }
@@ -211,7 +215,14 @@ fn recipes(text: &str) -> Vec<String> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
+    let mut defines = false;
     for line in text.replace("\\\n", " ").lines() {
+        // Lines of a name that recipes are made of.
+        defines = !line.starts_with("endef") && (defines || line.starts_with("define "));
+        if defines && !line.starts_with("define ") {
+            all.push(expanded(line.trim_start_matches(['\t', '@', '-', '+', ' ']), &values));
+            continue;
+        }
         let recipe = match line.strip_prefix(['\t', ' ']) {
             Some(recipe) => recipe.trim_start(),
             None => {
@@ -220,6 +231,9 @@ fn recipes(text: &str) -> Vec<String> {
                     if name.ends_with('!') {
                         all.push(expanded(value.trim(), &values));
                     }
+                    // just: ``x := `COMMAND` ``
+                    let quoted = value.trim().strip_prefix('`').and_then(|text| text.strip_suffix('`'));
+                    all.extend(quoted.map(|command| expanded(command, &values)));
                     let name = name.trim().trim_end_matches([':', '?', '+', ' ']);
                     values.insert(name.to_owned(), expanded(value.trim(), &values));
                 }
@@ -275,17 +289,40 @@ fn expanded(text: &str, values: &HashMap<String, String>) -> String {
             }
             None => break,
         };
-        let end = rest.find(close).unwrap_or(rest.len() - 1);
-        let inner = &rest[1..end.max(1)];
+        let end = rest.find(close);
+        let inner = &rest[1..end.unwrap_or(rest.len())];
         match inner.strip_prefix("shell ") {
             Some(line) => out.push_str(&format!("$({line})")),
             None => out.push_str(values.get(inner).map_or("x", String::as_str)),
         }
-        rest = &rest[(end + 1).min(rest.len())..];
+        rest = end.map_or("", |end| &rest[end + 1..]);
         if out.len() > MAX_TEXT {
             break;
         }
     }
     out.push_str(rest);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_lines_of_recipes() {
+        for (text, want) in [
+            ("a: b\n\t@cc $< -o $@\n", vec!["cc x -o x"]),
+            ("X = 1\na: ; echo $(X)", vec!["echo 1"]),
+            ("X := $(shell ls)", vec!["ls"]),
+            ("X != ls", vec!["ls"]),
+            ("$(info ${shell ls $(A)})", vec!["ls x"]),
+            ("define R\n\tls\nendef\na:\n\tpwd", vec!["ls", "pwd"]),
+            ("rule x\n  command = ls", vec!["ls"]),
+            ("x := `ls`", vec!["ls"]),
+            ("\techo $(shell é", vec!["echo $(é)"]),
+            ("\techo $(", vec!["echo x"]),
+        ] {
+            assert_eq!(recipes(text), want, "{text}");
+        }
+    }
 }

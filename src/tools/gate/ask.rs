@@ -135,7 +135,7 @@ impl Gate {
             }
             let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await;
             let Some(judged) = judged else { return (stopped(), None) };
-            let mut seen = self.leaking(judged, intent, ctx);
+            let mut seen = self.beyond_sandbox(self.leaking(judged, intent, ctx), intent, ctx);
             if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
                 let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
                 seen.verdict = Verdict::AskAlways(vec![why]);

@@ -31,6 +31,7 @@ fn desk() -> Desk {
         cwd: Arc::new(Mutex::new(root.clone())),
         workspace: root.clone(),
         unconfined: false,
+        closed: Default::default(),
         exec,
         world: Arc::new(Here::new(root.clone(), || {})),
         files: Arc::new(Mutex::new(FileLedger::default())),
