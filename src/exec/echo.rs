@@ -1,8 +1,8 @@
 //! Leaves the echo of typed keys out of the output: it is the person's, or an answer of ours, and no word of a program.
 //!
 //! What the line discipline will echo is known when the keys are written, so the terminal's output is searched for just
-//! that. A program that reads keys one by one and prints them itself (a shell's editor, another machine's terminal) is
-//! searched for the printable ones.
+//! that. A program that reads keys one by one and prints them itself (a shell's editor, another machine's terminal) prints
+//! them first: what it begins its output with is echo, what it says of the keys later is its own.
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ impl From<&Termios> for Discipline {
 struct Piece {
     bytes: Vec<u8>,
     since: Instant,
-    /// Other bytes that may still come first.
+    /// Other bytes that may still come first; of what a program echoes by itself none.
     reach: usize,
 }
 
@@ -84,7 +84,9 @@ impl Echo {
     /// These keys go to the terminal now.
     pub(crate) fn typed(&mut self, keys: &[u8], discipline: &Discipline, now: Instant) {
         let has = |flag| discipline.modes.contains(flag);
-        let pieces = match (has(LocalModes::ECHO), has(LocalModes::ICANON)) {
+        let (echoes, lines) = (has(LocalModes::ECHO), has(LocalModes::ICANON));
+        let reach = if echoes || lines { REACH } else { 0 };
+        let pieces = match (echoes, lines) {
             (true, true) => self.edited(keys, discipline),
             (true, false) => split(plain(keys, discipline), discipline),
             // A password: at most its end shows.
@@ -94,7 +96,7 @@ impl Echo {
         };
         for bytes in pieces.into_iter().filter(|bytes| !bytes.is_empty()) {
             if self.pieces.len() < MOST {
-                self.pieces.push_back(Piece { bytes, since: now, reach: REACH });
+                self.pieces.push_back(Piece { bytes, since: now, reach });
             }
         }
     }
@@ -120,7 +122,10 @@ impl Echo {
         let mut left = Vec::with_capacity(bytes.len());
         let mut at = 0;
         while let Some(piece) = self.pieces.front_mut() {
-            match find(&bytes[at..], &piece.bytes) {
+            if at == bytes.len() {
+                break;
+            }
+            match find(&bytes[at..], &piece.bytes, piece.reach) {
                 Some((start, true)) => {
                     left.extend_from_slice(&bytes[at..at + start]);
                     at += start + piece.bytes.len();
@@ -276,9 +281,9 @@ fn printable(keys: &[u8]) -> Vec<Vec<u8>> {
     keys[..until].split(|byte| *byte < 0x20 || *byte == 0x7f).map(<[u8]>::to_vec).collect()
 }
 
-/// Where `piece` begins in `bytes`, and whether all of it is there.
-fn find(bytes: &[u8], piece: &[u8]) -> Option<(usize, bool)> {
-    (0..bytes.len()).find_map(|at| {
+/// Where `piece` begins in `bytes` after at most `reach` others, and whether all of it is there.
+fn find(bytes: &[u8], piece: &[u8], reach: usize) -> Option<(usize, bool)> {
+    (0..bytes.len().min(reach + 1)).find_map(|at| {
         let rest = &bytes[at..];
         let common = rest.len().min(piece.len());
         (rest[..common] == piece[..common]).then_some((at, common == piece.len()))
@@ -365,6 +370,9 @@ mod tests {
         let raw = discipline(LocalModes::empty());
         assert_eq!(left(&[b"ls\r"], &raw, b"ls\r\nfile\r\n"), "\r\nfile\r\n");
         assert_eq!(left(&[b"\x1b[A"], &raw, b"[A stays"), "[A stays");
+        assert_eq!(left(&[b"l", b"s"], &raw, b"ls\r\nls"), "\r\nls");
+        // What it says of them is its own.
+        assert_eq!(left(&[b"ada"], &raw, b"hello-ada\n"), "hello-ada\n");
     }
 
     #[test]
