@@ -60,6 +60,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         workspace: folder.to_owned(),
         unconfined: false,
         exec,
+        places: Default::default(),
         world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),
         agent: Arc::new(Port::alone()),

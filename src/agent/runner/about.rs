@@ -143,7 +143,7 @@ impl Runner {
         let Ok(loaded) = tokio::task::spawn_blocking(read).await else { return };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded));
+        self.gate.set_rules(super::rules(&loaded, self.deps.places.kind()));
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;

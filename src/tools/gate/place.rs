@@ -1,6 +1,6 @@
 //! The world as one call finds it: its variables are those that the command will start with, not those of this program.
 
-use super::Gate;
+use super::{Gate, look};
 use crate::policy::shell::UNKNOWN;
 use crate::policy::{Intent, World};
 use crate::tools::spec::ToolCtx;
@@ -72,6 +72,14 @@ impl World for Place {
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
         self.world.text(path, limit)
     }
+
+    fn fresh(&self) {
+        self.world.fresh();
+    }
+
+    fn is_here(&self) -> bool {
+        self.world.is_here()
+    }
 }
 
 impl Gate {
@@ -79,10 +87,20 @@ impl Gate {
     pub(super) async fn place(&self, intent: &Intent, ctx: &ToolCtx) -> Option<Arc<dyn World>> {
         let world = Arc::clone(&self.world);
         let env = match intent {
-            Intent::Command { .. } => tokio::select! {
-                biased;
-                () = ctx.cancel.cancelled() => return None,
-                env = ctx.exec.environment_of(&ctx.task) => Some(env),
+            Intent::Command { line, cwd, .. } => match ctx.places.current() {
+                Some(there) => {
+                    let (line, cwd, task) = (line.clone(), cwd.clone(), ctx.task.to_string());
+                    let asked = look::unless_stopped(&ctx.cancel, move || {
+                        there.look_ahead(&line, &cwd);
+                        there.environment_of(&task).ok()
+                    });
+                    asked.await?
+                }
+                None => tokio::select! {
+                    biased;
+                    () = ctx.cancel.cancelled() => return None,
+                    env = ctx.exec.environment_of(&ctx.task) => Some(env),
+                },
             },
             Intent::Input { .. } => None,
             Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => return Some(world),
