@@ -5,6 +5,7 @@
 pub mod action;
 pub mod answers;
 pub mod approvals;
+mod backends;
 pub mod borders;
 pub mod completion;
 pub mod composer;

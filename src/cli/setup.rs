@@ -197,7 +197,7 @@ fn this_program() -> PathBuf {
 }
 
 /// The environment variables that hold keys of the configured providers.
-fn key_names(config: &Config) -> Vec<String> {
+pub(super) fn key_names(config: &Config) -> Vec<String> {
     let providers = config.providers.values().map(|provider| &provider.key_env);
     let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
     all.filter(|name| !name.is_empty()).cloned().collect()

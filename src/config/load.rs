@@ -88,8 +88,6 @@ const VARIABLES: &[(&str, &str, bool)] = &[
     ("TERMINAL_LIFETIME_SECONDS", "terminal.lifetime_seconds", true),
     ("TERMINAL_DOCKER_IMAGE", "terminal.docker_image", true),
     ("TERMINAL_SINGULARITY_IMAGE", "terminal.singularity_image", true),
-    ("TERMINAL_MODAL_IMAGE", "terminal.modal_image", true),
-    ("TERMINAL_DAYTONA_IMAGE", "terminal.daytona_image", true),
     ("TERMINAL_SSH_HOST", "terminal.ssh_host", true),
     ("TERMINAL_SSH_USER", "terminal.ssh_user", true),
     ("TERMINAL_SSH_PORT", "terminal.ssh_port", true),

@@ -10,7 +10,7 @@ const IMAGE: &str = "nikolaik/python-nodejs:python3.11-nodejs20";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TerminalConfig {
-    /// `local`, or one of `places::KINDS`.
+    /// `local`, or one of `schema::BACKENDS`.
     pub backend: String,
     /// Empty, `.`, `auto` and `cwd`: where the program was started; on another machine its home, or that of the container.
     pub cwd: String,
@@ -53,8 +53,6 @@ pub struct TerminalConfig {
     /// Folders of this machine keep `/root` and `/workspace` between containers.
     pub container_persistent: bool,
     pub singularity_image: String,
-    pub modal_image: String,
-    pub daytona_image: String,
     /// An existing pod; empty: one of our own from `kubernetes_image`.
     pub kubernetes_pod: String,
     pub kubernetes_container: String,
@@ -97,8 +95,6 @@ impl Default for TerminalConfig {
             container_disk: 51200,
             container_persistent: true,
             singularity_image: format!("docker://{IMAGE}"),
-            modal_image: IMAGE.into(),
-            daytona_image: IMAGE.into(),
             kubernetes_pod: String::new(),
             kubernetes_container: String::new(),
             kubernetes_namespace: String::new(),

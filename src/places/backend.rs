@@ -68,6 +68,8 @@ pub struct Traits {
     pub cwd: Option<PathBuf>,
     /// A container of ours without a folder of this machine in it.
     pub isolated: bool,
+    /// What runs there is a descendant of its client here, and gets its signals.
+    pub signals_here: bool,
     /// The exit code with which the client says that the connection broke, when it has one of its own.
     pub broken: Option<i32>,
     /// Variables that commands there get.

@@ -223,6 +223,9 @@ impl Far for Job {
     }
 
     fn signal(&self, signal: FarSignal) -> bool {
+        if self.place.backend().traits().signals_here && !self.spec.detached {
+            return false;
+        }
         let name = match signal {
             FarSignal::Interrupt => "INT",
             FarSignal::Terminate => "TERM",

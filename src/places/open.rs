@@ -2,7 +2,10 @@
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Container, Setting};
+use super::kubernetes::Kubernetes;
 use super::remote::{Remote, lock};
+use super::singularity::Singularity;
+use super::slurm::Slurm;
 use super::ssh::Ssh;
 use crate::config::TerminalConfig;
 use crate::exec::Exec;
@@ -17,15 +20,14 @@ pub const KINDS: &[(&str, &str)] = &[
     ("ssh", "a machine that OpenSSH reaches"),
     ("docker", "a container of docker"),
     ("podman", "a container of podman"),
+    ("singularity", "an instance of singularity"),
+    ("apptainer", "an instance of apptainer"),
+    ("kubernetes", "a pod"),
+    ("slurm", "a job of Slurm"),
 ];
 
 /// Work that is no other's.
 const DEFAULT: &str = "default";
-
-/// Whether there is such a backend.
-pub fn is_known(kind: &str) -> bool {
-    KINDS.iter().any(|(known, _)| *known == kind)
-}
 
 /// Where a session's commands run and its files are. Cheap to clone; clones are the same.
 #[derive(Clone, Default)]
@@ -64,6 +66,9 @@ impl Needs {
             Setting { workspace: self.workspace.clone(), home: self.home.clone(), task: self.task.clone(), programs };
         Ok(match kind {
             "ssh" => Box::new(Ssh::new(config, setting.programs, traits)?),
+            "kubernetes" => Box::new(Kubernetes::new(config, &setting, traits)),
+            "slurm" => Box::new(Slurm::new(config, setting.programs, traits)),
+            "singularity" | "apptainer" => Box::new(Singularity::new(config, &setting, traits)),
             _ => {
                 traits.variables.extend(config.docker_env.clone());
                 Box::new(Container::new(config, &setting, traits))
@@ -202,5 +207,18 @@ pub fn check(config: &TerminalConfig) -> Result<String, PlaceError> {
     match config.backend.trim() {
         "" | "local" => Ok("local".to_owned()),
         kind => needs.backend(kind).map(|backend| backend.traits().label.clone()),
+    }
+}
+
+/// The program that a backend is reached with; `None` for this machine.
+pub fn client_of(config: &TerminalConfig) -> Option<String> {
+    match config.backend.trim() {
+        "docker" | "podman" if !config.docker_program.trim().is_empty() => {
+            Some(crate::config::paths::expand_home(config.docker_program.trim()).display().to_string())
+        }
+        "" | "local" => None,
+        "kubernetes" => Some("kubectl".to_owned()),
+        "slurm" => Some("srun".to_owned()),
+        kind => Some(kind.to_owned()),
     }
 }

@@ -1,5 +1,6 @@
 //! Other machines, for real: sshd on loopback, containers of podman. One site has the whole way of a call: plan, gate, run.
 
+mod clients;
 mod container;
 mod ssh;
 

@@ -17,8 +17,7 @@ pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `approvals.containers`.
 pub const CONTAINERS: &[&str] = &["ask", "relax"];
 /// Values of `terminal.backend`.
-pub const BACKENDS: &[&str] =
-    &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm", "modal", "daytona"];
+pub const BACKENDS: &[&str] = &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm"];
 /// Values of `sandbox.mode`, the loosest first.
 pub const SANDBOX: &[&str] = &["off", "workspace-write", "read-only"];
 /// Values of `composer.mode`.
@@ -78,7 +77,7 @@ pub const KEYS: &[KeySpec] = &[
     key("agent.disabled_toolsets", TextList, Tighten, "toolsets the model never gets"),
     key("agent.stream_stale_timeout", Integer(1, 86_400), May, "seconds of silence before a stream is tried again"),
     key("agent.local_stream_stale_timeout", Integer(1, 86_400), May, "the same for servers on this machine"),
-    key("terminal.backend", Choice(BACKENDS), Never, "where commands and files are: `docs/BACKENDS.md`"),
+    key("terminal.backend", Text, Never, "where commands and files are: `docs/BACKENDS.md`"),
     key("terminal.cwd", Text, May, "working folder; `.` is where the program was started"),
     key("terminal.timeout", Integer(1, 86_400), May, "seconds before a foreground command is ended"),
     key("terminal.max_foreground_timeout", Integer(1, 86_400), May, "most seconds the model may ask for"),
@@ -122,8 +121,6 @@ pub const KEYS: &[KeySpec] = &[
     ),
     key("terminal.container_persistent", Bool, Never, "folders of this machine keep its `/root` and `/workspace`"),
     key("terminal.singularity_image", Text, Never, "image of `singularity` and `apptainer`"),
-    key("terminal.modal_image", Text, Never, "image of `modal`"),
-    key("terminal.daytona_image", Text, Never, "image of `daytona`"),
     key("terminal.kubernetes_pod", Text, Never, "an existing pod; empty: one of our own"),
     key("terminal.kubernetes_container", Text, Never, "container of that pod; empty: the first"),
     key("terminal.kubernetes_namespace", Text, Never, "namespace; empty: that of the context"),
