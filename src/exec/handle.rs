@@ -8,7 +8,6 @@ use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
-use super::shell::Outlet;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
 use super::{
@@ -162,30 +161,21 @@ impl Exec {
 
     /// Starts a command: in a session of its own, with the exported variables of its task.
     pub async fn launch(&self, launch: Launch) -> Result<Running, ExecError> {
-        let Launch { mut spawn, spill, notify_on_complete, watch_patterns, far } = launch;
+        let Launch { spawn, spill, notify_on_complete, watch_patterns, far } = launch;
         self.hub.make_room()?;
         let shell = self.hub.shell().await?;
         // A client has this program's environment: variables that commands export belong to the other side.
         let env = if far.is_some() { Arc::clone(self.hub.base().await) } else { self.hub.env_of(&spawn.task).await };
-        spawn.pty |= far.is_some();
-        let wiring = Wiring {
-            pty: spawn.pty,
-            headless: spawn.headless,
-            stderr_on_tty: shell.finds_terminal_on_stderr(),
-            size: spawn.size,
-        };
-        let outlet = match (spawn.pty, spawn.headless) {
-            (true, _) => Outlet::Terminal,
-            (false, false) => Outlet::PipeBesideTerminal,
-            (false, true) => Outlet::Pipe,
-        };
+        let size = if spawn.pty { spawn.size } else { (super::WIDE, spawn.size.1) };
+        let wiring = Wiring { pty: spawn.pty || far.is_some(), headless: spawn.headless, size };
+        let wide = wiring.terminal() && !spawn.pty;
         let cwd = spawn.cwd;
         let keep = !spawn.background;
         let id = new_id();
         let (mut command, prelude) = match &far {
             Some(far) => (client(&**far, &env), None),
             None => {
-                let (mut command, prelude) = shell.command(&spawn.command, keep, outlet);
+                let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
                 command.env_clear().envs(env.iter()).current_dir(&cwd);
                 (command, prelude)
             }
@@ -225,10 +215,9 @@ impl Exec {
             command: spawn.command.clone(),
             cwd,
             pid: spawned.child.id(),
-            pty: spawn.pty,
             started_at: now_ms(),
             started,
-            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit))),
+            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
             flow: std::sync::Condvar::new(),
             life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
             ended: std::sync::Condvar::new(),
@@ -281,7 +270,7 @@ impl Exec {
                 self.hub.screens.lines(&id, lines);
                 Ok(())
             }
-            ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),
+            ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
@@ -300,6 +289,13 @@ impl Exec {
         let graces = Graces { interrupt: Duration::from_millis(300), terminate: self.hub.options.term_grace };
         end::end(&process, ExitReason::Killed, graces);
         Ok(())
+    }
+
+    /// A person types: the program lays out for the person's pane from the first key on.
+    fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        process.fit(None, *lock(&self.hub.size));
+        process.type_in(bytes)
     }
 
     /// Types into a process.

@@ -1,6 +1,6 @@
 //! What touching a path means: classes of paths, protected folders, and the verdict on edits and reads by the file tools.
 
-use super::table::{Base, ClassPatterns, Level, PathClass, Pattern, Table, table};
+use super::table::{Level, PathClass, Pattern, Table, table};
 use super::{EditIntent, Verdict, Why, World, glob};
 use std::path::{Component, Path, PathBuf};
 
@@ -107,50 +107,18 @@ pub fn may_match_protected(pattern: &str, world: &dyn World) -> bool {
 
 /// The class of an absolute path, if it has one. `home` and `own` are the folders that `~` and `@` stand for.
 pub fn class_in<'t>(table: &'t Table, path: &str, home: &str, own: &str) -> Option<&'t PathClass> {
-    let find = |all: &[ClassPatterns], path: &str, home: &str, own: &str| {
-        let covered = |patterns: &[Pattern]| patterns.iter().any(|pattern| covers(pattern, path, home, own));
-        all.iter().position(|class| covered(&class.paths) && !covered(&class.except))
-    };
     let at = if table.ignores_case(path) || table.ignores_case(home) {
-        find(&table.folded, &path.to_lowercase(), &home.to_lowercase(), &own.to_lowercase())
+        table.folded.first(&path.to_lowercase(), &home.to_lowercase(), &own.to_lowercase())
     } else {
-        find(&table.patterns, path, home, own)
+        table.patterns.first(path, home, own)
     };
     table.paths.classes.get(at?)
 }
 
 /// Whether an absolute path is in one of the places where any task may leave files: temporary folders, caches, `/dev/null`.
 pub fn is_free(table: &Table, path: &str, home: &str, own: &str) -> bool {
-    let free = table.patterns.iter().zip(&table.paths.classes).filter(|(_, class)| class.free);
-    free.flat_map(|(patterns, _)| &patterns.paths).any(|pattern| covers(pattern, path, home, own))
-}
-
-/// What stands before a pattern.
-pub(super) fn base_of<'a>(pattern: &Pattern, home: &'a str, own: &'a str) -> &'a str {
-    match pattern.base {
-        Base::Root => "",
-        Base::Home => home,
-        Base::Own => own,
-    }
-}
-
-pub(super) fn covers(pattern: &Pattern, path: &str, home: &str, own: &str) -> bool {
-    let glob = pattern.glob.as_bytes();
-    // One byte tells most apart; comparing more is a call.
-    if pattern.suffix > 0 && path.as_bytes().last() != glob.last() {
-        return false;
-    }
-    let base = base_of(pattern, home, own);
-    let at = |i: usize| path.as_bytes().get(base.len() + i);
-    if pattern.prefix > 0 && (at(0) != glob.first() || at(pattern.prefix - 1) != glob.get(pattern.prefix - 1)) {
-        return false;
-    }
-    let Some(rest) = path.strip_prefix(base) else { return false };
-    rest.as_bytes().starts_with(&glob[..pattern.prefix])
-        && rest.as_bytes().ends_with(&glob[glob.len() - pattern.suffix..])
-        && rest.contains(&pattern.glob[pattern.piece.clone()])
-        && (pattern.deep || pattern.glob.matches('/').count() == rest.matches('/').count())
-        && glob::matches(&pattern.glob, rest)
+    let free = table.patterns.each.iter().zip(&table.paths.classes).filter(|(_, class)| class.free);
+    free.flat_map(|(patterns, _)| &patterns.paths).any(|pattern| pattern.covers(path, home, own))
 }
 
 /// The class of an absolute path for this world.
@@ -229,7 +197,7 @@ impl SecretsBelow {
     pub fn new(root: &str, home: String, own: String) -> Self {
         let narrow = |patterns: &'static [Pattern]| -> Vec<&'static Pattern> {
             let may_match = |pattern: &&Pattern| {
-                let start = format!("{}{}", base_of(pattern, &home, &own), &pattern.glob[..pattern.prefix]);
+                let start = format!("{}{}", pattern.base(&home, &own), pattern.start());
                 start.starts_with(root) || root.starts_with(&start)
             };
             patterns.iter().filter(may_match).collect()
@@ -237,7 +205,7 @@ impl SecretsBelow {
         let classes = table().ok().map(|table| {
             let secret =
                 |class: &PathClass| class.read_blocked || class.file_read.is_some_and(|level| level > Level::Allow);
-            let all = table.patterns.iter().zip(&table.paths.classes).map(|(patterns, class)| Narrowed {
+            let all = table.patterns.each.iter().zip(&table.paths.classes).map(|(patterns, class)| Narrowed {
                 paths: narrow(&patterns.paths),
                 except: narrow(&patterns.except),
                 secret: secret(class),
@@ -254,7 +222,7 @@ impl SecretsBelow {
     pub fn has(&self, path: &str) -> bool {
         let Some(classes) = &self.classes else { return true };
         let covered =
-            |patterns: &[&Pattern]| patterns.iter().any(|pattern| covers(pattern, path, &self.home, &self.own));
+            |patterns: &[&Pattern]| patterns.iter().any(|pattern| pattern.covers(path, &self.home, &self.own));
         classes.iter().find(|class| covered(&class.paths) && !covered(&class.except)).is_some_and(|class| class.secret)
     }
 }

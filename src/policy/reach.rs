@@ -1,8 +1,8 @@
 //! What a path with unknown parts may be, and what lies below a folder: the classes of all files that it can reach.
 
-use super::files::{base_of, class_in};
+use super::files::class_in;
 use super::shell::UNKNOWN;
-use super::table::{ClassPatterns, PathClass, Pattern, Table};
+use super::table::{PathClass, Pattern, Table};
 
 /// Bytes of a path that is compared as a pattern; a longer one has no place that matters.
 const MAX_PATTERN: usize = 512;
@@ -24,8 +24,7 @@ enum Piece<'a> {
 }
 
 /// The pieces of a pattern. `deep`: `*` crosses folders.
-fn pieces<'a>(text: &'a str, deep: bool, out: &mut Vec<Piece<'a>>) {
-    let bytes = text.as_bytes();
+fn pieces<'a>(bytes: &'a [u8], deep: bool, out: &mut Vec<Piece<'a>>) {
     let mut i = 0;
     while i < bytes.len() {
         out.push(match bytes[i] {
@@ -61,7 +60,7 @@ fn pieces_of(path: &str, glob: bool) -> Vec<Piece<'_>> {
                 out.push(Piece::Star);
             }
             if glob {
-                pieces(known, false, &mut out);
+                pieces(known.as_bytes(), false, &mut out);
             } else {
                 out.extend(known.bytes().map(Piece::Byte));
             }
@@ -154,6 +153,12 @@ fn meet(a: &[Piece<'_>], b: &[Piece<'_>]) -> bool {
     false
 }
 
+/// Steps of work that comparing a path as a pattern takes: with no folder to begin with it is compared with nearly all.
+pub fn work(path: &str) -> usize {
+    let certain = path.split(['*', '?', '[', UNKNOWN]).next().unwrap_or_default();
+    if certain.matches('/').count() < 2 { 48 } else { 16 }
+}
+
 /// Where `~` and `@` are.
 #[derive(Clone, Copy, Debug)]
 pub struct Places<'a> {
@@ -201,8 +206,14 @@ pub fn below<'t>(table: &'t Table, folder: &str, glob: bool, hidden: bool, place
 /// Whether a path is below a pattern of a class, exceptions aside.
 fn holds(table: &Table, class: &PathClass, path: &str, places: Places<'_>) -> bool {
     let at = table.paths.classes.iter().position(|other| other.name == class.name);
-    at.and_then(|at| table.patterns.get(at))
-        .is_some_and(|all| all.paths.iter().any(|pattern| super::files::covers(pattern, path, places.home, places.own)))
+    at.and_then(|at| table.patterns.each.get(at))
+        .is_some_and(|all| all.paths.iter().any(|pattern| pattern.covers(path, places.home, places.own)))
+}
+
+/// Whether one of two texts begins with the other.
+fn agree(a: &str, b: &str) -> bool {
+    let len = a.len().min(b.len());
+    a.as_bytes()[..len] == b.as_bytes()[..len]
 }
 
 fn fixed<'t>(
@@ -214,26 +225,28 @@ fn fixed<'t>(
     let folds = table.ignores_case(path) || table.ignores_case(places.home);
     let lower = |text: &str| if folds { text.to_lowercase() } else { text.to_owned() };
     let (path, home, own) = (lower(path), lower(places.home), lower(places.own));
-    let patterns: &[ClassPatterns] = if folds { &table.folded } else { &table.patterns };
+    let patterns = if folds { &table.folded } else { &table.patterns };
     let wanted = read(&path);
     let start: usize = wanted.iter().take_while(|piece| matches!(piece, Piece::Byte(_))).count();
     // What is certain is a beginning of the text itself.
     let certain = path.get(..start.min(path.len())).unwrap_or("");
     let meets = |pattern: &Pattern| {
-        let base = base_of(pattern, &home, &own);
-        if pattern.glob.starts_with("*/") {
+        let base = pattern.base(&home, &own);
+        if pattern.glob.starts_with("*/") || !agree(base, certain) {
             return false;
         }
-        let fixed = &pattern.glob[..pattern.prefix];
-        let differs = base.bytes().chain(fixed.bytes()).zip(certain.bytes()).any(|(a, b)| a != b);
-        if differs {
+        if certain.get(base.len()..).is_some_and(|rest| !agree(pattern.start(), rest)) {
             return false;
         }
-        let mut all: Vec<Piece<'_>> = base.bytes().map(Piece::Byte).collect();
-        pieces(&pattern.glob, pattern.deep, &mut all);
-        meet(&wanted, &all)
+        // What agrees byte by byte is not compared again.
+        let same = certain.len().min(base.len() + pattern.prefix);
+        let mut all = Vec::with_capacity(base.len() + pattern.glob.len());
+        all.extend(base.bytes().skip(same).map(Piece::Byte));
+        pieces(&pattern.glob.as_bytes()[same.saturating_sub(base.len())..], pattern.deep, &mut all);
+        meet(&wanted[same..], &all)
     };
     patterns
+        .each
         .iter()
         .zip(&table.paths.classes)
         .filter(|(class, _)| class.paths.iter().any(meets))
@@ -248,7 +261,7 @@ mod tests {
 
     fn meets(path: &str, pattern: &str) -> bool {
         let mut all = Vec::new();
-        pieces(pattern, pattern.ends_with("/**"), &mut all);
+        pieces(pattern.as_bytes(), pattern.ends_with("/**"), &mut all);
         meet(&pieces_of(path, true), &all)
     }
 

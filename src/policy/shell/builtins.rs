@@ -155,24 +155,26 @@ impl Walker<'_> {
             self.find("prints the environment", span);
             return;
         }
-        let exported = known.name == "export" || known.has(&["-x"]);
+        let [function, shows, exports, renames, counts] =
+            [&["-f"][..], &["-p", "-F"], &["-x"], &["-n"], &["-i"]].map(|flags| known.has(flags));
+        let exported = known.name == "export" || exports;
         for (i, field) in known.argv.iter().enumerate().skip(1) {
             if field.text.starts_with('-') {
                 continue;
             }
-            if exported && !known.has(&["-f"]) {
+            if exported && !function {
                 self.exports(&field.text, &field.span);
             }
             let Some((name, value)) = field.text.split_once('=') else {
                 // `export $X` may be `export NAME=value`.
-                if field.text.starts_with(UNKNOWN) && !known.has(&["-f", "-p", "-F"]) {
+                if field.text.starts_with(UNKNOWN) && !function && !shows {
                     self.find("unresolved words", field.span.clone());
                 }
                 self.subscript(&field.text, &field.span);
                 continue;
             };
             let (name, append) = name.strip_suffix('+').map_or((name, false), |n| (n, true));
-            if known.has(&["-n"]) {
+            if renames {
                 Rc::make_mut(&mut self.state.refs).insert(name.to_owned(), value.to_owned());
                 continue;
             }
@@ -181,7 +183,7 @@ impl Walker<'_> {
             } else {
                 value.to_owned()
             };
-            if known.has(&["-i"]) {
+            if counts {
                 self.arithmetic(&value, &field.span, 0);
             }
             if append {

@@ -1,13 +1,54 @@
-//! Downloads and uploads: which files they write and read.
+//! Downloads and uploads: which files they write and read, and which commands run what they brought.
 
 use super::decode::Stream;
-use super::invoke::Known;
+use super::findings::Invocation;
+use super::invoke::{Known, program};
 use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::Role;
+use crate::policy::table::{Kind, Role};
+use std::path::Path;
 use std::rc::Rc;
 
+/// What the commands up to one of them brought here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Brought {
+    downloaded: bool,
+    /// Files of any name.
+    unpacked: bool,
+}
+
 impl Walker<'_> {
+    /// A file that is not there yet, after a line that unpacked or cloned what it downloads, comes from there.
+    pub(super) fn fetched_file(&mut self, file: &Field) {
+        // The words of a command that was looked at before stay as they are, but for the subcommand.
+        for at in self.brought.len()..self.invocations.len() {
+            let before = self.brought.last().copied().unwrap_or_default();
+            let next = self.brings(before, &self.invocations[at]);
+            self.brought.push(next);
+        }
+        let unpacked = self.brought.last().is_some_and(|brought| brought.unpacked);
+        let absent = || {
+            let paths = self.absolute(&file.text);
+            paths.iter().all(|path| self.world.glob(path, Path::new("/"), 1).is_empty())
+        };
+        if unpacked && file.is_known() && absent() {
+            self.find("runs a downloaded file", file.span.clone());
+        }
+    }
+
+    fn brings(&self, before: Brought, invocation: &Invocation) -> Brought {
+        let word = |at: usize| invocation.plain.get(at).map_or("", String::as_str);
+        let downloads = self.table.command(&program(word(0))).is_some_and(|spec| spec.kind == Kind::Fetch);
+        // A clone, and a list or tree of addresses, bring files of any name.
+        let many = |w: &String| matches!(w.as_str(), "-i" | "-r" | "--input-file" | "--recursive" | "--mirror");
+        let all = word(0) == "git" && word(1) == "clone" || downloads && invocation.plain.iter().any(many);
+        let unpacks = matches!(word(0), "tar" | "bsdtar" | "gtar" | "unzip" | "7z");
+        Brought {
+            downloaded: before.downloaded || downloads,
+            unpacked: before.unpacked || all || unpacks && before.downloaded,
+        }
+    }
+
     /// Downloads and uploads.
     pub(super) fn fetch(&mut self, known: &Known<'_>, input: Option<Stream>) -> Stream {
         let stream = Stream { remote: true, ..Stream::unknown(known.span()) };

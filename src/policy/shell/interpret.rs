@@ -7,8 +7,6 @@ use super::resolve::{Field, UNKNOWN};
 use super::state::Function;
 use super::walk::Walker;
 use super::wrappers::shorten;
-use crate::policy::table::Kind;
-use std::path::Path;
 use std::rc::Rc;
 
 const SHELL_TEXT: &str = "shell command via -c/-lc flag";
@@ -201,9 +199,15 @@ impl<'w> Walker<'w> {
         match stream.text {
             Some(text) => {
                 self.reaches(&text, &at, stream.decoded);
+                if stream.partial && !stream.remote && !stream.decoded {
+                    self.find("pipe content to shell", at);
+                }
                 self.subshell(|w| w.text(&text, &stream.span, None))
             }
             None => {
+                if let Some(some) = &stream.some {
+                    self.subshell(|w| w.text(some, &stream.span, None));
+                }
                 if !stream.remote && !stream.decoded {
                     self.find("pipe content to shell", at);
                 }
@@ -393,31 +397,6 @@ impl<'w> Walker<'w> {
             }
             None => self.fetched_file(&file),
             _ => {}
-        }
-    }
-
-    /// A file that is not there yet, after a line that unpacked or cloned what it downloads, comes from there.
-    pub(super) fn fetched_file(&mut self, file: &Field) {
-        let fetches = |i: &super::findings::Invocation| {
-            let word = |at: usize| i.plain.get(at).map_or("", String::as_str);
-            let downloads = self.table.command(&super::invoke::program(word(0))).is_some_and(|s| s.kind == Kind::Fetch);
-            // A clone, and a list or tree of addresses, bring files of any name.
-            let many = |w: &String| matches!(w.as_str(), "-i" | "-r" | "--input-file" | "--recursive" | "--mirror");
-            let all = word(0) == "git" && word(1) == "clone" || downloads && i.plain.iter().any(many);
-            (all, downloads, matches!(word(0), "tar" | "bsdtar" | "gtar" | "unzip" | "7z"))
-        };
-        let (mut downloaded, mut unpacked) = (false, false);
-        for invocation in &self.invocations {
-            let (all, downloads, unpacks) = fetches(invocation);
-            unpacked |= all || (unpacks && downloaded);
-            downloaded |= downloads;
-        }
-        let absent = || {
-            let paths = self.absolute(&file.text);
-            paths.iter().all(|path| self.world.glob(path, Path::new("/"), 1).is_empty())
-        };
-        if unpacked && file.is_known() && absent() {
-            self.find("runs a downloaded file", file.span.clone());
         }
     }
 }

@@ -278,7 +278,7 @@ impl Parser<'_> {
         let depth = self.depth + 1;
         let mut parsed = self.deeper(|_| parse_at(&inner, origin, depth));
         self.troubles.append(&mut parsed.troubles);
-        self.names.append(&mut parsed.names);
+        self.names.extend(parsed.names);
         out.push(Part::Output { script: Rc::new(parsed.script), quoted });
     }
 }

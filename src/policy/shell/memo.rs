@@ -4,6 +4,7 @@ use crate::policy::World;
 use crate::policy::files::normal;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Links that one path goes through, and that one line makes.
@@ -11,6 +12,8 @@ const MAX_LINKS: usize = 8;
 const MAX_MADE: usize = 64;
 /// Answers that are kept.
 const MAX_KEPT: usize = 8192;
+/// Looks at the disk for one line: each takes some microseconds.
+const MAX_LOOKS: usize = 2048;
 
 /// The machine, with its answers kept for one line.
 pub(super) struct Memo<'w> {
@@ -21,6 +24,8 @@ pub(super) struct Memo<'w> {
     matched: Mutex<HashMap<(String, PathBuf, usize), Vec<PathBuf>>>,
     /// Links that the line makes, and what they lead to.
     links: Mutex<HashMap<String, String>>,
+    /// How often the machine was asked.
+    looks: AtomicUsize,
 }
 
 /// A path below one of these, told by where that leads.
@@ -41,7 +46,20 @@ pub(super) fn followed(links: &HashMap<String, String>, path: &str) -> Option<St
 impl<'w> Memo<'w> {
     pub fn new(world: &'w dyn World) -> Self {
         let (home, own) = (world.home(), world.hermes_home());
-        Self { world, home, own, resolved: Mutex::default(), matched: Mutex::default(), links: Mutex::default() }
+        Self {
+            world,
+            home,
+            own,
+            resolved: Mutex::default(),
+            matched: Mutex::default(),
+            links: Mutex::default(),
+            looks: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether the line has made the machine look for as much as one line may.
+    pub fn has_looked_enough(&self) -> bool {
+        self.looks.load(Ordering::Relaxed) > MAX_LOOKS
     }
 
     /// The line makes a link.
@@ -78,6 +96,7 @@ impl World for Memo<'_> {
         if let Some(found) = kept.get(&key) {
             return found.clone();
         }
+        self.looks.fetch_add(1, Ordering::Relaxed);
         let found = self.world.glob(pattern, cwd, limit);
         if kept.len() < MAX_KEPT {
             kept.insert(key, found.clone());
@@ -102,6 +121,7 @@ impl World for Memo<'_> {
                 text = next;
             }
         }
+        self.looks.fetch_add(1, Ordering::Relaxed);
         let found = self.world.resolve(Path::new(&text));
         if kept.len() < MAX_KEPT {
             kept.insert(path.to_path_buf(), found.clone());

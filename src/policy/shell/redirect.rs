@@ -43,7 +43,7 @@ impl Parser<'_> {
                 let mut inner = Parser::new(text, origin, self.depth);
                 let parts = inner.heredoc_parts();
                 self.troubles.append(&mut inner.troubles);
-                self.names.append(&mut inner.names);
+                self.names.extend(inner.names);
                 parts
             };
             self.bodies.push(start.min(body_end)..body_end);

@@ -1,6 +1,6 @@
 //! What earlier steps of a line changed: variables, functions, the working folder, files that it wrote.
 
-use super::ast::Node;
+use super::ast::{Node, Script};
 use super::decode::Stream;
 use super::resolve::UNKNOWN;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +44,8 @@ pub(super) struct State {
     /// What descriptors give, and the files that others write.
     pub inputs: Rc<HashMap<String, Stream>>,
     pub outputs: Rc<HashMap<String, Vec<String>>>,
+    /// Scripts that read what goes into a descriptor: `exec > >(…)`.
+    pub sinks: Rc<HashMap<String, Vec<Rc<Script>>>>,
     /// The folders of `pushd`, and the one before the last `cd`.
     pub folders: Rc<Vec<Vec<String>>>,
     pub old: Option<Vec<String>>,
@@ -65,12 +67,47 @@ impl State {
         Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
     }
 
+    /// What a command writes goes into a pipe or a value, and nowhere that `exec` had led it.
+    pub fn unplug(&mut self) {
+        if self.outputs.contains_key("1") {
+            Rc::make_mut(&mut self.outputs).remove("1");
+        }
+        if self.sinks.contains_key("1") {
+            Rc::make_mut(&mut self.sinks).remove("1");
+        }
+    }
+
+    /// A copy that gets what is on the disk from another one later: that is not copied.
+    pub fn without_files(&self) -> State {
+        let empty = State::default();
+        State {
+            files: empty.files,
+            executable: empty.executable,
+            mounts: empty.mounts,
+            fresh: empty.fresh,
+            ..self.clone()
+        }
+    }
+
     /// What is on the disk now: it stays when a shell of its own ends.
     pub fn keep_files(&mut self, after: State) {
         self.files = after.files;
         self.executable = after.executable;
         self.mounts = after.mounts;
         self.fresh = after.fresh;
+    }
+
+    /// How much of two states is not shared: what merging them looks at and may copy.
+    pub fn differences(&self, other: &State) -> usize {
+        fn apart<T>(mine: &Rc<T>, theirs: &Rc<T>, len: fn(&T) -> usize) -> usize {
+            if Rc::ptr_eq(mine, theirs) { 0 } else { len(mine).max(len(theirs)) }
+        }
+        apart(&self.vars, &other.vars, HashMap::len)
+            + apart(&self.functions, &other.functions, HashMap::len)
+            + apart(&self.files, &other.files, HashMap::len)
+            + apart(&self.executable, &other.executable, HashSet::len)
+            + apart(&self.fresh, &other.fresh, HashSet::len)
+            + apart(&self.aliases, &other.aliases, HashSet::len)
     }
 
     /// The state after one of several ways: whatever either of them left is possible.

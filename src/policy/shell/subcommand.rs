@@ -42,6 +42,7 @@ impl<'w> Walker<'w> {
             let mut plain = vec![known.name.clone()];
             plain.extend(known.argv[*first..].iter().map(|f| f.text.clone()));
             self.invocations[me].plain = plain;
+            self.brought.truncate(me);
         }
         if known.spec.sub.is_empty() {
             return None;
@@ -89,15 +90,8 @@ impl<'w> Walker<'w> {
 
 /// The subcommand with the most words that these operands begin with.
 fn find<'t>(known: &Known<'t>, words: &[usize]) -> Option<Hit<'t>> {
-    let mut found: Option<Hit<'t>> = None;
-    for (key, spec) in &known.spec.sub {
-        for name in key.split(',').map(str::trim).filter(|name| *name != "*") {
-            let len = name.split(' ').count();
-            let given = words.iter().take(len).map(|at| known.argv[*at].text.as_str());
-            if words.len() >= len && name.split(' ').eq(given) && found.as_ref().is_none_or(|f| f.words < len) {
-                found = Some(Hit { spec, from: words[len - 1] + 1, words: len, name: name.to_owned() });
-            }
-        }
-    }
-    found
+    let texts: Vec<&str> = words.iter().map(|at| known.argv[*at].text.as_str()).collect();
+    let (name, spec) = known.spec.subcommand(&texts)?;
+    let words = &words[..name.split(' ').count()];
+    Some(Hit { spec, from: words.last()? + 1, words: words.len(), name: name.to_owned() })
 }

@@ -39,6 +39,8 @@ pub struct Walker<'w> {
     pub touched: Vec<super::findings::Touched>,
     pub payloads: Vec<super::findings::Payload>,
     pub(super) current: Option<usize>,
+    /// What the commands at the start brought here, one by one.
+    pub(super) brought: Vec<super::fetch::Brought>,
     budget: usize,
     /// The budget ran out, and that was noted.
     exhausted: bool,
@@ -80,6 +82,7 @@ impl<'w> Walker<'w> {
             touched: Vec::new(),
             payloads: Vec::new(),
             current: None,
+            brought: Vec::new(),
             budget: BUDGET,
             exhausted: false,
             depth: 0,
@@ -120,7 +123,7 @@ impl<'w> Walker<'w> {
 
     /// Takes work from the budget; false when it is used up, which is noted.
     pub(super) fn spend(&mut self, work: usize, span: &Span) -> bool {
-        if self.budget < work {
+        if self.budget < work || self.memo.has_looked_enough() {
             if !std::mem::replace(&mut self.exhausted, true) {
                 self.budget = 0;
                 self.current = None;
@@ -147,6 +150,7 @@ impl<'w> Walker<'w> {
         self.findings = all;
         self.findings.truncate(kept.0);
         self.invocations.truncate(kept.1);
+        self.brought.truncate(kept.1);
         self.touched.truncate(touched);
         self.payloads.truncate(payloads);
         self.current = kept.2;
@@ -163,7 +167,7 @@ impl<'w> Walker<'w> {
         if !self.spend(size, &(0..0)) {
             return None;
         }
-        let saved = self.state.clone();
+        let saved = self.state.without_files();
         self.nested += 1;
         let out = work(self);
         self.nested -= 1;
@@ -207,7 +211,7 @@ impl<'w> Walker<'w> {
                     let before = bad.take().unwrap_or_else(|| self.state.clone());
                     let out = self.step(step, &input);
                     let mut failed = self.failed.take().unwrap_or_else(|| self.state.clone());
-                    failed.merge(before);
+                    self.merge(&mut failed, before);
                     bad = Some(failed);
                     out
                 }
@@ -218,7 +222,7 @@ impl<'w> Walker<'w> {
                     }
                     let out = self.step(step, &input);
                     bad = Some(self.failed.take().unwrap_or_else(|| self.state.clone()));
-                    self.state.merge(ok);
+                    self.settle(Some(ok));
                     out
                 }
             };
@@ -243,19 +247,31 @@ impl<'w> Walker<'w> {
             1 => streams.into_iter().next(),
             _ => {
                 let text: Option<String> = streams.iter().map(|s| s.text.as_deref()).collect();
+                // What is known of them is looked at even where it is not all.
+                let some: String = streams.iter().filter_map(|s| s.text.as_deref().or(s.some.as_deref())).collect();
+                let some = (text.is_none() && !some.is_empty()).then_some(some);
                 let any = |test: fn(&Stream) -> bool| streams.iter().any(test);
                 let (remote, decoded) = (any(|s| s.remote), any(|s| s.decoded));
                 let (partial, matched) = (any(|s| s.partial), any(|s| s.matched));
                 let span = streams[0].span.clone();
-                Some(Stream { text, remote, decoded, partial, matched, span, ..Stream::default() })
+                Some(Stream { text, some, remote, decoded, partial, matched, span, ..Stream::default() })
             }
         }
     }
 
-    /// Goes on with the state after success and the one after a failure.
-    fn settle(&mut self, failed: Option<State>) {
-        if let Some(failed) = failed {
-            self.state.merge(failed);
+    /// Goes on with this state and another that is as possible.
+    pub(super) fn settle(&mut self, other: Option<State>) {
+        if let Some(other) = other {
+            let mut state = std::mem::take(&mut self.state);
+            self.merge(&mut state, other);
+            self.state = state;
+        }
+    }
+
+    /// Merges two states; what was set or written on one way only is copied, which costs work.
+    fn merge(&mut self, state: &mut State, other: State) {
+        if self.spend(state.differences(&other) / 8, &(0..0)) {
+            state.merge(other);
         }
     }
 
@@ -265,7 +281,7 @@ impl<'w> Walker<'w> {
             return self.node(&step.node, input.clone());
         }
         // What runs in the background changes files, and nothing of this shell.
-        let before = self.state.clone();
+        let before = self.state.without_files();
         let out = self.node(&step.node, input.clone());
         self.failed = None;
         let after = std::mem::replace(&mut self.state, before);
@@ -278,7 +294,12 @@ impl<'w> Walker<'w> {
         let span = self.current.and_then(|i| self.invocations.get(i)).map_or(0..0, |i| i.span.clone());
         let from = self.invocations.len();
         let outer = self.current.take();
-        let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, input)));
+        let out = self.deeper(&span, |w| {
+            w.subshell(|w| {
+                w.state.unplug();
+                w.script(script, input)
+            })
+        });
         self.current = outer;
         let names = self.invocations[from.min(self.invocations.len())..]
             .iter()
@@ -309,18 +330,23 @@ impl<'w> Walker<'w> {
             Node::Command(command) => self.command(command, input),
             Node::Pipe(stages) => {
                 let mut stream = input;
-                for stage in stages {
+                for (i, stage) in stages.iter().enumerate() {
                     if self.exhausted {
                         return None;
                     }
-                    stream = self.subshell(|w| Some(w.node(stage, stream).unwrap_or_default()));
+                    stream = self.subshell(|w| {
+                        if i + 1 < stages.len() {
+                            w.state.unplug();
+                        }
+                        Some(w.node(stage, stream).unwrap_or_default())
+                    });
                 }
                 stream
             }
             Node::Subshell(script) => self.subshell(|w| w.script(script, input)),
             Node::Group(script) => self.script(script, input),
             Node::Branch { always, arms } => {
-                self.script(always, input.clone());
+                let asked = self.script(always, input.clone());
                 let failed = self.failed.take();
                 let before = self.state.clone();
                 let mut after = failed.unwrap_or_else(|| before.clone());
@@ -332,10 +358,16 @@ impl<'w> Walker<'w> {
                         (Some(all), Some(out)) => Some(all.either(&out)),
                         (all, out) => all.or(out),
                     };
-                    after.merge(std::mem::take(&mut self.state));
+                    let arm = std::mem::take(&mut self.state);
+                    self.merge(&mut after, arm);
                 }
                 self.state = after;
-                all
+                // What the condition prints comes first; most conditions print nothing.
+                let asked = asked.filter(|s| s.remote || s.decoded || s.text.as_ref().is_some_and(|t| !t.is_empty()));
+                match (asked, all) {
+                    (Some(asked), Some(all)) => Some(asked.then(&all)),
+                    (asked, all) => asked.or(all),
+                }
             }
             Node::Loop { name, values, body } => {
                 if let Some(name) = name {
@@ -362,9 +394,9 @@ impl<'w> Walker<'w> {
                 // A later round sees what an earlier one set.
                 if self.state.vars != before.vars || self.state.cwds != before.cwds {
                     let after = self.state.clone();
-                    self.state.merge(before);
+                    self.settle(Some(before));
                     out = self.script(body, input).or(out);
-                    self.state.merge(after);
+                    self.settle(Some(after));
                 }
                 // There may be more rounds than one.
                 out.map(|s| Stream { partial: true, ..s })
@@ -382,10 +414,13 @@ impl<'w> Walker<'w> {
                 None
             }
             Node::Redirected(node, redirects) => {
-                let before = (self.state.inputs.clone(), self.state.outputs.clone());
+                let before = (self.state.inputs.clone(), self.state.outputs.clone(), self.state.sinks.clone());
                 let (stream, sinks) = self.redirects(redirects, input);
+                if !sinks.files.is_empty() || !sinks.scripts.is_empty() {
+                    self.state.unplug();
+                }
                 let out = self.node(node, stream);
-                (self.state.inputs, self.state.outputs) = before;
+                (self.state.inputs, self.state.outputs, self.state.sinks) = before;
                 self.written(sinks, out)
             }
         }

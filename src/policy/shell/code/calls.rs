@@ -68,6 +68,11 @@ fn name_of(token: Option<&Token>) -> &str {
     }
 }
 
+/// Whether the last parts of `os.path.join` are this name: `path.join`.
+fn ends_with_name(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
 impl Calls<'_, '_, '_> {
     fn all(&mut self) {
         for i in 0..self.tokens.len() {
@@ -175,9 +180,7 @@ impl Calls<'_, '_, '_> {
     fn call(&mut self, i: usize) {
         let path = self.path(i);
         let last = path.rsplit('.').next().unwrap_or("").trim_end_matches('!').to_owned();
-        let means = |list: &[String]| {
-            list.iter().any(|n| *n == last || (n.contains('.') && (path == *n || path.ends_with(&format!(".{n}")))))
-        };
+        let means = |list: &[String]| list.iter().any(|n| *n == last || n.contains('.') && ends_with_name(&path, n));
         let shapes = self.shapes;
         let lists = [
             &shapes.runs,
