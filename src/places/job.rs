@@ -196,7 +196,7 @@ impl Job {
         if code_known || self.place.breaks() == self.breaks {
             return None;
         }
-        let why = self.place.backend().gone().unwrap_or_else(|| "the connection broke".to_owned());
+        let why = self.place.why().unwrap_or_else(|| "the connection broke".to_owned());
         Some(format!("{label}: {why}; the command ended with it, and what it did so far stays done"))
     }
 }

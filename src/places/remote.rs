@@ -83,6 +83,8 @@ pub struct Remote {
     open: Mutex<Open>,
     /// Goes up whenever the link breaks: what ran meanwhile may have ended with it.
     breaks: AtomicU64,
+    /// Why it broke the last time, in the words of whoever keeps the place: asked before that is made ready again.
+    why: Mutex<Option<String>>,
     /// Names the private folder there.
     session: String,
     /// Tasks that have worked there.
@@ -103,6 +105,7 @@ impl Remote {
             backend,
             open: Mutex::default(),
             breaks: AtomicU64::new(0),
+            why: Mutex::default(),
             session: format!("s-{:012x}", fastrand::u64(..1 << 48)),
             arrived: Mutex::default(),
             tasks: Mutex::default(),
@@ -200,6 +203,18 @@ impl Remote {
         self.breaks.load(Ordering::Relaxed)
     }
 
+    /// Why the link broke the last time, where that is known.
+    pub(crate) fn why(&self) -> Option<String> {
+        lock(&self.why).clone()
+    }
+
+    /// The link is of no more use.
+    fn broke(&self, open: &mut Open) {
+        open.link = None;
+        self.breaks.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.why) = self.backend.gone();
+    }
+
     fn connect(&self, open: &mut Open) -> Result<Arc<Facts>, PlaceError> {
         let why = |error: LinkError| PlaceError::unreachable(self.label(), told(&error));
         self.backend.start()?;
@@ -242,10 +257,9 @@ impl Remote {
                 Ok(said) => return Ok(said),
                 Err(error) => error,
             };
-            open.link = None;
-            self.breaks.fetch_add(1, Ordering::Relaxed);
+            self.broke(&mut open);
             if fresh || !again || !matches!(error, LinkError::Ended(_)) {
-                let why = self.backend.gone().unwrap_or_else(|| told(&error));
+                let why = self.why().unwrap_or_else(|| told(&error));
                 return Err(PlaceError::Lost { place: self.label().to_owned(), why });
             }
             fresh = true;
@@ -259,8 +273,7 @@ impl Remote {
             if let Ok(mut open) = self.open.try_lock() {
                 let said = open.link.as_mut()?.ask(&script.0, SIGNAL, SMALL).ok();
                 if said.is_none() {
-                    open.link = None;
-                    self.breaks.fetch_add(1, Ordering::Relaxed);
+                    self.broke(&mut open);
                 }
                 return said;
             }

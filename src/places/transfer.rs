@@ -34,7 +34,7 @@ fn pipe(mut from: Command, mut to: Command) -> io::Result<Result<(), String>> {
     }
     let words = [sent.stderr, taken.stderr].concat();
     let words = String::from_utf8_lossy(&words);
-    Ok(Err(words.lines().map(str::trim).filter(|line| !line.is_empty()).next_back().unwrap_or("it failed").to_owned()))
+    Ok(Err(words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed").to_owned()))
 }
 
 fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
