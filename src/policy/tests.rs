@@ -144,7 +144,21 @@ fn judge_cases() {
 #[test]
 fn long_texts_take_little_time() {
     let start = std::time::Instant::now();
-    for piece in ["a|", "|", "a||", "a&&", "a;|", "((", "a <", "$((1++", "${a", "[[ a ("] {
+    for piece in [
+        "a|",
+        "|",
+        "a||",
+        "a&&",
+        "a;|",
+        "((",
+        "a <",
+        "$((1++",
+        "${a",
+        "[[ a (",
+        "$((1+x=<<E\n",
+        "((a <<E\n`",
+        "make & ",
+    ] {
         let command = piece.repeat(64 * 1024 / piece.len());
         let got = judge(&command, &[], Mode::Manual);
         assert!(matches!(got, Verdict::Ask(_) | Verdict::AskAlways(_)), "{piece}: {}", got.name());
