@@ -5,6 +5,7 @@ mod tools;
 
 use hermes::agent::Models;
 use hermes::agent::event::{AgentCommand, AgentEvent, Theirs, TurnEnd};
+use hermes::agent::frozen::Frozen;
 use hermes::agent::runner::{self, Deps, Handle, Start};
 use hermes::config::load::{Sources, load};
 use hermes::config::paths::Paths;
@@ -68,6 +69,7 @@ impl World {
         let deps = Deps {
             models: Models::new(Arc::clone(&loaded), paths.cache()).scripted(model),
             loaded,
+            policy: Arc::new(Frozen::new(paths.clone(), Arc::new(sources.clone()))),
             sources: Arc::new(sources),
             store: Store::spawn(paths.home.clone()),
             exec,

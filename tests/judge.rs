@@ -101,6 +101,22 @@ const BEFORE: &[&str] = &[
     "!",
     "chronic",
     "caffeinate",
+    "setsid -f",
+    "nohup -q",
+    "env -u X",
+    "env --argv0 x",
+    "sudo -nE",
+    "sudo -Q x",
+    "timeout --foreground 5",
+    "timeout --other x 5",
+    "ionice -t",
+    "taskset -c 0",
+    "systemd-run --user -t",
+    "setpriv --reuid 0 --clear-groups",
+    "numactl -l",
+    "firejail --quiet",
+    "jobs -x",
+    "xvfb-run -a",
 ];
 
 /// Texts with `@` for the command (`%` for it in single, `&&&` in double quotes, `##` in base64).
@@ -160,6 +176,16 @@ const AROUND: &[&str] = &[
     "function g { @\n}\ng",
     "select x in a; do @\ndone",
     "bash -c % > /dev/null 2>&1",
+    "exec > >(sh); echo %",
+    "exec 3> >(sh); echo % >&3",
+    "if echo %; then :; fi | sh",
+    "just -c %",
+    "gdb -batch -ex 'shell '%",
+    "vim -c '!'% x",
+    "ed x <<< '!'%",
+    "dc -e '!'%",
+    "ssh -o ProxyCommand=% host",
+    "cp /bin/sh x; ./x -c %",
 ];
 
 /// One more thing around a command. `None`: it does not fit this one.
@@ -315,6 +341,155 @@ const PIECES: &[&str] = &[
     "echo ",
     " ",
 ];
+
+/// Programs that read code, with a mark for the text.
+const READERS: &[&str] = &[
+    "python3 -c %",
+    "perl -e %",
+    "perl -ne %",
+    "ruby -e %",
+    "node -e %",
+    "php -r %",
+    "lua -e %",
+    "awk %",
+    "sed %",
+    "sed -e % x",
+    "m4 <<< %",
+    "dc -e %",
+    "vim -c % x",
+    "gdb -ex %",
+    "tclsh <<< %",
+    "make -f - <<< %",
+    "make --eval %",
+    "ed x <<< %",
+    "emacs --batch --eval %",
+    "sqlite3 x %",
+    "psql -c %",
+    "crontab - <<< %",
+    "rake -e %",
+    "cmake -P <(echo %)",
+    "ssh -F <(echo %) h",
+    "git -c alias.x=% x",
+    "xargs -I{} % {}",
+    "printf % a b",
+    "tr % b",
+    "find . -name % -exec ls {} +",
+];
+
+/// Pieces of code that mean something to one of them.
+const CODE: &[&str] = &[
+    "s{a}",
+    "s/a",
+    "tr(a)",
+    "y{",
+    "qw(",
+    "qx{",
+    "m{",
+    "%w[",
+    "%x(",
+    "f'{",
+    "f\"{x!r",
+    "\"\"\"",
+    "#{",
+    "${",
+    "@{",
+    "`",
+    "/*",
+    "*/",
+    "//",
+    "--[[",
+    "$(shell ",
+    "!=",
+    "system(",
+    "os.system(",
+    "exec(",
+    "subprocess.run([",
+    "open('x','w')",
+    "import os",
+    "|",
+    "getline",
+    "print > \"",
+    "1e ",
+    "w x",
+    "}",
+    "{",
+    ")",
+    "(",
+    "]",
+    "[",
+    "\\",
+    "\\x",
+    "\\u{",
+    "\n",
+    "\t",
+    ";",
+    ":",
+    ",",
+    ".",
+    "=",
+    "=>",
+    "->",
+    "::",
+    "<<",
+    "<",
+    ">",
+    "\"",
+    "'",
+    "$",
+    "@",
+    "%",
+    "&",
+    "#",
+    "rm -rf /",
+    "x",
+    "1",
+    "é",
+    "日",
+    "\0",
+    " ",
+    "-",
+    "esyscmd(`",
+    "call system(\"",
+    "shell ",
+    "python ",
+    "* * * * * ",
+    "@reboot ",
+    "drop table",
+    "/*!",
+    "command = ",
+    "execute_process(COMMAND ",
+    "Match exec \"",
+    "return",
+    "if ",
+    "q",
+    "?",
+    "*",
+    "+",
+    "!",
+    "~",
+    "^",
+];
+
+#[test]
+fn any_code_is_read_without_a_panic() {
+    let (time, mut numbers) = setting();
+    let until = Instant::now() + time;
+    let mut slowest = (Duration::ZERO, String::new());
+    while Instant::now() < until {
+        let code: String = (0..numbers.usize(1..16)).map(|_| *numbers.choice(CODE).unwrap()).collect();
+        let line = numbers.choice(READERS).unwrap().replacen('%', &single(&code), 1);
+        let began = Instant::now();
+        let verdict = judge(&line, Mode::Manual);
+        if began.elapsed() > slowest.0 {
+            slowest = (began.elapsed(), line.clone());
+        }
+        for why in verdict.reasons() {
+            assert!(line.get(why.span.clone()).is_some(), "{:?} is no part of {line:?}", why.span);
+        }
+    }
+    // Unoptimised code on a busy machine.
+    assert!(slowest.0 < Duration::from_secs(5), "{:?}: {:?}", slowest.0, slowest.1);
+}
 
 #[test]
 fn any_text_is_judged_soon_and_without_a_panic() {

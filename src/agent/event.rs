@@ -142,13 +142,14 @@ pub enum AgentEvent {
     Undelivered(Vec<(String, Vec<crate::llm::message::Image>)>),
 }
 
-/// What a person says to a policy that changed on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a person says to a policy that changed on disk, with the version of it that they saw
+/// ([`crate::config::held::version`]): it is about no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyAnswer {
     /// What is on disk now holds.
-    Take,
+    Take(String),
     /// What the session read holds until it ends.
-    Keep,
+    Keep(String),
 }
 
 /// A call that begins to run.

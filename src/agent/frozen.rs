@@ -1,52 +1,133 @@
-//! The policy of a session: its files as they were read, and whether somebody changed them since.
+//! The policy of a session: its files as they were read, and whether somebody changed them since. What they loosen waits for
+//! the person; what they tighten holds at once.
 
-use crate::config::held::{Change, Held};
+use crate::config::held::{Change, Held, version};
+use crate::config::load::{Sources, load};
 use crate::config::{Loaded, Paths};
+use crate::policy::frozen::Stricter;
+use crate::policy::rule::Action;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The files of the policy as one session read them.
-#[derive(Debug, Default)]
+/// The files of the policy as one session read them. Whatever writes or reads one of them for the person goes through this.
+#[derive(Debug)]
 pub struct Frozen {
-    held: Mutex<Held>,
+    paths: Paths,
+    sources: Arc<Sources>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    held: Held,
+    changes: Vec<Change>,
+    /// What the changed files forbid beyond what they did.
+    stricter: Arc<Stricter>,
     /// What the person was told last.
-    told: Mutex<Vec<Change>>,
+    told: Vec<Change>,
 }
 
 impl Frozen {
-    /// Reads the files. Blocks.
-    pub fn read(paths: &Paths, loaded: &Loaded, cwd: &Path) -> Self {
-        Self { held: Mutex::new(Held::read(paths, cwd, &plugins(paths, loaded))), told: Mutex::default() }
+    /// Nothing is held before [`Frozen::begin`].
+    pub fn new(paths: Paths, sources: Arc<Sources>) -> Self {
+        Self { paths, sources, state: Mutex::default() }
     }
 
-    /// Reads them anew: what is there now holds. Blocks.
-    pub fn read_again(&self, paths: &Paths, loaded: &Loaded, cwd: &Path) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Held::read(paths, cwd, &plugins(paths, loaded));
+    /// Reads the files for a session that begins with this configuration. Blocks.
+    pub fn begin(&self, loaded: &Loaded, cwd: &Path) {
+        let held = Held::read(&self.paths, cwd, &plugins(&self.paths, loaded));
+        *self.state() = State { held, ..State::default() };
     }
 
-    /// What is not as it was. Blocks, for a few `stat`s when nothing was touched.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the files. Blocks, for a few `stat`s when nothing was touched.
+    fn looked(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        let changes = state.held.changes();
+        if changes != state.changes {
+            state.stricter = if changes.is_empty() { Arc::default() } else { self.stricter() };
+            state.changes = changes;
+        }
+        state
+    }
+
+    /// What the files forbid or ask about as they are now.
+    fn stricter(&self) -> Arc<Stricter> {
+        let loaded = load(&self.sources);
+        let lines = loaded.permissions.all.iter().filter(|line| line.action != Action::Allow).cloned();
+        Arc::new(Stricter {
+            permissions: lines.collect(),
+            deny_globs: loaded.config.approvals.deny,
+            unreadable: loaded.permissions.unreadable,
+        })
+    }
+
+    /// What is not as it was. Blocks.
     pub fn changes(&self) -> Vec<Change> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).changes()
+        self.looked().changes.clone()
     }
 
-    /// The changes, when they are others than those that were told last; none any more is news, too.
-    pub fn news(&self, changes: &[Change]) -> Option<Vec<Change>> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if *told == changes {
+    /// Whether anything is not as it was, and what is stricter for it. Blocks.
+    pub fn now(&self) -> (bool, Arc<Stricter>) {
+        let state = self.looked();
+        (!state.changes.is_empty(), Arc::clone(&state.stricter))
+    }
+
+    /// The changes, when they are others than those that were told last; none any more is news, too. Blocks.
+    pub fn news(&self) -> Option<Vec<Change>> {
+        let mut state = self.looked();
+        if state.told == state.changes {
             return None;
         }
-        *told = changes.to_vec();
-        Some(told.clone())
+        state.told = state.changes.clone();
+        Some(state.told.clone())
     }
 
-    /// What is on disk now is known; what the session read before goes on to hold.
-    pub fn keep(&self) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).accept();
+    /// This version is known, and what the session read before goes on to hold. False when it is no longer the one on disk.
+    pub fn keep(&self, shown: &str) -> bool {
+        let mut state = self.looked();
+        let is_shown = version(&state.changes) == shown;
+        if is_shown {
+            state.accept();
+        }
+        is_shown
+    }
+
+    /// Reads files of the policy when they are as they were shown (`""`: as the session knows them), before and after; what
+    /// was read counts then. `None` when they are not. Blocks.
+    pub fn read_as<T>(&self, shown: &str, read: impl FnOnce() -> T) -> Option<T> {
+        let mut state = self.looked();
+        if version(&state.changes) != shown {
+            return None;
+        }
+        let done = read();
+        if !state.held.is_untouched() {
+            return None;
+        }
+        state.accept();
+        Some(done)
+    }
+
+    /// Holds the files that a configuration names that was just read. What somebody else wrote meanwhile is a change.
+    pub fn follow(&self, loaded: &Loaded, cwd: &Path) {
+        let new = Held::read(&self.paths, cwd, &plugins(&self.paths, loaded));
+        self.state().held.replaced_by(new);
     }
 
     /// Does work of the person's that writes these files.
     pub fn ours<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).ours(work)
+        self.state().held.ours(work)
+    }
+}
+
+impl State {
+    fn accept(&mut self) {
+        self.held.accept();
+        self.changes.clear();
+        self.stricter = Arc::default();
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub mod context;
 pub mod event;
-mod frozen;
+pub mod frozen;
 mod guard;
 mod models;
 mod outbox;

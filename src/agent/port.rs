@@ -4,6 +4,7 @@ use super::event::{Question, Todo};
 use super::frozen::Frozen;
 use super::smart::Adviser;
 use crate::config::held::Change;
+use crate::policy::frozen::Stricter;
 use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Preview, Speaker};
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
@@ -239,14 +240,13 @@ impl Asker for Port {
         })
     }
 
-    fn policy_changed(&self) -> bool {
-        let Some(frozen) = &self.frozen else { return false };
-        let changes = frozen.changes();
-        if let Some(news) = frozen.news(&changes) {
-            // Full only when the runner is far behind; `/permissions` and the next look tell it, too.
+    fn policy(&self) -> (bool, Arc<Stricter>) {
+        let Some(frozen) = &self.frozen else { return Default::default() };
+        if let Some(news) = frozen.news() {
+            // Full only when the runner is far behind; `/policy` and the next look tell it, too.
             let _ = self.wishes.try_send(Wish::PolicyChanged(news));
         }
-        !changes.is_empty()
+        frozen.now()
     }
 
     fn untrusted(&self) {

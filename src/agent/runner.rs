@@ -52,6 +52,8 @@ pub struct Deps {
     pub world: Arc<dyn crate::policy::World>,
     /// Hooks and plugins.
     pub extensions: crate::plugins::Extensions,
+    /// The files of the policy, as the session reads them.
+    pub policy: Arc<Frozen>,
 }
 
 /// How a conversation starts.
@@ -182,8 +184,6 @@ pub struct Runner {
     last_answer: String,
     /// Tools of open approvals.
     asked_tools: HashMap<ApprovalId, String>,
-    /// The files of the policy as this session read them.
-    frozen: Arc<Frozen>,
     /// The history of files was tidied in this run.
     swept: bool,
 }
@@ -247,12 +247,12 @@ impl Runner {
         notices: mpsc::Receiver<Notice>,
     ) -> Self {
         let (wish, wishes) = mpsc::channel(32);
-        let frozen = Arc::new(Frozen::read(&deps.paths, &deps.loaded, &start.cwd));
-        let own = Arc::clone(&frozen);
+        deps.policy.begin(&deps.loaded, &start.cwd);
+        let own = Arc::clone(&deps.policy);
         let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
         let remember =
             Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
-        let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&frozen)));
+        let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&deps.policy)));
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
             Arc::clone(&deps.dispatch),
@@ -293,7 +293,6 @@ impl Runner {
             asked: mpsc::channel(4),
             asking: None,
             trouble: None,
-            frozen,
             leaving: false,
             swept: false,
         }
@@ -391,11 +390,7 @@ impl Runner {
                 self.keep("effort", effort.as_str().into()).await;
                 self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
             }
-            AgentCommand::SetMode(mode) => {
-                self.gate.set_mode(mode);
-                self.session.mode = mode;
-                self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
-            }
+            AgentCommand::SetMode(mode) => self.set_mode(mode, "set it").await,
             AgentCommand::New => self.new_session().await,
             AgentCommand::Resume(id) => self.switch(id).await,
             AgentCommand::SetToolsets(names) => self.set_toolsets(names).await,

@@ -8,7 +8,7 @@ use super::model::Model;
 use super::model::modal::{FrozenChoice, FrozenModal, Modal};
 use super::model::servers::ReadWhy;
 use crate::agent::event::{AgentCommand, Level, PolicyAnswer};
-use crate::config::held::Change;
+use crate::config::held::{Change, version};
 use crate::config::keymap::{Code, Context, Key};
 use crate::text::{Line, Role, Span};
 
@@ -16,6 +16,10 @@ use crate::text::{Line, Role, Span};
 pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<Change>) {
     model.policy.changes = changes;
     model.policy.aside = false;
+    if std::mem::take(&mut model.policy.taking) && model.policy.changes.is_empty() {
+        out.push(Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
+        model.notices.add(model.now, Level::Info, "the policy on disk holds now");
+    }
     model.modals.retain(|modal| !matches!(modal, Modal::Frozen(_)));
     if !model.policy.changes.is_empty() && !model.window_focused {
         out.push(Effect::Notify("the policy changed on disk: nothing passes without a question".into()));
@@ -93,19 +97,21 @@ pub fn put_aside(model: &mut Model) {
     }
 }
 
-fn answer(model: &mut Model, out: &mut Vec<Effect>, answer: PolicyAnswer) {
+fn answer(model: &mut Model, out: &mut Vec<Effect>, about: fn(String) -> PolicyAnswer) {
     model.modals.pop();
     // What the agent says next counts; until then the card is not shown again.
     model.policy.aside = true;
-    out.push(Effect::Agent(AgentCommand::Policy(answer)));
-    let text = match answer {
-        PolicyAnswer::Take => {
-            out.push(Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
-            "the policy on disk holds now"
+    // The card is closed when the changes are others: these are what it showed.
+    let answer = about(version(&model.policy.changes));
+    match &answer {
+        // It is told when it was taken.
+        PolicyAnswer::Take(_) => model.policy.taking = true,
+        PolicyAnswer::Keep(_) => {
+            let text = "this session keeps the policy that it began with; /reload takes the new one";
+            model.notices.add(model.now, Level::Info, text);
         }
-        PolicyAnswer::Keep => "this session keeps the policy that it began with; /reload takes the new one",
-    };
-    model.notices.add(model.now, Level::Info, text);
+    }
+    out.push(Effect::Agent(AgentCommand::Policy(answer)));
 }
 
 /// The text of the card. Lines of a difference begin with two blanks: they stand as they are.
@@ -139,7 +145,8 @@ mod tests {
 
     fn told() -> Model {
         let mut model = ready();
-        let change = Change { name: "~/.hermes/config.yaml".into(), diff: "-  mode: manual\n+  mode: off\n".into() };
+        let diff = "-  mode: manual\n+  mode: off\n".into();
+        let change = Change { name: "~/.hermes/config.yaml".into(), diff, hash: "h".into() };
         let now = model.now;
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))), "{:?}", model.modals);
@@ -162,9 +169,10 @@ mod tests {
 
     #[test]
     fn an_answer_takes_two_keys_and_none_that_was_meant_for_the_composer() {
-        assert_eq!(answers("t<ret>", true).0, [PolicyAnswer::Take]);
-        assert_eq!(answers("o<ret>", true).0, [PolicyAnswer::Keep]);
-        assert_eq!(answers("<tab><ret>", true).0, [PolicyAnswer::Keep]);
+        let shown = version(&told().policy.changes);
+        assert_eq!(answers("t<ret>", true).0, [PolicyAnswer::Take(shown.clone())]);
+        assert_eq!(answers("o<ret>", true).0, [PolicyAnswer::Keep(shown.clone())]);
+        assert_eq!(answers("<tab><ret>", true).0, [PolicyAnswer::Keep(shown)]);
         for keys in ["<ret>", "<esc>", "t<esc>", "x<ret>"] {
             let (answered, model) = answers(keys, true);
             assert_eq!((answered, model.policy.aside, model.modals.len()), (vec![], true, 0), "{keys}");
@@ -180,8 +188,23 @@ mod tests {
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(Vec::new())));
         assert!(model.modals.is_empty());
         let (_, mut model) = answers("<esc>", true);
-        let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into() };
+        let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))));
+    }
+
+    #[test]
+    fn servers_are_read_when_the_change_was_taken_and_not_before() {
+        let reads = |effects: &[Effect]| effects.contains(&Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
+        for (taken, want) in [(Vec::new(), true), (told().policy.changes, false)] {
+            let (_, mut model) = answers("t<ret>", true);
+            let now = model.now;
+            let effects = update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(taken)));
+            assert_eq!((reads(&effects), model.policy.taking), (want, false));
+        }
+        let mut model = told();
+        let later = model.now + QUIET;
+        update(&mut model, later, Msg::Woke);
+        assert!(!reads(&script(&mut model, "t<ret>")));
     }
 }

@@ -129,6 +129,8 @@ pub struct PolicyOnDisk {
     pub changes: Vec<crate::config::held::Change>,
     /// The card was put aside: it opens by itself only when there is news.
     pub aside: bool,
+    /// The person took the change, and the agent has not said yet whether it is still that one.
+    pub taking: bool,
 }
 
 /// A prompt on its way.

@@ -226,6 +226,11 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 }
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
+    if !model.policy.changes.is_empty() {
+        let text = "nothing is read again before you decided about the policy that changed on disk";
+        model.notices.add(model.now, Level::Warning, text);
+        return frozen::show(model);
+    }
     out.push(Effect::Agent(AgentCommand::Reload));
     out.push(Effect::Server(super::effect::ServerOrder::Reload(super::model::servers::ReadWhy::Along)));
     out.push(Effect::Load(LoadRequest::Knowledge));

@@ -3,6 +3,7 @@
 use super::ChatArgs;
 use super::beside::Beside;
 use crate::agent::Models;
+use crate::agent::frozen::Frozen;
 use crate::agent::runner::Deps;
 use crate::config::Config;
 use crate::config::load::{self, Loaded, Sources};
@@ -158,6 +159,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         ),
         world,
         extensions,
+        policy: Arc::new(Frozen::new(base.paths.clone(), Arc::clone(&base.sources))),
     };
     let beside =
         Beside { extensions: deps.extensions.clone(), mcp, exec: deps.exec.clone(), loaded: Arc::clone(&base.loaded) };

@@ -63,9 +63,30 @@ struct Part {
     /// As it was when it was looked at last.
     stamp: Stamp,
     /// What counted when the session read it.
-    held: String,
+    held: Content,
     /// What counts now.
-    now: String,
+    now: Content,
+}
+
+/// What counts of a file.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    /// For people: without secrets.
+    shown: String,
+    /// Of all of it, secrets included.
+    hash: String,
+}
+
+impl Content {
+    fn new(shown: String, all: &[u8]) -> Self {
+        Self { shown, hash: hex(&Sha256::digest(all)) }
+    }
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +108,19 @@ pub struct Change {
     pub name: String,
     /// Lines that begin with `+`, `-`, a blank or `@`: a unified difference, bounded, without secrets.
     pub diff: String,
+    /// Which content it is about.
+    pub hash: String,
+}
+
+/// Names what is on disk, as these changes show it; empty for none.
+pub fn version(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return String::new();
+    }
+    let sum = changes.iter().fold(Sha256::new(), |sum, change| {
+        sum.chain_update(change.name.as_bytes()).chain_update([0]).chain_update(change.hash.as_bytes())
+    });
+    hex(&sum.finalize())
 }
 
 impl Held {
@@ -106,14 +140,16 @@ impl Held {
         {
             files.push((project.display().to_string(), project, How::Config));
         }
-        if let Some((rules, dir)) = permissions::of_project(paths, cwd)
+        // Lines of a project only ask and deny: a file that comes later counts from then on.
+        let rules = permissions::of_project(paths, cwd).or_else(|| permissions::expected(cwd));
+        if let Some((rules, dir)) = rules
             && project::is_trusted(paths, &dir)
         {
             files.push((rules.display().to_string(), rules, How::Whole));
         }
         let plugins = plugins.iter().map(|dir| (format!("plugin {}", dir.display()), dir.clone(), How::Folder));
         let part = |(name, path, how): (String, PathBuf, How)| {
-            let (stamp, held) = (stamp(&path, how), text(&path, how));
+            let (stamp, held) = (stamp(&path, how), content(&path, how));
             Part { name, path, how, stamp, now: held.clone(), held }
         };
         Self { parts: files.into_iter().chain(plugins).map(part).collect() }
@@ -125,11 +161,32 @@ impl Held {
             let stamp = stamp(&part.path, part.how);
             if stamp != part.stamp {
                 part.stamp = stamp;
-                part.now = text(&part.path, part.how);
+                part.now = content(&part.path, part.how);
             }
         }
         let changed = self.parts.iter().filter(|part| part.now != part.held);
-        changed.map(|part| Change { name: part.name.clone(), diff: difference(&part.held, &part.now) }).collect()
+        let change = |part: &Part| Change {
+            name: part.name.clone(),
+            diff: difference(&part.held.shown, &part.now.shown),
+            hash: part.now.hash.clone(),
+        };
+        changed.map(change).collect()
+    }
+
+    /// Whether every file is still the one that was looked at last. Content that came and went shows: no program can set the
+    /// time of a change back.
+    pub fn is_untouched(&self) -> bool {
+        self.parts.iter().all(|part| part.stamp == stamp(&part.path, part.how))
+    }
+
+    /// Looks at the files that count now instead; of those known before goes on to count what was read of them.
+    pub fn replaced_by(&mut self, mut new: Self) {
+        for part in &mut new.parts {
+            if let Some(known) = self.parts.iter().find(|known| known.path == part.path) {
+                part.held.clone_from(&known.held);
+            }
+        }
+        *self = new;
     }
 
     /// What is there now counts as read, as far as it was looked at.
@@ -178,26 +235,35 @@ fn stamp(path: &Path, how: How) -> Stamp {
     }
 }
 
-/// What counts of a file.
-fn text(path: &Path, how: How) -> String {
+fn content(path: &Path, how: How) -> Content {
+    let plain = |text: String| Content::new(text.clone(), text.as_bytes());
     match how {
         How::Config => config(path),
         How::Whole => match std::fs::metadata(path) {
-            Ok(about) if about.len() > TEXT => format!("{} bytes, {}\n", about.len(), hash(path)),
-            Ok(_) => {
-                let text = std::fs::read(path).unwrap_or_default();
-                redact(&String::from_utf8_lossy(&text), RedactKind::Default).into_owned()
-            }
-            Err(_) => String::new(),
+            Ok(about) if about.len() > TEXT => plain(format!("{} bytes, {}\n", about.len(), hash(path))),
+            Ok(_) => redacted(&std::fs::read(path).unwrap_or_default()),
+            Err(_) => Content::default(),
         },
         How::Folder => {
             let line = |file: &PathBuf| {
                 let name = file.strip_prefix(path).unwrap_or(file);
                 format!("{}  {}\n", name.display(), hash(file))
             };
-            files(path).iter().map(line).collect()
+            plain(files(path).iter().map(line).collect())
         }
     }
+}
+
+fn redacted(bytes: &[u8]) -> Content {
+    Content::new(redact(&String::from_utf8_lossy(bytes), RedactKind::Default).into_owned(), bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
 }
 
 fn hash(path: &Path) -> String {
@@ -209,11 +275,7 @@ fn hash(path: &Path) -> String {
         return "unreadable".into();
     }
     let sum = Sha256::new().chain_update(size.to_le_bytes()).chain_update(&bytes).finalize();
-    sum.iter().take(8).fold(String::new(), |mut out, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    hex(&sum[..16])
 }
 
 /// The files below a folder, in order.
@@ -242,25 +304,23 @@ fn files(root: &Path) -> Vec<PathBuf> {
 }
 
 /// The keys of a configuration that matter, one line each, in the order of [`KEYS`].
-fn config(path: &Path) -> String {
-    let Ok(text) = std::fs::read_to_string(path) else { return String::new() };
-    let Ok(root) = yaml::parse(&text, "config.yaml") else {
-        // What cannot be read is compared as it is.
-        return redact(&text, RedactKind::Default).into_owned();
-    };
-    let mut out = String::new();
-    for key in KEYS {
-        if let Some(node) = root.get(key).map(yaml::Node::to_json) {
-            lines(&mut out, key, &node, 0, key);
-        }
+fn config(path: &Path) -> Content {
+    let Ok(bytes) = std::fs::read(path) else { return Content::default() };
+    let root = String::from_utf8(bytes.clone()).ok().and_then(|text| yaml::parse(&text, "config.yaml").ok());
+    // What cannot be read is compared as it is.
+    let Some(root) = root else { return redacted(&bytes) };
+    let whole = KEYS.iter().map(|key| ((*key).to_owned(), root.get(key)));
+    let single = SINGLE
+        .iter()
+        .map(|(section, key)| (format!("{section}.{key}"), root.get(section).and_then(|section| section.get(key))));
+    let (mut shown, mut all) = (String::new(), String::new());
+    for (path, node) in whole.chain(single) {
+        let Some(node) = node.map(yaml::Node::to_json) else { continue };
+        lines(&mut shown, &path, &node, 0, &path);
+        // Writing to a string cannot fail.
+        let _ = writeln!(all, "{path}: {node}");
     }
-    for (section, key) in SINGLE {
-        if let Some(node) = root.get(section).and_then(|section| section.get(key)).map(yaml::Node::to_json) {
-            let path = format!("{section}.{key}");
-            lines(&mut out, &path, &node, 0, &path);
-        }
-    }
-    out
+    Content::new(shown, all.as_bytes())
 }
 
 /// A value in lines that can be compared: `key: value`, deeper ones indented.
@@ -273,25 +333,14 @@ fn lines(out: &mut String, key: &str, value: &serde_json::Value, depth: usize, p
         Value::Object(fields) => {
             let _ = writeln!(out, "{indent}{key}:");
             for (name, inner) in fields {
-                let path = format!("{path}.{name}");
-                lines(
-                    out,
-                    name,
-                    inner,
-                    depth + 1,
-                    if secret(path.rsplit_once('.').map_or("", |(above, _)| above)) { "*" } else { &path },
-                );
+                let below = if secret(path) { "*".to_owned() } else { format!("{path}.{name}") };
+                lines(out, name, inner, depth + 1, &below);
             }
             Ok(())
         }
         Value::Array(items) if !items.is_empty() => {
             let _ = writeln!(out, "{indent}{key}:");
-            for item in items {
-                match item {
-                    Value::Object(_) | Value::Array(_) => lines(out, "-", item, depth + 1, path),
-                    plain => lines(out, "-", plain, depth + 1, path),
-                }
-            }
+            items.iter().for_each(|item| lines(out, "-", item, depth + 1, path));
             Ok(())
         }
         plain => {
@@ -338,6 +387,9 @@ fn difference(before: &str, after: &str) -> String {
             out.extend(line.chars().take(LINE));
             out.push('\n');
         }
+    }
+    if out.is_empty() {
+        out.push_str("  a value that is not shown here changed\n");
     }
     out
 }
@@ -424,6 +476,36 @@ mod tests {
         assert_eq!(held.changes(), []);
         write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls]\n");
         held.ours(|| write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls, more]\n"));
+        assert_eq!(held.changes().len(), 1);
+    }
+
+    #[test]
+    fn a_version_names_the_content_that_was_shown_and_no_other() {
+        let (dir, paths) = home();
+        let config = paths.config();
+        write(&config, "approvals: {mode: manual}\n");
+        let mut held = Held::read(&paths, dir.path(), &[]);
+        assert_eq!(version(&held.changes()), "");
+        write(&config, "approvals: {mode: off}\n");
+        let shown = version(&held.changes());
+        assert!(held.is_untouched());
+        write(&config, "approvals: {mode: off, deny: [x]}\n");
+        assert!(!held.is_untouched());
+        assert_ne!(version(&held.changes()), shown);
+        write(&config, "approvals: {mode: off}\ndisplay: {skin: x}\n");
+        assert_eq!(version(&held.changes()), shown, "what does not count is another matter");
+        // A secret that is not shown is another content all the same.
+        let with = |secret: &str| format!("mcp_servers: {{git: {{command: git-mcp, env: {{K: {secret}}}}}}}\n");
+        write(&config, &with("hunter2-secret"));
+        let one = held.changes();
+        write(&config, &with("hunter3-secret!"));
+        let other = held.changes();
+        assert_ne!(version(&one), version(&other));
+        assert!(!format!("{one:?}{other:?}").contains("hunter"));
+        // The files that count now; what was not shown is no part of it.
+        held.accept();
+        write(&config, &with("other"));
+        held.replaced_by(Held::read(&paths, dir.path(), &[]));
         assert_eq!(held.changes().len(), 1);
     }
 

@@ -1,7 +1,7 @@
 //! `permissions.yaml`: the person's own file, and that of a trusted project, which may only ask and deny.
 //!
-//! A line that cannot be read is told with its place and loosens nothing; a file that cannot be read makes a question of
-//! everything, since what it denies is not known.
+//! A line that cannot be read may deny anything, and so may a file: either makes a question of everything, and is told with
+//! its place and the remedy.
 
 mod write;
 
@@ -11,7 +11,7 @@ use super::layer::Warning;
 use super::yaml::{self, Node, Value};
 use super::{Paths, project};
 use crate::policy::permissions::{Layer, Permission, subject};
-use crate::policy::rule::Action;
+use crate::policy::rule::{Action, Exact};
 use crate::policy::{Grant, Scope, Width};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,8 +62,8 @@ fn top(cwd: &Path) -> &Path {
     cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(cwd)
 }
 
-/// Writes a lasting grant where later sessions find it: classes, tools and commands to `command_allowlist`, words to
-/// `permissions.yaml`; those for one project under its folder, in the person's own file.
+/// Writes a lasting grant where later sessions find it: classes and tools to `command_allowlist`, words and whole commands to
+/// `permissions.yaml`; those for one project, and commands, under their folder, in the person's own file.
 ///
 /// # Errors
 /// What could not be written and why, for the person.
@@ -71,9 +71,12 @@ pub fn remember(paths: &Paths, folder: &Path, grant: &Grant) -> Result<(), Strin
     let in_file = grant.width == Width::Words || grant.scope == Scope::Project;
     let day = chrono::Local::now().format("%Y-%m-%d");
     for entry in &grant.entries {
-        let written = if in_file {
+        let comment = format!("{day}, your answer to a question");
+        let written = if let Some(exact) = Exact::read(entry) {
+            add(&paths.permissions(), Some(&exact.folder), &exact.subject(), &comment)
+        } else if in_file {
             let folder = (grant.scope == Scope::Project).then_some(folder);
-            add(&paths.permissions(), folder, entry, &format!("{day}, your answer to a question"))
+            add(&paths.permissions(), folder, entry, &comment)
         } else {
             super::edit::append(&paths.config(), "command_allowlist", entry)
         };
@@ -96,6 +99,12 @@ pub(super) fn of_project(paths: &Paths, cwd: &Path) -> Option<(PathBuf, PathBuf)
         (beside.is_file() && dir.join(project::FILE).is_file() && Some(dir) != own.as_deref())
             .then(|| (beside, dir.to_path_buf()))
     })
+}
+
+/// Where a project would have such a file, when it has none.
+pub(super) fn expected(cwd: &Path) -> Option<(PathBuf, PathBuf)> {
+    let dir = top(cwd);
+    Some((dir.join(".hermes").join(FILE), dir.to_path_buf()))
 }
 
 /// Where a line stands.
@@ -164,6 +173,14 @@ impl Sink<'_> {
         self.warnings.push(Warning { path: Some(place.file.into()), line, key: key.into(), text });
     }
 
+    /// A line whose meaning is not known: everything is asked about until it is mended.
+    fn misspelt(&mut self, place: &Place<'_>, line: u64, key: &str, text: &str) {
+        let text = format!("{text}; until that is mended everything is asked about");
+        let at = if line > 0 { format!(":{line}") } else { String::new() };
+        self.found.unreadable.get_or_insert_with(|| format!("{}{at}: {key}: {text}", place.file.display()));
+        self.warn(place, line, key, text);
+    }
+
     fn section(&mut self, node: &Node, place: &Place<'_>) {
         for (key, value) in node.entries() {
             let top = place.platform.is_none() && (place.folder.is_none() || place.layer == Layer::Project);
@@ -183,8 +200,8 @@ impl Sink<'_> {
         for (key, value) in node.entries() {
             let folder = super::paths::expand_home(&key.text);
             if !folder.is_absolute() {
-                let text = format!("{:?} is no absolute folder: its lines are ignored", key.text);
-                self.warn(place, key.line, &key.text, text);
+                let text = format!("{:?} is no absolute folder: write for example /srv/app or ~/app", key.text);
+                self.misspelt(place, key.line, &key.text, &text);
                 continue;
             }
             // Work is told by the real folder.
@@ -212,7 +229,7 @@ impl Sink<'_> {
     fn line(&mut self, key: &str, number: u64, value: &Node, place: &Place<'_>) {
         let on = match subject(key) {
             Ok(on) => on,
-            Err(problem) => return self.warn(place, number, key, format!("{problem}; this line is ignored")),
+            Err(problem) => return self.misspelt(place, number, key, &problem.to_string()),
         };
         let (word, until) = match &value.value {
             Value::Map(_) => {
@@ -239,9 +256,7 @@ impl Sink<'_> {
             "deny" => Action::Deny,
             other => {
                 let hint = super::suggest::hint(other, ["allow", "ask", "deny"]);
-                let text =
-                    format!("{other:?} is no answer: write allow, ask or deny{hint}; until then it is asked about");
-                self.warn(place, number, key, text);
+                self.misspelt(place, number, key, &format!("{other:?} is no answer: write allow, ask or deny{hint}"));
                 Action::Ask
             }
         };
@@ -348,23 +363,26 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_told_with_its_place_and_loosens_nothing() {
-        for (text, want, kept) in [
-            ("a: b\nterminl.*: deny\n", "permissions.yaml:2: ", ""),
-            ("terminal(git push: allow\n", "no closing parenthesis", ""),
-            ("terminal(rm *): alow\n", "did you mean allow", "ask"),
-            ("terminal(rm *): true\n", "write allow, ask or deny", "ask"),
-            ("terminal(rm *):\n", "write allow, ask or deny", "ask"),
-            ("terminal(rm *): {action: allow, until: soon}\n", "no date", "ask"),
-            ("terminal(rm *): {action: deny, until: soon}\n", "no date", "deny"),
-            ("terminal(rm *): {action: deny, untill: 2026-12-01}\n", "is not known here", "deny"),
-            ("terminal(rm *): deny\nterminal(rm *): allow\n", "stands twice", "allow deny"),
-            ("projects: {src: {terminal(rm *): allow}}\n", "no absolute folder", ""),
+        for (text, want, kept, open) in [
+            ("a: b\nterminl.*: deny\n", "permissions.yaml:2: ", "", false),
+            ("terminal(git push: allow\n", "no closing parenthesis", "", false),
+            ("terminal(rm *): alow\n", "did you mean allow", "ask", false),
+            ("terminal(rm *): true\n", "write allow, ask or deny", "ask", false),
+            ("terminal(rm *):\n", "write allow, ask or deny", "ask", false),
+            ("projects: {src: {terminal(rm *): allow}}\n", "no absolute folder", "", false),
+            // Their meaning is known, and no looser than it was meant.
+            ("terminal(rm *): {action: allow, until: soon}\n", "no date", "ask", true),
+            ("terminal(rm *): {action: deny, until: soon}\n", "no date", "deny", true),
+            ("terminal(rm *): {action: deny, untill: 2026-12-01}\n", "is not known here", "deny", true),
+            ("terminal(rm *): deny\nterminal(rm *): allow\n", "stands twice", "allow deny", true),
         ] {
             let (found, warnings) = found(text);
             assert!(warnings.iter().any(|warning| warning.contains(want)), "{text}: {warnings:?}");
             let actions: Vec<&str> = found.all.iter().map(|one| one.action.word()).collect();
             assert_eq!(actions.join(" "), kept, "{text}");
-            assert_eq!(found.unreadable, None, "{text}");
+            assert_eq!(found.unreadable.is_none(), open, "{text}: {:?}", found.unreadable);
+            let names = |why: &String| why.contains("permissions.yaml:") && why.contains("everything is asked about");
+            assert!(open || found.unreadable.as_ref().is_some_and(names), "{text}: {:?}", found.unreadable);
         }
         for text in ["terminal.*: [\n", "- terminal.*: ask\n", "\"a\n"] {
             let (found, warnings) = found(text);

@@ -19,7 +19,7 @@ pub(crate) fn waits_for_keys(leader: u32, tty: &Path, raw: bool) -> bool {
             family.extend(children.split_ascii_whitespace().filter_map(|p| p.parse::<u32>().ok()));
         }
     }
-    family.into_iter().any(|pid| blocked(pid, tty, raw))
+    family.into_iter().any(|pid| is_blocked(pid, tty, raw))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -27,8 +27,9 @@ pub(crate) fn waits_for_keys(_: u32, _: &Path, _: bool) -> bool {
     false
 }
 
+/// Whether this very process is.
 #[cfg(target_os = "linux")]
-fn blocked(pid: u32, tty: &Path, raw: bool) -> bool {
+pub(crate) fn is_blocked(pid: u32, tty: &Path, raw: bool) -> bool {
     let Ok(text) = std::fs::read_to_string(format!("/proc/{pid}/syscall")) else {
         // Another user's process (sudo): what it waits in is all there is to see.
         return std::fs::read_to_string(format!("/proc/{pid}/wchan")).is_ok_and(|w| w.contains("tty_read"));

@@ -8,7 +8,6 @@ use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
-use super::shell::Outlet;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
 use super::{
@@ -162,21 +161,13 @@ impl Exec {
         self.hub.make_room()?;
         let shell = self.hub.shell().await?;
         let env = self.hub.env_of(&spawn.task).await;
-        let wiring = Wiring {
-            pty: spawn.pty,
-            headless: spawn.headless,
-            stderr_on_tty: shell.finds_terminal_on_stderr(),
-            size: spawn.size,
-        };
-        let outlet = match (spawn.pty, spawn.headless) {
-            (true, _) => Outlet::Terminal,
-            (false, false) => Outlet::PipeBesideTerminal,
-            (false, true) => Outlet::Pipe,
-        };
+        let size = if spawn.pty { spawn.size } else { (super::WIDE, spawn.size.1) };
+        let wiring = Wiring { pty: spawn.pty, headless: spawn.headless, size };
+        let wide = wiring.terminal() && !spawn.pty;
         let cwd = spawn.cwd;
         let keep = !spawn.background;
         let id = new_id();
-        let (mut command, prelude) = shell.command(&spawn.command, keep, outlet);
+        let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
         command.env_clear().envs(env.iter()).current_dir(&cwd);
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
@@ -213,10 +204,9 @@ impl Exec {
             command: spawn.command.clone(),
             cwd,
             pid: spawned.child.id(),
-            pty: spawn.pty,
             started_at: now_ms(),
             started,
-            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit))),
+            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
             flow: std::sync::Condvar::new(),
             life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
             ended: std::sync::Condvar::new(),
@@ -268,7 +258,7 @@ impl Exec {
                 self.hub.screens.lines(&id, lines);
                 Ok(())
             }
-            ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),
+            ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
@@ -287,6 +277,13 @@ impl Exec {
         let graces = Graces { interrupt: Duration::from_millis(300), terminate: self.hub.options.term_grace };
         end::end(&process, ExitReason::Killed, graces);
         Ok(())
+    }
+
+    /// A person types: the program lays out for the person's pane from the first key on.
+    fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        process.fit(None, *lock(&self.hub.size));
+        process.type_in(bytes)
     }
 
     /// Types into a process.

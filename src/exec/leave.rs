@@ -23,7 +23,7 @@ pub(crate) fn go_on(process: &Process, pipe: Option<OwnedFd>) {
         read_on(process, pipe, log());
     }
     if let Some(tty) = lock(&process.tty).take() {
-        read_on(process, tty.fd, if process.pty { log() } else { Stdio::null() });
+        read_on(process, tty.fd, log());
     }
 }
 

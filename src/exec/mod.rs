@@ -6,9 +6,13 @@
 mod blocked;
 mod browse;
 mod confine;
+mod echo;
 mod end;
 mod env;
 mod finish;
+mod fullscreen;
+mod glass;
+mod front;
 mod handle;
 mod hub;
 mod keep;
@@ -36,6 +40,7 @@ mod tests;
 pub use browse::browse;
 pub use confine::confine;
 pub use env::keeps_back;
+pub use front::Front;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use log::Captured;
 pub use notice::Notice;
@@ -59,7 +64,7 @@ pub struct ProcessId(pub String);
 pub struct Spawn {
     pub command: String,
     pub cwd: PathBuf,
-    /// Everything on the PTY, not only input and the controlling terminal.
+    /// A terminal of the pane's size from the start, and one even where nobody can type.
     pub pty: bool,
     pub background: bool,
     /// Names the shell state that cwd and exported variables persist in.
@@ -132,6 +137,9 @@ pub enum ProcessEvent {
     /// Lines that were asked for, as a screen that is high enough for them.
     Lines(ProcessId, std::sync::Arc<Snapshot>),
 }
+
+/// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
+pub const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;

@@ -1,20 +1,20 @@
 //! What the watched process shows. One thread while something is watched; it sleeps until output comes.
 
+use super::glass::Glass;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
 use super::{LINES, ProcessEvent, ProcessId, Scroll};
 use crate::text::Snapshot;
-use crate::text::screen::Screen;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// At most one screen in this time: a frame at 60 Hz.
 const FRAME: Duration = Duration::from_millis(16);
-/// Bytes of a pipe that one frame parses: more than any screen holds.
-const PIPE_BYTES: u64 = 64 * 1024;
-/// Bytes of a terminal that one frame parses; a program that prints faster than this is not read by a person.
-const TTY_BYTES: u64 = 256 * 1024;
+/// Bytes of lines that one frame parses: more than any screen holds.
+const LINE_BYTES: u64 = 64 * 1024;
+/// Bytes of a program that lays out for the pane that one frame parses; what prints faster is not read by a person.
+const LAYOUT_BYTES: u64 = 256 * 1024;
 
 /// The watched process, if any.
 #[derive(Default)]
@@ -53,12 +53,7 @@ impl Screens {
         }
         if let Some(process) = &target {
             process.watched.store(true, Ordering::Relaxed);
-            if let Some(tty) = &*lock(&process.tty)
-                && tty.size() != Some(size)
-                && let Err(error) = tty.resize(size)
-            {
-                tracing::debug!("resizing {}: {error}", process.id.0);
-            }
+            process.resize(size);
             process.rouse();
         }
         state.target = target;
@@ -144,7 +139,7 @@ impl Screens {
             }
             if let Some(view) = &mut view {
                 if view.size != size {
-                    view.screen.resize(size.0, size.1);
+                    view.screen.resize(size);
                     view.size = size;
                 }
                 view.feed();
@@ -180,7 +175,9 @@ impl Screens {
 struct View {
     process: Arc<Process>,
     size: (u16, u16),
-    screen: Screen,
+    screen: Glass,
+    /// Its program has ended, and the screen shows it.
+    settled: bool,
     /// Position in the pane's stream up to which it was fed.
     fed: u64,
     /// Line feeds that went by: the number of the line that is being printed.
@@ -192,13 +189,14 @@ struct View {
 
 impl View {
     fn new(process: Arc<Process>, size: (u16, u16)) -> Self {
-        Self { process, size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, anchor: None, last: None }
+        Self { process, size, screen: Glass::new(size), settled: false, fed: 0, lines: 0, anchor: None, last: None }
     }
 
     fn feed(&mut self) {
-        let most = if self.process.pty { TTY_BYTES } else { PIPE_BYTES };
-        let bytes = {
+        let over = self.process.over();
+        let (bytes, from, fitted) = {
             let out = lock(&self.process.out);
+            let most = if out.fitted.is_some() { LAYOUT_BYTES } else { LINE_BYTES };
             let end = out.pane_end();
             let mut from = self.fed.max(out.pane_begin());
             let skip = from > self.fed || end - from > most;
@@ -208,11 +206,16 @@ impl View {
             // What was skipped ends with a line, or escapes would be cut in two.
             if skip && let Some(at) = bytes.iter().position(|&b| b == b'\n') {
                 bytes.drain(..=at);
+                from = end - bytes.len() as u64;
             }
-            bytes
+            (bytes, from, out.fitted)
         };
         self.lines += bytes.iter().filter(|&&b| b == b'\n').count() as i64;
-        feed(&mut self.screen, &self.process, &bytes);
+        self.screen.feed(&bytes, from, fitted);
+        if over && !self.settled {
+            self.settled = true;
+            self.screen.settle();
+        }
     }
 
     /// Lines between the last one shown and the end.
@@ -235,7 +238,7 @@ impl View {
         if self.screen.alternate() {
             // It has no history: what it shows is all there is.
             self.anchor = None;
-            return Snapshot { last_line: i64::from(self.size.1) - 1, ..self.screen.snapshot() };
+            return Snapshot { last_line: i64::from(self.size.1) - 1, ..self.screen.seen().0 };
         }
         match usize::try_from(self.back()) {
             Ok(0) | Err(_) => self.at(&self.screen, 0),
@@ -262,12 +265,12 @@ impl View {
     }
 
     /// The snapshot of a screen that ends `below` lines above the end.
-    fn at(&self, screen: &Screen, below: usize) -> Snapshot {
-        let snapshot = screen.snapshot();
+    fn at(&self, screen: &Glass, below: usize) -> Snapshot {
+        let (snapshot, cursor) = screen.seen();
         let at = self.lines - below as i64;
-        let under = snapshot.wrapped.iter().skip(usize::from(screen.cursor().1));
+        let under = snapshot.wrapped.iter().skip(usize::from(cursor.1));
         // The last row ends no line that another row follows.
-        let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(screen.cursor().1) + 1));
+        let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(cursor.1) + 1));
         let last_line = at + rest.filter(|wrapped| !**wrapped).count() as i64;
         let snapshot = Snapshot { below, last_line, ..snapshot };
         let first = snapshot.places().first().map_or(0, |place| place.line);
@@ -275,20 +278,16 @@ impl View {
     }
 }
 
-fn feed(screen: &mut Screen, process: &Process, bytes: &[u8]) {
-    if process.pty { screen.feed(bytes) } else { screen.feed_lines(bytes) }
-}
-
 /// The screen as it was before the last `lines` lines, and how many lines back that is (less near the beginning).
 /// Reads backwards from `end` through memory and the spill file.
-fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Screen, usize) {
+fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Glass, usize) {
     let out = lock(&process.out);
     let wanted = lines + usize::from(size.1);
     // Positions of line feeds, from the last one on.
     let mut feeds: Vec<u64> = Vec::new();
     let mut at = end;
     while feeds.len() < wanted && at > 0 {
-        let from = at.saturating_sub(PIPE_BYTES);
+        let from = at.saturating_sub(LINE_BYTES);
         let bytes = out.pane_bytes(from, at);
         if bytes.is_empty() {
             break;
@@ -301,22 +300,23 @@ fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Scre
         if feeds.len() < wanted { lines.min((feeds.len() + 1).saturating_sub(usize::from(size.1))) } else { lines };
     let cut = if back == 0 { end } else { feeds.get(back - 1).copied().unwrap_or(end) };
     let from =
-        feeds.get(back + usize::from(size.1) * 2).map_or(at, |feed| feed + 1).max(cut.saturating_sub(PIPE_BYTES));
+        feeds.get(back + usize::from(size.1) * 2).map_or(at, |feed| feed + 1).max(cut.saturating_sub(LINE_BYTES));
     let bytes = out.pane_bytes(from, cut);
+    let fitted = out.fitted;
     drop(out);
-    let mut screen = Screen::new(size.0, size.1);
-    feed(&mut screen, process, &bytes);
+    let mut screen = Glass::for_lines(size, &bytes);
+    screen.feed(&bytes, from, fitted);
     (screen, back)
 }
 
 /// Column and row of the cursor after the pane's stream up to `position`.
 pub(crate) fn cursor_at(process: &Process, position: u64, size: (u16, u16)) -> (u16, u16) {
-    let bytes = {
+    let (bytes, from, fitted) = {
         let out = lock(&process.out);
-        let from = position.saturating_sub(PIPE_BYTES).max(out.pane_begin());
-        out.pane_bytes(from, position)
+        let from = position.saturating_sub(LINE_BYTES).max(out.pane_begin());
+        (out.pane_bytes(from, position), from, out.fitted)
     };
-    let mut screen = Screen::new(size.0, size.1);
-    feed(&mut screen, process, &bytes);
+    let mut screen = Glass::new(size);
+    screen.feed(&bytes, from, fitted);
     screen.cursor()
 }

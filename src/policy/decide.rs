@@ -3,7 +3,7 @@
 mod line;
 mod path;
 
-use super::permissions::Names;
+use super::permissions::{Names, Reader};
 use super::rule::{Action, Rules};
 use super::{Intent, Mode, Verdict, Why, World};
 use std::path::Path;
@@ -41,17 +41,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
         Intent::Edit(edits) => path::edit(edits, cwd, rules, names, world, &mut by),
         Intent::Remote { server, tool, .. } => super::remote::judge(server, tool, cwd, rules, &mut by),
         Intent::Command { line, cwd, .. } => line::judge(line, cwd, rules, names, world, &mut by),
-        Intent::Input { text, .. } => match line::judge(text, cwd, rules, names, world, &mut by) {
-            // What the text reaches is not certain to be a shell: at most a question, but one that is always asked.
-            Verdict::Refuse(why) => Verdict::AskAlways(why),
-            other if is_whole_line(text) => other,
-            Verdict::Allow(_) => granted(Verdict::Ask(vec![fragment(text)]), rules, &mut by),
-            Verdict::Ask(mut why) => {
-                why.push(fragment(text));
-                Verdict::Ask(why)
-            }
-            other => other,
-        },
+        Intent::Input { text, .. } => typed(text, cwd, rules, names, world, &mut by),
     };
     let judged = match &rules.unreadable {
         Some(text) if *intent != Intent::Talk => with_unreadable(judged, text),
@@ -62,6 +52,38 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
         (Mode::Off, Verdict::Ask(why)) => Decided { verdict: Verdict::Allow(why), rules: by, unasked: true },
         (_, verdict) => Decided { verdict, rules: by, unasked: false },
     }
+}
+
+/// Text for a running program, judged as a line of shell: it comes to one whenever the program ends. What another program
+/// makes of it nobody knows.
+fn typed(text: &str, cwd: &Path, rules: &Rules, names: Names<'_>, world: &dyn World, by: &mut Vec<String>) -> Verdict {
+    let mut more: Vec<Why> = Vec::new();
+    if !is_whole_line(text) {
+        more.push(fragment(text));
+    }
+    more.extend(for_a_program(&rules.here.reader, text));
+    match line::judge(text, cwd, rules, names, world, by) {
+        // What the text reaches is not certain to be a shell: at most a question, but one that is always asked.
+        Verdict::Refuse(why) => Verdict::AskAlways(why),
+        other if more.is_empty() => other,
+        Verdict::Allow(_) => granted(Verdict::Ask(more), rules, by),
+        Verdict::Ask(mut why) => {
+            why.extend(more);
+            Verdict::Ask(why)
+        }
+        other => other,
+    }
+}
+
+/// The question about text for a program whose language is not ours.
+fn for_a_program(reader: &Reader, text: &str) -> Option<Why> {
+    let (effect, who) = match reader {
+        Reader::Shell => return None,
+        Reader::Program(name) => (format!("typing into {name}"), format!("{name}, which is no shell")),
+        Reader::Unknown => ("typing into an unknown program".into(), "a program that could not be told".into()),
+    };
+    let text_of = format!("goes to {who}: what it does with the text is not known");
+    Some(Why { effect, text: text_of, span: 0..text.len() })
 }
 
 /// One line with its end and without keys: what is judged is then what the program gets.

@@ -1,9 +1,36 @@
 //! What still passes while the files of the policy are not those that the session read.
 
+use super::permissions::Permission;
 use super::rule::{Action, Rules};
 use super::{Intent, Mode, Verdict, Why, World, decide_in};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What the files of the policy forbid or ask about by now, beyond what the session read. It holds at once: only what loosens
+/// waits for the person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stricter {
+    /// Lines that ask and deny.
+    pub permissions: Vec<Permission>,
+    pub deny_globs: Vec<String>,
+    /// Why a permission file cannot be read any more.
+    pub unreadable: Option<String>,
+}
+
+impl Stricter {
+    /// Adds it to the rules of the session.
+    pub fn tighten(&self, rules: &mut Rules) {
+        let news: Vec<Permission> =
+            self.permissions.iter().filter(|line| !rules.permissions.contains(line)).cloned().collect();
+        if !news.is_empty() {
+            rules.permissions = Arc::new(rules.permissions.iter().cloned().chain(news).collect());
+        }
+        rules.deny_globs.extend(self.deny_globs.iter().cloned());
+        if rules.unreadable.is_none() {
+            rules.unreadable.clone_from(&self.unreadable);
+        }
+    }
+}
 
 /// The class of the reason.
 pub const CHANGED: &str = "the policy changed on disk";

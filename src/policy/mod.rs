@@ -152,3 +152,14 @@ pub enum Mode {
     Smart,
     Off,
 }
+
+impl Mode {
+    /// As it is shown: `ask`, `auto`, `yolo`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Manual => "ask",
+            Mode::Smart => "auto",
+            Mode::Off => "yolo",
+        }
+    }
+}

@@ -5,7 +5,7 @@ mod words;
 
 use super::decide::{BY_RULE, decide_in};
 use super::permissions::{Layer, Permission};
-use super::rule::{EXACTLY, Rules};
+use super::rule::{Exact, Rules};
 use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {
         let server = server.clone().map(|entry| proposal(scope, Width::Server, vec![entry]));
         effects.into_iter().chain(server)
     };
-    // A session's grants are classes and tools, never a line.
-    let exact = exact(intent).map(|line| proposal(Scope::Global, Width::Command, vec![line]));
+    // Commands run here where nothing else is known.
+    let exact = exact(intent, "").map(|exact| proposal(Scope::Global, Width::Command, vec![exact.entry()]));
     lasting(Scope::Session).chain(exact).chain(lasting(Scope::Global)).collect()
 }
 
@@ -57,9 +57,13 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
     }
     let answers = |grant: &Grant| {
         let mut rules = rules.clone();
-        with(&mut rules, grant);
+        with(&mut rules, grant, world);
         matches!(decide_in(intent, cwd, &rules, Mode::Manual, world), Verdict::Allow(_))
     };
+    if let Some(exact) = exact(intent, &rules.here.backend) {
+        let always = all.iter_mut().filter(|one| one.grant.width == Width::Command);
+        always.for_each(|one| one.grant.entries = vec![exact.entry()]);
+    }
     all.retain(|one| {
         let a_class = one.grant.width == Width::Effects && !matches!(intent, Intent::Remote { .. });
         !(a_class && one.grant.entries.iter().any(|entry| NO_CLASS.contains(&entry.as_str()))) && answers(&one.grant)
@@ -80,9 +84,10 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
     }
     // Where no words fit, a session can still be spared the same question again.
     if scopes.contains(&Scope::Session)
-        && let Intent::Command { line, .. } = intent
+        && let Intent::Command { line, cwd, .. } = intent
     {
-        let one = proposal(Scope::Session, Width::Command, vec![format!("{EXACTLY}{line}")]);
+        let exact = Exact::of(line, cwd, &rules.here.backend);
+        let one = proposal(Scope::Session, Width::Command, vec![exact.entry()]);
         if answers(&one.grant) {
             all.push(one);
         }
@@ -98,18 +103,23 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
 }
 
 /// Puts a grant into the rules as it will hold.
-pub fn with(rules: &mut Rules, grant: &Grant) {
+pub fn with(rules: &mut Rules, grant: &Grant, world: &dyn World) {
     if grant.scope == Scope::Session {
         return rules.grant(&grant.entries);
     }
-    if grant.scope == Scope::Global && grant.width != Width::Words {
+    if grant.scope == Scope::Global && !matches!(grant.width, Width::Words | Width::Command) {
         return rules.allowlist.extend(grant.entries.iter().cloned());
     }
-    let folder = (grant.scope == Scope::Project).then(|| rules.here.folder.clone());
-    let lines = grant.entries.iter().filter_map(|entry| Permission::granted(entry).ok());
-    let lines = lines.map(|one| Permission {
+    let here = (grant.scope == Scope::Project).then(|| rules.here.folder.clone());
+    let place = |entry: &String| match Exact::read(entry) {
+        Some(exact) => (exact.subject(), Some(world.resolve(&exact.folder))),
+        None => (entry.clone(), here.clone()),
+    };
+    let lines = grant.entries.iter().map(place);
+    let lines = lines.filter_map(|(line, folder)| Some((Permission::granted(&line).ok()?, folder)));
+    let lines = lines.map(|(one, folder)| Permission {
         layer: Layer::Own,
-        folder: folder.clone(),
+        folder,
         file: Some(PathBuf::from("permissions.yaml")),
         ..one
     });
@@ -129,10 +139,12 @@ pub fn effects(verdict: &Verdict) -> Vec<String> {
     effects
 }
 
-/// The command as a rule that matches nothing else; a line with wildcards would match more.
-fn exact(intent: &Intent) -> Option<String> {
+/// The command as a rule that matches nothing else; what its wildcards mean changes, and several lines are no rule.
+fn exact(intent: &Intent, backend: &str) -> Option<Exact> {
     match intent {
-        Intent::Command { line, .. } if !glob::is_pattern(line) && !line.contains('\n') => Some(line.clone()),
+        Intent::Command { line, cwd, .. } if !glob::is_pattern(line) && !line.contains(char::is_control) => {
+            Some(Exact::of(line.trim(), cwd, backend))
+        }
         _ => None,
     }
 }

@@ -43,7 +43,7 @@ pub struct Rules {
     pub allowlist: Vec<String>,
     /// `approvals.deny`: globs over the whole command.
     pub deny_globs: Vec<String>,
-    /// Granted for this session: effects and tools, lines like `terminal(git push *)`, and commands after [`EXACTLY`].
+    /// Granted for this session: effects and tools, lines like `terminal(git push *)`, and commands as [`Exact`] writes them.
     pub session: Vec<String>,
     /// Lines of permission files.
     pub permissions: Arc<Vec<Permission>>,
@@ -55,8 +55,52 @@ pub struct Rules {
     pub granted: Vec<Permission>,
 }
 
-/// Before a command among the grants of a session.
-pub const EXACTLY: &str = "$ ";
+/// Before a command among the entries of grants, and between its parts.
+const EXACTLY: &str = "$ ";
+const BETWEEN: char = '\u{1f}';
+/// Where commands run unless a setting names another place.
+const LOCAL: &str = "local";
+
+/// This very command, in the folder and on the backend where it was allowed: elsewhere the same words mean other files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exact {
+    pub line: String,
+    pub folder: PathBuf,
+    pub backend: String,
+}
+
+impl Exact {
+    /// A command in a folder; no backend is the local one.
+    pub fn of(line: &str, folder: &Path, backend: &str) -> Self {
+        let backend = if backend.is_empty() { LOCAL } else { backend };
+        Self { line: line.trim().to_owned(), folder: folder.to_owned(), backend: backend.to_owned() }
+    }
+
+    /// As an entry of a grant.
+    pub fn entry(&self) -> String {
+        format!("{EXACTLY}{}{BETWEEN}{}{BETWEEN}{}", self.line, self.folder.display(), self.backend)
+    }
+
+    /// What [`Exact::entry`] wrote; `None` for another entry.
+    pub fn read(entry: &str) -> Option<Self> {
+        let mut parts = entry.strip_prefix(EXACTLY)?.rsplitn(3, BETWEEN);
+        let (backend, folder, line) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self { line: line.to_owned(), folder: folder.into(), backend: backend.to_owned() })
+    }
+
+    /// As a line of `permissions.yaml`, for the section of its folder: `terminal@local(= rm -rf build)`.
+    pub fn subject(&self) -> String {
+        format!("terminal@{}(= {})", self.backend, self.line)
+    }
+}
+
+/// An entry of a grant as a person reads it.
+pub fn said(entry: &str) -> String {
+    match Exact::read(entry) {
+        Some(exact) => format!("{} (in {})", exact.line, exact.folder.display()),
+        None => entry.to_owned(),
+    }
+}
 
 /// A rule that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -119,9 +163,17 @@ impl Rules {
         self.granted.iter().chain(self.permissions.iter()).filter(move |one| one.holds(&self.here, cwd))
     }
 
-    /// Whether this very command was granted for this session.
-    pub fn grants_line(&self, line: &str) -> bool {
-        self.session.iter().any(|entry| entry.strip_prefix(EXACTLY) == Some(line))
+    /// Where this very command was granted for this folder and backend, in words; `None` when it was not.
+    pub fn grants_line(&self, line: &str, cwd: &Path, world: &dyn World) -> Option<String> {
+        let here = Exact::of(line, cwd, &self.here.backend).entry();
+        if self.session.contains(&here) {
+            return Some("this command (this session)".into());
+        }
+        let mut lines = self.held(cwd).filter(|one| one.action == Action::Allow && one.is_line(line));
+        let of_folder = |one: &&Permission| {
+            one.folder.as_deref().is_some_and(|folder| folder == cwd || *folder == world.resolve(cwd))
+        };
+        lines.find(of_folder).map(Permission::label)
     }
 
     /// Whether a class of effect was granted, by any of its names.
@@ -352,6 +404,17 @@ mod tests {
         assert_eq!(rules.deny[0].to_string(), "deny rm *");
         assert_eq!(Rules::default().add("git *"), Err(RuleError::Action("git *".into())));
         assert_eq!(Rules::default().add("deny"), Err(RuleError::Empty("deny".into())));
+    }
+
+    #[test]
+    fn a_command_is_kept_with_its_place() {
+        let exact = Exact::of("make && echo a\u{1f}b", Path::new("/srv/my app"), "");
+        assert_eq!(Exact::read(&exact.entry()), Some(exact.clone()));
+        assert_eq!(exact.subject(), "terminal@local(= make && echo a\u{1f}b)");
+        assert_eq!(said(&Exact::of("make", Path::new("/srv"), "ssh").entry()), "make (in /srv)");
+        for other in ["recursive delete", "terminal(make *)", "$ make"] {
+            assert_eq!((Exact::read(other), said(other).as_str()), (None, other));
+        }
     }
 
     #[test]

@@ -52,6 +52,9 @@ pub struct Commands {
 pub struct PathTable {
     /// Below these, upper and lower case are the same; where the home folder is below one, everywhere.
     pub ignore_case: Vec<String>,
+    /// Options, of whatever program, whose value is a path that is read, or one that is written.
+    pub reads: Vec<String>,
+    pub writes: Vec<String>,
     /// In order; the first class with a matching pattern counts. `~`: home, `@`: our own home, `**/`: at any depth.
     pub classes: Vec<PathClass>,
 }
@@ -70,6 +73,8 @@ pub struct PathClass {
     pub copy: String,
     pub delete: String,
     pub permissions: String,
+    /// Effect of its name among the words of a program of which no table says what it does with it.
+    pub named: String,
     /// A read by a file tool is blocked.
     pub read_blocked: bool,
     /// A write by a file tool is denied: `refuse`, `ask-always` or `ask`.
@@ -191,6 +196,11 @@ impl Table {
         }
     }
 
+    /// Names of programs that a pattern matches.
+    pub fn names_like<'t>(&'t self, pattern: &'t str) -> impl Iterator<Item = &'t str> {
+        self.exact.keys().map(String::as_str).filter(move |name| super::glob::matches(pattern, name))
+    }
+
     /// Rules for a program beside those of its [`Spec`], by its lower-case base name.
     pub fn more_rules(&self, name: &str) -> &[RuleSpec] {
         self.more.get(name).map_or(&[], Vec::as_slice)
@@ -249,7 +259,9 @@ mod tests {
             assert!(table.commands.effects.contains_key(&rule.effect), "{}", rule.effect);
         }
         for class in &table.paths.classes {
-            for effect in [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions] {
+            for effect in
+                [&class.write, &class.edit, &class.read, &class.copy, &class.delete, &class.permissions, &class.named]
+            {
                 assert!(effect.is_empty() || table.commands.effects.contains_key(effect), "{}: {effect}", class.name);
             }
         }

@@ -1,5 +1,6 @@
 //! The case tables through the whole judgement, and what holds for any input.
 
+use super::permissions::Reader;
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -128,6 +129,9 @@ fn judge_cases() {
         .chain(cases!("judge-runs.jsonl"))
         .chain(cases!("judge-tables.jsonl"))
         .chain(cases!("judge-paths.jsonl"))
+        .chain(cases!("judge-doors.jsonl"))
+        .chain(cases!("judge-lasting.jsonl"))
+        .chain(cases!("judge-classes.jsonl"))
     {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
         let got = judge(command, &[], Mode::Manual);
@@ -281,7 +285,9 @@ fn typed_text_asks_at_most() {
 fn typed_parts_of_lines_are_asked_about() {
     let typed = |text: &str, mode| {
         let intent = Intent::Input { process: "p1".into(), text: text.into() };
-        decide(&intent, &Rules::default(), mode, &Alice).name()
+        let mut rules = Rules::default();
+        rules.here.reader = Reader::Shell;
+        decide(&intent, &rules, mode, &Alice).name()
     };
     for text in ["yes\n", "\n", "cargo test\n"] {
         assert_eq!(typed(text, Mode::Manual), "allow", "{text:?}");
@@ -290,6 +296,34 @@ fn typed_parts_of_lines_are_asked_about() {
         assert!(typed(text, Mode::Manual).starts_with("ask"), "{text:?}");
     }
     assert_eq!(typed("r", Mode::Off), "allow");
+}
+
+#[test]
+fn what_another_program_makes_of_typed_text_is_asked_about() {
+    let program = |name: &str| Reader::Program(name.into());
+    for (reader, granted, mode, want) in [
+        (Reader::Shell, "", Mode::Manual, "allow"),
+        (program("python3"), "", Mode::Manual, "ask"),
+        (program("python3"), "typing into python3", Mode::Manual, "allow"),
+        (program("psql"), "typing into python3", Mode::Manual, "ask"),
+        (Reader::Unknown, "", Mode::Manual, "ask"),
+        (Reader::Unknown, "", Mode::Off, "allow"),
+    ] {
+        let intent = Intent::Input { process: "p1".into(), text: "yes\n".into() };
+        let mut rules = Rules { session: vec![granted.to_owned()], ..Rules::default() };
+        rules.here.reader = reader.clone();
+        assert_eq!(decide(&intent, &rules, mode, &Alice).name(), want, "{reader:?} {granted}");
+    }
+    // Where a shell will be is not known: what would be below the folder may be anywhere.
+    let mut rules = Rules::default();
+    rules.here.reader = Reader::Shell;
+    let nowhere = std::path::PathBuf::from(shell::UNKNOWN.to_string());
+    for text in ["rm -rf *\n", "echo x > notes\n", "ls\n", "cat .env\n", "make\n", "tee x\n"] {
+        let intent = Intent::Input { process: "p1".into(), text: text.into() };
+        let typed = decide_in(&intent, &nowhere, &rules, Mode::Manual, &Alice);
+        let moved = judge(&format!("cd \"$(pick)\" && {}", text.trim()), &[], Mode::Manual);
+        assert_eq!(typed.name(), moved.name(), "{text}");
+    }
 }
 
 #[test]

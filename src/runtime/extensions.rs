@@ -10,6 +10,7 @@ use crate::plugins::found::May;
 use crate::plugins::hook::From;
 use crate::plugins::host::{PluginView, View};
 use crate::plugins::plugin::Phase;
+use std::sync::Arc;
 
 /// Waits for a change after `seen`.
 pub async fn changed(context: &Context, seen: u64) -> LoadReply {
@@ -100,7 +101,9 @@ pub async fn trusted(context: &Context, card: TrustCard) -> LoadReply {
         }
         Ok(())
     };
-    let result = tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()));
+    let policy = Arc::clone(&context.policy);
+    let result =
+        tokio::task::spawn_blocking(move || policy.ours(write)).await.unwrap_or_else(|error| Err(error.to_string()));
     if result.is_ok() {
         context.extensions.reload(None).await;
         // What cannot be used was told at the start.

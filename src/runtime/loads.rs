@@ -116,7 +116,8 @@ pub fn write(request: LoadRequest) -> impl FnOnce(&Context) -> Option<Msg> + Sen
             Some(Msg::Loaded(LoadReply::KeySaved { provider, result }))
         }
         LoadRequest::SetConfig { key, value } => {
-            let text = crate::config::edit::set(&context.paths.config(), &key, &value).err()?.to_string();
+            let write = || crate::config::edit::set(&context.paths.config(), &key, &value);
+            let text = context.policy.ours(write).err()?.to_string();
             Some(Msg::Loaded(LoadReply::Report { title: format!("{key} was not saved"), text }))
         }
         _ => None,

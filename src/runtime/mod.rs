@@ -278,6 +278,8 @@ pub struct Context {
     pub registry: Arc<crate::tools::registry::Registry>,
     pub extensions: crate::plugins::Extensions,
     pub mcp: crate::mcp::Mcp,
+    /// The files of the policy: what the screen writes for the person goes through it.
+    pub policy: Arc<crate::agent::frozen::Frozen>,
 }
 
 async fn until(deadline: Option<tokio::time::Instant>) {

@@ -8,6 +8,7 @@ use crate::cli::approvals::{rules, told_log, trial};
 use crate::config::load;
 use crate::policy::Intent;
 use crate::tools::world::LocalWorld;
+use std::sync::Arc;
 
 /// Rows of the log that are shown.
 const ROWS: usize = 200;
@@ -46,7 +47,12 @@ async fn collect(context: &Context, facts: &Facts) -> (Vec<rules::Row>, Vec<Stri
     let work = move || {
         let loaded = load::load(&context.sources);
         let rows = rules::collect(&context.paths, &loaded, &session, &made, crate::agent::now());
-        (rows, rules::warnings(&loaded))
+        let mut problems = rules::warnings(&loaded);
+        if !context.policy.changes().is_empty() {
+            let text = "the policy changed on disk: what this list allows does not hold before you took it (/policy)";
+            problems.insert(0, text.into());
+        }
+        (rows, problems)
     };
     tokio::task::spawn_blocking(work).await.unwrap_or_default()
 }
@@ -77,7 +83,8 @@ pub async fn revoke(row: RuleRow, context: &Context, facts: &Facts) -> LoadReply
         return LoadReply::Revoked(Err(format!("{} no longer stands in {}", row.rule, row.place)));
     };
     let (paths, store) = (context.paths.clone(), facts.store.clone());
-    let done = tokio::task::spawn_blocking(move || rules::revoke(&paths, &found, &store)).await;
+    let policy = Arc::clone(&context.policy);
+    let done = tokio::task::spawn_blocking(move || policy.ours(|| rules::revoke(&paths, &found, &store))).await;
     LoadReply::Revoked(match done {
         Ok(done) => done.map_err(|error| format!("{error:#}")),
         Err(error) => Err(error.to_string()),

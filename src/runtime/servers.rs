@@ -45,9 +45,12 @@ pub fn rows(mcp: &Mcp) -> Vec<ServerRow> {
 /// # Errors
 /// Why the configuration cannot be used.
 pub async fn reload(context: &Context) -> Result<ServerChanges, String> {
-    let (sources, file) = (context.sources.clone(), context.paths.config());
+    let (sources, file, policy) = (context.sources.clone(), context.paths.config(), Arc::clone(&context.policy));
     let read = move || {
-        let loaded = crate::config::load::load(&sources);
+        // What somebody else wrote is started when the person has taken it, not along with something else.
+        let Some(loaded) = policy.read_as("", || crate::config::load::load(&sources)) else {
+            return Err("the policy changed on disk; look at it first: /policy".to_owned());
+        };
         let broken = loaded.warnings.into_iter().find(|warning| {
             // Without a key it is about the whole file.
             warning.key.is_empty() && warning.path.as_ref() == Some(&file)

@@ -31,6 +31,8 @@ pub enum Kind {
     End,
     /// A person made a rule that lasts, or took one back.
     Rule,
+    /// A person changed how questions are treated.
+    Mode,
     /// The oldest rows went.
     Pruned,
 }
@@ -98,6 +100,9 @@ pub struct Record {
     pub reasons: Vec<String>,
     #[serde(skip_serializing_if = "is_policy")]
     pub by: By,
+    /// Why it did not run, as the model was told; secrets masked.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
     /// `ok`, `failed`, `denied`, `refused`, `interrupted`; empty while it runs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,

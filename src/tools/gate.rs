@@ -17,6 +17,8 @@ use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
+use crate::policy::frozen::Stricter;
+use crate::policy::permissions::Reader;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
@@ -58,9 +60,10 @@ pub trait Asker: Send + Sync {
         Box::pin(async { Advice { model: String::new(), said } })
     }
 
-    /// Whether the files of the policy are other ones than those that the session read. Looks at the disk.
-    fn policy_changed(&self) -> bool {
-        false
+    /// Whether the files of the policy are other ones than those that the session read, and what they forbid beyond. Looks
+    /// at the disk.
+    fn policy(&self) -> (bool, Arc<Stricter>) {
+        (false, Arc::default())
     }
 
     /// What is known of untrusted text in this session changed.
@@ -170,9 +173,10 @@ impl Gate {
 
     /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
     /// wait for the lock.
-    fn rules_for(&self, tool: &str) -> Rules {
+    fn rules_for(&self, tool: &str, reader: &Reader) -> Rules {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
         rules.here.tool = tool.to_owned();
+        rules.here.reader = reader.clone();
         rules.here.now = self.asker.now();
         rules
     }

@@ -1,12 +1,13 @@
 //! For tests of tools: a folder, a context around it, and tools that do as they are told.
 
 use super::dispatch::{Dispatch, Planned};
+use super::gate::{Advice, Asker, Said};
 use super::registry::Registry;
 use super::spec::*;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::redact::RedactKind;
-use crate::policy::{Intent, World};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Origin, World};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -186,6 +187,79 @@ impl AgentPort for Person {
         self.asked.lock().unwrap().push(question);
         let answer = self.answer.lock().unwrap().clone().ok_or("nobody is here".to_owned());
         Box::pin(async { answer })
+    }
+}
+
+/// Waits for a condition of the world outside, looking again every few milliseconds.
+pub async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), wait).await.expect("it never comes to be");
+}
+
+/// Answers the questions of a gate as it is told, and keeps them.
+pub struct Answers {
+    answer: Box<dyn Fn(&Approval) -> Decision + Send + Sync>,
+    advice: Box<dyn Fn() -> Said + Send + Sync>,
+    pub asked: Mutex<Vec<Approval>>,
+}
+
+impl Answers {
+    /// By this; the auxiliary model has nothing to say.
+    pub fn new(answer: impl Fn(&Approval) -> Decision + Send + Sync + 'static) -> Arc<Self> {
+        Self::advised(answer, || Said::Nothing("is not here".into()))
+    }
+
+    /// By this, with an auxiliary model.
+    pub fn advised(
+        answer: impl Fn(&Approval) -> Decision + Send + Sync + 'static,
+        advice: impl Fn() -> Said + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self { answer: Box::new(answer), advice: Box::new(advice), asked: Mutex::default() })
+    }
+
+    /// Always the same.
+    pub fn always(decision: Decision) -> Arc<Self> {
+        Self::new(move |_| decision.clone())
+    }
+
+    /// No, without a word.
+    pub fn no() -> Arc<Self> {
+        Self::always(Decision::Deny { feedback: String::new() })
+    }
+
+    /// How many questions there were.
+    pub fn count(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+impl Asker for Answers {
+    fn ask(&self, approval: Approval, _: CancellationToken) -> BoxFuture<'static, Decision> {
+        let decision = (self.answer)(&approval);
+        self.asked.lock().unwrap().push(approval);
+        Box::pin(async { decision })
+    }
+    fn remember(&self, _: &Grant) -> Result<(), String> {
+        Ok(())
+    }
+    fn granted(&self, _: &[String]) {}
+    fn withdraw(&self, _: ApprovalId, _: Decision) {}
+    fn origin(&self) -> Origin {
+        Origin::default()
+    }
+    fn number(&self) -> u64 {
+        1
+    }
+    fn now(&self) -> i64 {
+        0
+    }
+    fn weigh(&self, _: String, _: CancellationToken) -> BoxFuture<'static, Advice> {
+        let advice = Advice { model: "m".into(), said: (self.advice)() };
+        Box::pin(async { advice })
     }
 }
 

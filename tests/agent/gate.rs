@@ -2,6 +2,7 @@
 
 use super::*;
 use hermes::agent::event::PolicyAnswer;
+use hermes::config::held::{Change, version};
 use hermes::policy::{Approval, Mode};
 use std::path::Path;
 
@@ -150,7 +151,7 @@ async fn a_policy_that_changed_on_disk_freezes_what_passes_by_itself() {
     talk.finished().await;
     assert!(!gone("b"));
     // The old one holds on: its rule passes again, the new mode does not count.
-    talk.order(AgentCommand::Policy(PolicyAnswer::Keep)).await;
+    talk.order(AgentCommand::Policy(PolicyAnswer::Keep(version(&told)))).await;
     talk.until(|event| matches!(event, AgentEvent::PolicyChanged(changes) if changes.is_empty())).await;
     talk.say("three").await;
     let (end, seen) = talk.finished().await;
@@ -179,12 +180,95 @@ async fn the_new_policy_can_be_taken_and_an_always_of_the_person_freezes_nothing
     // A change from outside that is taken.
     world.config("approvals: { mode: off }\n");
     talk.order(AgentCommand::LookAtPolicy).await;
-    talk.until(|event| matches!(event, AgentEvent::PolicyChanged(changes) if !changes.is_empty())).await;
-    talk.order(AgentCommand::Policy(PolicyAnswer::Take)).await;
+    let shown = changes(&mut talk).await;
+    talk.order(AgentCommand::Policy(PolicyAnswer::Take(version(&shown)))).await;
     talk.until(|event| matches!(event, AgentEvent::PolicyChanged(changes) if changes.is_empty())).await;
     talk.say("two").await;
     let (_, seen) = talk.finished().await;
     assert!(!world.work().join("b").exists() && !seen.iter().any(|e| matches!(e, AgentEvent::ApprovalRequested(_))));
+}
+
+/// The next news of a policy that changed.
+async fn changes(talk: &mut Talk) -> Vec<Change> {
+    let seen = talk.until(|event| matches!(event, AgentEvent::PolicyChanged(changes) if !changes.is_empty())).await;
+    match seen.into_iter().last() {
+        Some(AgentEvent::PolicyChanged(changes)) => changes,
+        _ => unreachable!(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_version_that_was_shown_is_taken_and_nothing_takes_it_along() {
+    let step = |folder: &str| {
+        format!("  - calls: [{{ name: terminal, args: {{ command: rm -rf {folder} }} }}]\n  - text: done\n")
+    };
+    let world = World::new(&format!("steps:\n{}{}", step("a"), step("b")));
+    for folder in ["a", "b"] {
+        std::fs::create_dir(world.work().join(folder)).unwrap();
+    }
+    world.config("approvals: { mode: manual }\n");
+    let mut talk = world.start(None);
+    world.config("approvals: { mode: off, timeout: 0 }\n");
+    talk.order(AgentCommand::LookAtPolicy).await;
+    let shown = changes(&mut talk).await;
+    // Reading everything again does not take it.
+    talk.order(AgentCommand::Reload).await;
+    assert_eq!(version(&changes(&mut talk).await), version(&shown));
+    // Neither does the answer, once another version lies there.
+    world.config("approvals: { mode: off, timeout: 0 }\ncommand_allowlist: [recursive delete]\n");
+    talk.order(AgentCommand::Policy(PolicyAnswer::Take(version(&shown)))).await;
+    let second = changes(&mut talk).await;
+    assert_ne!(version(&second), version(&shown));
+    talk.say("one").await;
+    let approval = asked(&mut talk).await;
+    assert!(has(&approval, "the policy changed on disk") || has(&approval, "recursive delete"));
+    talk.order(AgentCommand::Decide(approval.id, Decision::Deny { feedback: String::new() })).await;
+    talk.finished().await;
+    assert!(world.work().join("a").exists());
+    // Keeping what was shown before is no answer to the second either.
+    talk.order(AgentCommand::Policy(PolicyAnswer::Keep(version(&shown)))).await;
+    changes(&mut talk).await;
+    talk.order(AgentCommand::Policy(PolicyAnswer::Take(version(&second)))).await;
+    talk.until(|event| matches!(event, AgentEvent::PolicyChanged(changes) if changes.is_empty())).await;
+    talk.say("two").await;
+    let (_, seen) = talk.finished().await;
+    assert!(!world.work().join("b").exists() && !seen.iter().any(|e| matches!(e, AgentEvent::ApprovalRequested(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_files_newly_deny_holds_at_once_and_what_they_allow_waits() {
+    let run = |line: &str| format!("  - calls: [{{ name: terminal, args: {{ command: {line} }} }}]\n  - text: done\n");
+    let lines = ["touch one", "touch two", "rm -rf sub", "touch three", "touch four"];
+    let world = World::new(&format!("steps:\n{}", lines.map(run).concat()));
+    std::fs::create_dir(world.work().join("sub")).unwrap();
+    let file = world.root.path().join("home/permissions.yaml");
+    world.config("approvals: { mode: manual }\n");
+    let mut talk = world.start(None);
+    let outcome = |seen: &[AgentEvent]| results(seen)[0].2.clone();
+    talk.say("1").await;
+    talk.finished().await;
+    std::fs::write(&file, "terminal(touch *): deny\nterminal(rm *): allow\n").unwrap();
+    talk.say("2").await;
+    let (_, seen) = talk.finished().await;
+    assert!(outcome(&seen).contains("terminal(touch *): deny (permissions.yaml:1)"), "{}", outcome(&seen));
+    // What it allows is a question still.
+    talk.say("3").await;
+    let approval = asked(&mut talk).await;
+    talk.order(AgentCommand::Decide(approval.id, Decision::Deny { feedback: String::new() })).await;
+    talk.finished().await;
+    assert!(world.work().join("sub").exists());
+    // So do the globs of config.yaml, and a file that cannot be read makes everything a question.
+    std::fs::remove_file(&file).unwrap();
+    world.config("approvals: { mode: manual, deny: ['*three*'] }\n");
+    talk.say("4").await;
+    let (_, seen) = talk.finished().await;
+    assert!(outcome(&seen).contains("deny *three*"), "{}", outcome(&seen));
+    world.config("approvals: { mode: manual }\n");
+    std::fs::write(&file, "terminal(ls): aloww\n").unwrap();
+    talk.say("5").await;
+    let approval = asked(&mut talk).await;
+    assert!(has(&approval, "permissions.yaml:1") && has(&approval, "did you mean allow"), "{:?}", approval.verdict);
+    assert!(world.work().join("one").exists() && !world.work().join("two").exists());
 }
 
 /// A page on loopback, for a name that is not this machine's.

@@ -34,7 +34,7 @@ fn lines_of_the_file_allow_and_deny_without_anybody_to_ask() {
     for folder in ["build/a", "src"] {
         std::fs::create_dir_all(home.project().join(folder)).unwrap();
     }
-    let text = "# mine\nterminal(rm -rf build/*): allow\nfile.write(notes.txt): deny\nterminal(git log *): deny\nterminl.*: ask\n";
+    let text = "# mine\nterminal(rm -rf build/*): allow\nfile.write(notes.txt): deny\nterminal(git log *): deny\n";
     std::fs::write(home.hermes().join("permissions.yaml"), text).unwrap();
     let (code, said, told) = run(&home, &["-p", "go", "--output", "json"]);
     assert!(code.is_some(), "{said}{told}");
@@ -69,9 +69,12 @@ fn lines_of_the_file_allow_and_deny_without_anybody_to_ask() {
     let (_, said, _) = run(&home, &["approvals", "log", "--session", session, "-n", "1"]);
     assert!(said.contains("git log --oneline") && !said.contains("build/a"), "{said}");
 
-    // A line that is none is told with its place.
+    // A line that is none is told with its place, and makes a question of everything.
+    std::fs::write(home.hermes().join("permissions.yaml"), format!("{text}terminl.*: deny\n")).unwrap();
     let (_, said, _) = run(&home, &["approvals", "rules"]);
     assert!(said.contains("permissions.yaml:5") && said.contains("did you mean terminal"), "{said}");
+    let (code, said, _) = run(&home, &["approvals", "test", "--mode", "off", "ls"]);
+    assert!(code == Some(2) && said.contains("permissions.yaml:5") && said.contains("everything is asked"), "{said}");
 
     // What was tampered with shows.
     assert_eq!(run(&home, &["approvals", "log", "--verify"]).0, Some(0));

@@ -131,16 +131,24 @@ impl Runner {
         }
     }
 
-    /// Reads the configuration again (a key was pasted, a setting changed).
+    /// Reads the configuration again (a key was pasted, a setting changed). Not while somebody else's change of the policy
+    /// waits for the person: nothing of it comes along.
     pub(super) async fn reload(&mut self) {
-        let sources = Arc::clone(&self.deps.sources);
+        if !self.read_again(String::new()).await {
+            self.show_again("nothing was read again: the policy changed on disk").await;
+        }
+    }
+
+    /// Reads the configuration, when the files of the policy are as they were shown (empty: as the session knows them).
+    pub(super) async fn read_again(&mut self, shown: String) -> bool {
+        let (sources, policy) = (Arc::clone(&self.deps.sources), Arc::clone(&self.deps.policy));
         let (secrets, logins) = (self.deps.dispatch.secrets().clone(), self.deps.paths.mcp_tokens());
         let read = move || {
-            let loaded = crate::config::load::load(&sources);
+            let loaded = policy.read_as(&shown, || crate::config::load::load(&sources))?;
             secrets.learn(crate::agent::secrets::values(&loaded, &logins));
-            loaded
+            Some(loaded)
         };
-        let Ok(loaded) = tokio::task::spawn_blocking(read).await else { return };
+        let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
         self.gate.set_rules(super::rules(&loaded));
@@ -153,5 +161,6 @@ impl Runner {
         self.policy_read().await;
         self.ask_window();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+        true
     }
 }

@@ -4,6 +4,8 @@ use super::Runner;
 use crate::agent::event::{AgentEvent, Level, PolicyAnswer};
 use crate::agent::smart::Adviser;
 use crate::config::held::Change;
+use crate::policy::Mode;
+use crate::store::audit::{By, Kind, Record};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -35,46 +37,71 @@ impl Runner {
 
     /// Looks at the files now.
     pub(super) async fn look_at_policy(&mut self) {
-        let frozen = Arc::clone(&self.frozen);
-        let look = move || {
-            let changes = frozen.changes();
-            frozen.news(&changes)
-        };
+        let policy = Arc::clone(&self.deps.policy);
         // A disk that hangs keeps a thread of its own; the next call looks again.
-        if let Ok(Some(changes)) = tokio::task::spawn_blocking(look).await {
+        if let Ok(Some(changes)) = tokio::task::spawn_blocking(move || policy.news()).await {
             self.policy_changed(changes).await;
         }
     }
 
-    /// What the person said to a changed policy.
+    /// What the person said to a changed policy, as it was shown to them.
     pub(super) async fn policy_answered(&mut self, answer: PolicyAnswer) {
         match answer {
-            PolicyAnswer::Take => {
+            PolicyAnswer::Take(shown) => {
                 let before = self.deps.loaded.config.approvals.mode;
-                self.reload().await;
+                if !self.read_again(shown).await {
+                    return self.show_again("the policy was changed once more: nothing of it was taken").await;
+                }
                 let mode = self.deps.loaded.config.approvals.mode;
                 // A mode that the person chose in this session stays.
                 if self.session.mode == before && mode != before && self.start.mode.is_none() {
-                    self.gate.set_mode(mode);
-                    self.session.mode = mode;
-                    self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
+                    self.set_mode(mode, "took the changed policy").await;
                 }
             }
-            PolicyAnswer::Keep => {
-                let frozen = Arc::clone(&self.frozen);
-                let _ = tokio::task::spawn_blocking(move || frozen.keep()).await;
+            PolicyAnswer::Keep(shown) => {
+                let policy = Arc::clone(&self.deps.policy);
+                if !tokio::task::spawn_blocking(move || policy.keep(&shown)).await.unwrap_or(false) {
+                    return self.show_again("the policy was changed once more").await;
+                }
             }
         }
         self.look_at_policy().await;
     }
 
-    /// The files were read by the person's order: what is there now holds.
+    /// Tells what is on disk now, also when it was told before.
+    pub(super) async fn show_again(&mut self, why: &str) {
+        self.notice(Level::Warning, format!("{why}; look at it first: /policy")).await;
+        let policy = Arc::clone(&self.deps.policy);
+        if let Ok(changes) = tokio::task::spawn_blocking(move || policy.changes()).await {
+            self.policy_changed(changes).await;
+        }
+    }
+
+    /// The configuration that was just read holds from now on.
     pub(super) async fn policy_read(&mut self) {
-        let (frozen, paths, loaded) =
-            (Arc::clone(&self.frozen), self.deps.paths.clone(), Arc::clone(&self.deps.loaded));
+        let (policy, loaded) = (Arc::clone(&self.deps.policy), Arc::clone(&self.deps.loaded));
         let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let _ = tokio::task::spawn_blocking(move || frozen.read_again(&paths, &loaded, &cwd)).await;
+        let _ = tokio::task::spawn_blocking(move || policy.follow(&loaded, &cwd)).await;
         self.look_at_policy().await;
+    }
+
+    /// Changes how questions are treated; `why` stands in the audit log.
+    pub(super) async fn set_mode(&mut self, mode: Mode, why: &str) {
+        let before = self.session.mode;
+        self.gate.set_mode(mode);
+        self.session.mode = mode;
+        if before != mode {
+            let record = Record {
+                at: crate::agent::now(),
+                session: self.session.id.0.clone(),
+                kind: Kind::Mode,
+                what: format!("{} → {}", before.word(), mode.word()),
+                by: By::Person(why.to_owned()),
+                ..Record::default()
+            };
+            self.deps.store.audit(move || record);
+        }
+        self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 
     /// Keeps what is known of untrusted text with the session, and tells it.

@@ -6,6 +6,7 @@ use crate::app::model::layout::{Layout, Reading};
 use crate::app::msg::Msg;
 use crate::app::tests::{ready, script_at};
 use crate::app::update;
+use crate::policy::rule::Exact;
 use crate::policy::{ApprovalId, Grant, Intent, Verdict, Why, Width};
 
 fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<Approval> {
@@ -108,7 +109,7 @@ fn answers_take_a_second_key() {
     for (keys, decision) in [
         ("y<ret>", Decision::Once),
         ("s<ret>", session(Width::Effects, classes())),
-        ("a<ret>", always(Width::Command, vec!["rm -rf build".into()])),
+        ("a<ret>", always(Width::Command, vec![Exact::of("rm -rf build", "/src".as_ref(), "").entry()])),
         ("a<tab><ret>", always(Width::Effects, classes())),
         ("d<ret>", Decision::Deny { feedback: String::new() }),
         ("<ret><ret>", Decision::Deny { feedback: String::new() }),

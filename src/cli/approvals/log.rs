@@ -89,7 +89,7 @@ pub(crate) fn joined(rows: Vec<Row>, limit: usize) -> Joined {
                 let end = ends.remove(&key());
                 all.push((row, end));
             }
-            Kind::Rule | Kind::Pruned => all.push((row, None)),
+            Kind::Rule | Kind::Mode | Kind::Pruned => all.push((row, None)),
         }
     }
     all.truncate(limit);
@@ -108,6 +108,7 @@ pub(crate) fn text(rows: &[(Row, Option<Record>)]) -> String {
         let at = at.map_or_else(String::new, |at| at.format("%Y-%m-%d %H:%M:%S").to_string());
         let line = match one.kind {
             Kind::Rule => format!("rule     {} ({}) {}", one.entries.join(", "), one.scope, one.by.words()),
+            Kind::Mode => format!("mode     {} {}", one.what, one.by.words()),
             Kind::Pruned => "older rows went, as the bound says".to_owned(),
             Kind::Call | Kind::End => {
                 let outcome = end.as_ref().map_or(one.outcome.as_str(), |end| end.outcome.as_str());
@@ -122,6 +123,9 @@ pub(crate) fn text(rows: &[(Row, Option<Record>)]) -> String {
             let mut parts = vec![one.verdict.clone(), one.by.words()];
             if !one.reasons.is_empty() {
                 parts.push(one.reasons.join(", "));
+            }
+            if !one.why.is_empty() {
+                parts.push(one.why.clone());
             }
             if !one.cwd.is_empty() {
                 parts.push(format!("in {}", one.cwd));
@@ -142,6 +146,7 @@ fn as_json(row: &Row, end: Option<&Record>) -> Value {
         Kind::Call => "call",
         Kind::End => "end",
         Kind::Rule => "rule",
+        Kind::Mode => "mode",
         Kind::Pruned => "pruned",
     };
     let (by, detail) = match &one.by {
@@ -167,6 +172,7 @@ fn as_json(row: &Row, end: Option<&Record>) -> Value {
         "reasons": one.reasons,
         "by": by,
         "by_detail": detail,
+        "why": if one.why.is_empty() { json!(null) } else { json!(one.why) },
         "outcome": if outcome.is_empty() { json!(null) } else { json!(outcome) },
         "duration_ms": end.map(|end| end.ms),
         "rules": one.entries,

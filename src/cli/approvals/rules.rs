@@ -5,7 +5,7 @@ use crate::config::load::{Loaded, load};
 use crate::config::{Paths, edit, permissions, yaml};
 use crate::llm::message::SessionId;
 use crate::policy::permissions::Layer;
-use crate::policy::rule::EXACTLY;
+use crate::policy::rule::said;
 use crate::store::Store;
 use crate::store::audit::{By, Kind, Record, Wanted};
 use anyhow::{anyhow, bail};
@@ -120,7 +120,7 @@ pub fn collect(paths: &Paths, loaded: &Loaded, session: &[String], made: &[Recor
         rows.push(row(Sort::Deny, "deny", entry, Some(&file), line, everywhere()));
     }
     for entry in session {
-        rows.push(row(Sort::Session, "allow", entry.trim_start_matches(EXACTLY), None, 0, "this session".into()));
+        rows.push(row(Sort::Session, "allow", &said(entry), None, 0, "this session".into()));
     }
     for (index, row) in rows.iter_mut().enumerate() {
         row.number = index + 1;
@@ -139,7 +139,7 @@ fn line_of(file: &Path, key: &str, entry: &str) -> u64 {
 
 /// Who made a rule, as the newest row of the log that names it says.
 fn who(rule: &str, made: &[Record]) -> String {
-    let names = |record: &&Record| record.entries.iter().any(|entry| entry.trim_start_matches(EXACTLY) == rule);
+    let names = |record: &&Record| record.entries.iter().any(|entry| entry == rule);
     match made.iter().find(names) {
         Some(record) if record.scope != "revoked" => format!("you, {}", when(record.at)),
         _ => String::new(),

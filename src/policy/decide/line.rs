@@ -122,14 +122,15 @@ pub(super) fn judge(
         by.push(label.clone());
         return denied(&label, span);
     }
-    let mut places = on_places(rules, &touched, &invocations, cwd, world);
+    let mut places = on_places(line, rules, &touched, &invocations, cwd, world);
     if let Some(at) = places.iter().position(|(action, ..)| *action == Action::Deny) {
         let (_, label, span) = places.swap_remove(at);
         by.push(label.clone());
         return denied(&label, span);
     }
     allow(line, cwd, rules, &book, &invocations, &mut findings, world, by);
-    let exactly = listed(&rules.allowlist, line) == Some(Listed::Exactly) || rules.grants_line(line);
+    let exactly =
+        listed(&rules.allowlist, line) == Some(Listed::Exactly) || rules.grants_line(line, cwd, world).is_some();
     let neutral = |i: &Invocation| i.quiet || i.plain.first().is_some_and(|name| NEUTRAL.contains(&name.as_str()));
     let only_neutral = invocations.iter().all(neutral);
     for invocation in &invocations {
@@ -198,9 +199,10 @@ fn forbidden(
     })
 }
 
-/// What permissions for files and hosts ask about or deny in a line. They allow nothing here: a command does more than to
+/// What permissions for files, for hosts and for whole lines ask about or deny in a line. They allow nothing here: a command does more than to
 /// name a path.
 fn on_places(
+    line: &str,
     rules: &Rules,
     touched: &[Touched],
     invocations: &[Invocation],
@@ -235,7 +237,8 @@ fn on_places(
                     }
                 }
             }
-            Argument::Host(_) | Argument::Words | Argument::None => {}
+            Argument::Line(_) if one.is_line(line) => found.push((one.action, one.label(), 0..line.len())),
+            Argument::Line(_) | Argument::Host(_) | Argument::Words | Argument::None => {}
         }
     }
     found
@@ -283,7 +286,7 @@ fn allow(
 ) {
     let covered: Vec<bool> = (0..invocations.len()).map(|i| book.is_covered(i, invocations)).collect();
     let in_list = listed(&rules.allowlist, line);
-    let exactly = rules.grants_line(line);
+    let granted = rules.grants_line(line, cwd, world);
     let table = table().ok();
     findings.retain(|f| {
         if f.level != Level::Ask {
@@ -294,8 +297,8 @@ fn allow(
             by.push(granter);
             return false;
         }
-        if exactly || in_list == Some(Listed::Exactly) {
-            by.push(if exactly { "this command (this session)".into() } else { format!("command_allowlist: {line}") });
+        if granted.is_some() || in_list == Some(Listed::Exactly) {
+            by.push(granted.clone().unwrap_or_else(|| format!("command_allowlist: {line}")));
             return false;
         }
         let of_paths = OF_PATHS.iter().any(|word| f.effect.contains(word));

@@ -51,6 +51,8 @@ pub enum Argument {
     None,
     /// Words of a command; they are the rule of the subject.
     Words,
+    /// After a `= `: a whole line of shell and no other.
+    Line(String),
     /// A path with `*` within a name and `**` across folders.
     Path(String),
     /// A host with `*`.
@@ -86,10 +88,23 @@ pub struct Here {
     /// Empty: this terminal.
     pub platform: String,
     pub chat: String,
+    /// What reads the text that a call types.
+    pub reader: Reader,
     /// The folder that the session works in, whatever folder a command has gone to.
     pub folder: PathBuf,
     /// Milliseconds since the epoch; 0: nothing has expired.
     pub now: i64,
+}
+
+/// What reads text that is typed into a running process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reader {
+    /// A shell that takes commands.
+    Shell,
+    /// Another program, by its name: what it makes of a line is its own affair.
+    Program(String),
+    #[default]
+    Unknown,
 }
 
 impl Permission {
@@ -116,6 +131,11 @@ impl Permission {
         Ok(Self { layer: Layer::Session, ..Self::new(Action::Allow, subject(text)?) })
     }
 
+    /// Whether it is about this very line of shell.
+    pub fn is_line(&self, line: &str) -> bool {
+        matches!(&self.on.argument, Argument::Line(wanted) if wanted == line.trim())
+    }
+
     /// Whether its time is over.
     pub fn is_over(&self, now: i64) -> bool {
         self.until.is_some_and(|until| until <= now)
@@ -140,6 +160,7 @@ impl Permission {
         let (words, letters) = match &self.on.argument {
             Argument::None => (0, 0),
             Argument::Words => self.on.rule.says(),
+            Argument::Line(line) => (line.split_whitespace().count().max(1), line.len()),
             Argument::Path(text) | Argument::Host(text) => (1, text.chars().filter(|c| *c != '*').count()),
         };
         let name = self.on.name.chars().filter(|c| *c != '*').count();

@@ -91,8 +91,10 @@ pub fn subject(text: &str) -> Result<Subject, Problem> {
         None => (Argument::None, any()),
         Some(inner) => {
             let file_tools = ["read_file", "search_files", "write_file", "patch"];
-            if inner.is_empty() {
+            if inner.is_empty() || inner == "=" {
                 return Err(Problem::Empty(text.into()));
+            } else if let Some(line) = inner.strip_prefix("= ").filter(|_| family("terminal")) {
+                (Argument::Line(line.trim().to_owned()), any())
             } else if family("terminal") || name == "process" {
                 (Argument::Words, Rule { action: Action::Allow, words: split(inner) })
             } else if family("file") || file_tools.contains(&name) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::policy::decide::decide_in;
-use crate::policy::rule::Rules;
+use crate::policy::rule::{Exact, Rules};
 use crate::policy::tests::Alice;
 use crate::policy::{EditIntent, Intent, Mode};
 use std::sync::Arc;
@@ -246,8 +246,39 @@ fn a_session_may_be_granted_words() {
     again.regrant(rules.session.clone());
     assert_eq!(again.granted.len(), 1);
     let mut exact = Rules::default();
-    exact.grant(&["$ rm -rf *.o".into()]);
+    let here = |backend: &str| Exact::of("rm -rf *.o", Path::new(CWD), backend).entry();
+    exact.grant(&[here("")]);
     assert_eq!((run("rm -rf *.o", &exact), run("rm -rf *.c", &exact)), ("allow", "ask"));
+    exact.here.backend = "ssh".into();
+    assert_eq!(run("rm -rf *.o", &exact), "ask", "granted for another backend");
+    for elsewhere in [Exact::of("rm -rf *.o", Path::new("/home/alice"), "").entry(), "$ rm -rf *.o".into()] {
+        let mut other = Rules::default();
+        other.grant(&[elsewhere.clone()]);
+        assert_eq!(run("rm -rf *.o", &other), "ask", "{elsewhere}");
+    }
+}
+
+#[test]
+fn a_whole_line_is_allowed_in_the_folder_that_it_stands_under() {
+    let exact = "terminal@local(= rm -rf build && make (all) # x)";
+    let mut one = line(&format!("allow {exact}"));
+    assert_eq!(one.on.argument, Argument::Line("rm -rf build && make (all) # x".into()));
+    one.on.argument = Argument::Line("rm -rf build; ls".into());
+    let under = |folder: Option<&str>, backend: &str| {
+        let mut one = one.clone();
+        one.folder = folder.map(Into::into);
+        let mut rules = Rules { permissions: Arc::new(vec![one]), ..Rules::default() };
+        rules.here.backend = backend.into();
+        (run("rm -rf build; ls", &rules), run("rm -rf build; ls ", &rules), run("rm -rf build", &rules))
+    };
+    assert_eq!(under(Some(CWD), ""), ("allow", "allow", "ask"));
+    for (folder, backend) in [(Some("/home/alice"), ""), (None, ""), (Some(CWD), "docker")] {
+        assert_eq!(under(folder, backend), ("ask", "ask", "ask"), "{folder:?} {backend}");
+    }
+    let mut denies = line("deny terminal(= rm -rf build)");
+    denies.folder = None;
+    let rules = Rules { permissions: Arc::new(vec![denies]), ..Rules::default() };
+    assert_eq!((run("rm -rf build", &rules), run("rm -rf other", &rules)), ("denied-by-rule", "ask"));
 }
 
 #[test]

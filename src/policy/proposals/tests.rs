@@ -55,7 +55,7 @@ fn scopes_and_widths_go_from_narrow_to_wide() {
             (Scope::Session, Width::Words, line()),
             (Scope::Session, Width::Effects, effects.clone()),
             (Scope::Project, Width::Words, line()),
-            (Scope::Global, Width::Command, "cargo publish".into()),
+            (Scope::Global, Width::Command, Exact::of("cargo publish", Path::new(CWD), "").entry()),
             (Scope::Global, Width::Words, line()),
             (Scope::Global, Width::Effects, effects),
         ]
@@ -64,7 +64,11 @@ fn scopes_and_widths_go_from_narrow_to_wide() {
     assert_eq!(offers("$X", &rules), []);
     // A line without words can be spared for the session.
     let session = offers("rm -rf *.o", &rules);
-    assert_eq!(session[0], (Scope::Session, Width::Command, "$ rm -rf *.o".into()), "{session:?}");
+    assert_eq!(
+        session[0],
+        (Scope::Session, Width::Command, Exact::of("rm -rf *.o", Path::new(CWD), "").entry()),
+        "{session:?}"
+    );
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn every_offer_answers_its_question_and_refuses_nothing_else() {
         let verdict = decide_in(&intent, Path::new(CWD), &Rules::default(), Mode::Manual, &Alice);
         for one in offered_in(&intent, &verdict, Path::new(CWD), &Rules::default(), &Alice) {
             let mut rules = Rules::default();
-            with(&mut rules, &one.grant);
+            with(&mut rules, &one.grant, &Alice);
             let judge = |line: &str| decide_in(&command(line), Path::new(CWD), &rules, Mode::Manual, &Alice);
             assert_eq!(judge(line).name(), "allow", "{line}: {:?}", one.grant);
             assert_eq!(judge("rm -rf /").name(), "refuse", "{:?}", one.grant);

@@ -21,6 +21,9 @@ pub struct Flag {
     pub value: Option<(String, usize)>,
 }
 
+/// Words that look like several options and are one.
+const WHOLE: &[&str] = &["-es", "-Es"];
+
 /// Sorts the words from `from` on. `takes` are options with a value; with `posix` options end at the first operand.
 pub fn parse(argv: &[Field], from: usize, takes: &[String], posix: bool) -> Args {
     let mut args = Args::default();
@@ -55,6 +58,8 @@ pub fn parse(argv: &[Field], from: usize, takes: &[String], posix: bool) -> Args
                 at: if value.is_some() { i.min(argv.len() - 1) } else { i },
                 value,
             });
+        } else if WHOLE.contains(&word) {
+            args.flags.push(Flag { name: word.into(), at: i, value: None });
         } else if takes_value(word) {
             args.flags.push(Flag { name: word.into(), at: i, value: next });
             i += 1;

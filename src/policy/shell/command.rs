@@ -15,7 +15,7 @@ impl Walker<'_> {
         let outer = self.current.take();
         self.elsewhere = self.elsewhere.filter(|depth| self.depth > *depth);
         let fields = self.expand_all(&command.words);
-        let kept = |w: &Self| (w.state.inputs.clone(), w.state.outputs.clone());
+        let kept = |w: &Self| (w.state.inputs.clone(), w.state.outputs.clone(), w.state.sinks.clone());
         let descriptors = kept(self);
         let mut before: Vec<(String, Option<Vec<String>>)> = Vec::new();
         for assign in &command.assigns {
@@ -30,6 +30,7 @@ impl Walker<'_> {
         let (stream, mut sinks) = self.redirects(&command.redirects, input);
         // `exec` alone changes what this shell itself reads and writes.
         let stays = fields.len() == 1 && fields[0].text == "exec";
+        let assigns_only = fields.is_empty();
         let out = if fields.is_empty() || stays {
             if stays {
                 if let Some(stream) = stream {
@@ -38,11 +39,13 @@ impl Walker<'_> {
                 if let Some((path, _)) = sinks.files.first() {
                     Rc::make_mut(&mut self.state.outputs).insert("1".into(), vec![path.clone()]);
                 }
+                if !sinks.scripts.is_empty() {
+                    Rc::make_mut(&mut self.state.sinks).insert("1".into(), std::mem::take(&mut sinks.scripts));
+                }
                 sinks = Sinks::default();
                 None
             } else {
-                self.state.inputs = descriptors.0;
-                self.state.outputs = descriptors.1;
+                (self.state.inputs, self.state.outputs, self.state.sinks) = descriptors;
                 // `$(<file)` is what the file holds.
                 let reads = command.assigns.is_empty() && command.redirects.iter().any(|r| r.op == "<");
                 if reads { stream } else { Some(Stream::text("", command.span.clone())) }
@@ -51,7 +54,7 @@ impl Walker<'_> {
             let stdin = std::mem::replace(&mut self.stdin, stream.clone());
             let out = self.invoke(fields, stream, None);
             self.stdin = stdin;
-            (self.state.inputs, self.state.outputs) = descriptors;
+            (self.state.inputs, self.state.outputs, self.state.sinks) = descriptors;
             for (name, values) in before.into_iter().rev() {
                 match values {
                     Some(values) => self.state.set(&name, values),
@@ -66,10 +69,11 @@ impl Walker<'_> {
             self.empties(&command.redirects);
         }
         self.current = outer;
-        if sinks.files.is_empty()
-            && let Some(paths) = self.state.outputs.get("1")
-        {
-            sinks.files.extend(paths.iter().map(|path| (path.clone(), true)));
+        // What was opened for good is written to where the command does not say otherwise.
+        if sinks.files.is_empty() && sinks.scripts.is_empty() && !stays && !assigns_only {
+            let paths = self.state.outputs.get("1").into_iter().flatten();
+            sinks.files.extend(paths.map(|path| (path.clone(), true)));
+            sinks.scripts.extend(self.state.sinks.get("1").cloned().unwrap_or_default());
         }
         self.written(sinks, out)
     }

@@ -11,6 +11,8 @@ const MAX_PAYLOAD: usize = 64 * 1024;
 pub struct Stream {
     /// All of it, when it can be told.
     pub text: Option<String>,
+    /// What is known of it, where that is not all.
+    pub some: Option<String>,
     /// Comes from the network.
     pub remote: bool,
     /// Went through a decoder.
@@ -19,6 +21,8 @@ pub struct Stream {
     pub here: bool,
     /// The content of a file of the disk.
     pub file: bool,
+    /// It is one of these programs, by the names that the table knows them by.
+    pub programs: Vec<String>,
     /// Variables of the environment are in it.
     pub environment: bool,
     /// The text is not all of it.

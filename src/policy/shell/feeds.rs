@@ -1,5 +1,5 @@
-//! Programs that are given commands in a language of their own, some of which a shell runs: schedules, editors,
-//! debuggers, `awk` and `sed`. What reaches a shell is judged like any other line.
+//! Programs that are given commands in a language of their own, some of which a shell runs (`languages`): where the text
+//! comes from. What reaches a shell is judged like any other line.
 
 use super::ast::Span;
 use super::code::Lang;
@@ -8,7 +8,7 @@ use super::interpret::is_stdin;
 use super::invoke::{Known, program};
 use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::{Language, Level, Role};
+use crate::policy::table::{Language, Level};
 
 /// Parts of option names whose value is run as a command.
 const EXECUTES: &[&str] = &[
@@ -17,6 +17,8 @@ const EXECUTES: &[&str] = &[
 ];
 /// Lines of one text that are followed.
 const MAX_LINES: usize = 256;
+/// Lines for a client of a database.
+const MAX_AGAIN: usize = 32;
 
 impl Walker<'_> {
     /// The texts that the table says a command is given, from options, files and standard input.
@@ -65,6 +67,10 @@ impl Walker<'_> {
                 streams.extend(self.state.files.get(&path).cloned().map(|s| (s, known.argv[0].span.clone(), true)));
             }
         }
+        self.rest_runs(known, &feeds.rest);
+        if let (Some(before), Some(text)) = (&feeds.again, input.and_then(|s| s.text.as_ref().or(s.some.as_ref()))) {
+            self.again(known, before, text);
+        }
         for (stream, span, file) in streams {
             let at = if file { span.clone() } else { stream.span.start.min(span.start)..span.end.max(stream.span.end) };
             if stream.remote {
@@ -72,7 +78,7 @@ impl Walker<'_> {
             } else if stream.decoded {
                 self.find("pipe decoded content to shell (possible command obfuscation)", at.clone());
             }
-            given.extend(stream.text.map(|text| (text, at)));
+            given.extend(stream.text.or(stream.some).map(|text| (text, at)));
         }
         let (lang, me) = (feeds.lang, self.current);
         for (text, span) in given {
@@ -81,12 +87,45 @@ impl Walker<'_> {
         }
     }
 
+    /// Options behind which all words are one command: `just --command COMMAND…`.
+    fn rest_runs(&mut self, known: &Known<'_>, options: &[String]) {
+        let Some(at) = known.args.flags.iter().find(|f| options.contains(&f.name)).and_then(|f| f.value.as_ref())
+        else {
+            return;
+        };
+        let (me, at) = (self.current, at.1);
+        let (words, span) = (known.argv[at..].to_vec(), known.argv[at].span.clone());
+        match words.as_slice() {
+            [text] if text.text.contains(' ') => self.shell_line(&text.text, &span),
+            _ => {
+                let within = me.map(|me| (me, at));
+                self.deeper(&span, |w| w.subshell(|w| w.invoke(words, None, within)));
+            }
+        }
+        self.current = me;
+    }
+
+    /// Lines that a client of a database reads are what it could be given as words.
+    fn again(&mut self, known: &Known<'_>, before: &[String], text: &str) {
+        let (me, span) = (self.current, known.argv[0].span.clone());
+        for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_AGAIN) {
+            let words: Vec<&str> = match before.is_empty() {
+                true => line.split_whitespace().collect(),
+                false => vec![line],
+            };
+            let more = before.iter().map(String::as_str).chain(words).map(|word| Field::known(word, span.clone()));
+            let argv: Vec<Field> = known.argv.iter().cloned().chain(more).collect();
+            self.deeper(&span, |w| w.subshell(|w| w.invoke(argv, None, me.map(|me| (me, 0)))));
+        }
+        self.current = me;
+    }
+
     /// A file by name: a pipe of the line, or one that the line wrote.
-    fn named(&self, field: &Field) -> Option<Stream> {
+    pub(super) fn named(&self, field: &Field) -> Option<Stream> {
         if field.process { field.stream.clone() } else { self.file(field) }
     }
 
-    fn shell_line(&mut self, line: &str, span: &Span) {
+    pub(super) fn shell_line(&mut self, line: &str, span: &Span) {
         let line = line.trim().trim_matches('\0');
         if line.is_empty() || !self.spend(1, span) {
             return;
@@ -117,12 +156,20 @@ impl Walker<'_> {
                     self.shell_line(rest, span);
                 }
             }
-            Language::Editor | Language::Debugger => {
-                let separators: &[char] = if lang == Language::Debugger { &['\n', ';'] } else { &['\n'] };
-                for line in text.split(separators).filter(|l| !l.trim().is_empty()).take(MAX_LINES) {
-                    self.escapes(lang, line.trim_start(), span);
-                }
+            Language::Editor => lines().for_each(|line| self.escapes(lang, line.trim_start(), span)),
+            Language::Debugger => self.debugger(text, span),
+            Language::Macro => self.macros(text, span),
+            Language::Calculator => self.calculator(text, span),
+            Language::Settings => self.settings(text, span),
+            Language::Recipes => self.recipes(text, span),
+            Language::Cmake => self.processes(text, span),
+            Language::Mail => {
+                lines().filter_map(|line| line.strip_prefix("~!")).for_each(|l| self.refused_text(l, span))
             }
+            Language::Python => self.given_code(Lang::Python, text, span),
+            Language::Ruby => self.given_code(Lang::Ruby, text, span),
+            Language::Lua => self.given_code(Lang::Lua, text, span),
+            Language::Code => self.given_code(Lang::Other, text, span),
             Language::Terminal => {
                 for line in text.split(['\n', ';']).take(MAX_LINES) {
                     let line = line.trim();
@@ -145,58 +192,6 @@ impl Walker<'_> {
         });
         if level == Level::Refuse {
             self.shell_line(text, span);
-        }
-    }
-
-    /// A command of an editor or a debugger that hands its rest to a shell.
-    fn escapes(&mut self, lang: Language, line: &str, span: &Span) {
-        let word = line.split_whitespace().next().unwrap_or("");
-        let rest = || line[word.len()..].trim();
-        let shell = match lang {
-            Language::Editor => {
-                // `:%!sort`, `r !ls`, `silent !x`, `call system("x")`
-                let line = line.trim_start_matches([':', ' ']);
-                let code = match word.trim_start_matches(':') {
-                    "lua" | "luado" => Some(Lang::Lua),
-                    "py" | "py3" | "python" | "python3" | "pyx" => Some(Lang::Python),
-                    "perl" => Some(Lang::Perl),
-                    "ruby" => Some(Lang::Ruby),
-                    _ => None,
-                };
-                if let Some(code) = code {
-                    self.code(code, rest(), false, span);
-                }
-                if line.starts_with('(') {
-                    for text in line.split('"').skip(1).step_by(2).take(16) {
-                        self.refused_text(text, span);
-                    }
-                }
-                match line.split_once("system(") {
-                    Some((_, call)) => call.trim_start_matches(['"', '\'']).split(['"', '\'']).next(),
-                    None => match line.split_once('!') {
-                        Some((before, shell)) if is_address(before) => Some(shell),
-                        _ if matches!(word.trim_start_matches(':'), "terminal" | "term") => Some(rest()),
-                        _ => None,
-                    },
-                }
-            }
-            Language::Debugger => match word {
-                "shell" | "!" | "make" | "system" | "spawn" | "exec" => Some(rest()),
-                "python" | "py" | "python-interactive" => {
-                    self.code(Lang::Python, rest(), false, span);
-                    None
-                }
-                "pipe" | "|" => rest().rsplit_once('|').map(|(_, shell)| shell),
-                _ => match line.split_once("system") {
-                    Some((_, call)) => call.split('"').nth(1),
-                    None => line.strip_prefix('!'),
-                },
-            },
-            _ => None,
-        };
-        if let Some(shell) = shell {
-            self.find("arbitrary program execution via a flag", span.clone());
-            self.shell_line(shell, span);
         }
     }
 
@@ -237,154 +232,4 @@ impl Walker<'_> {
             }
         }
     }
-
-    /// `awk` programs: what they run, and the files that they write.
-    pub(super) fn awk(&mut self, known: &Known<'_>, input: Option<&Stream>) {
-        let files: Vec<Field> = known
-            .args
-            .flags
-            .iter()
-            .filter(|f| matches!(f.name.as_str(), "-f" | "--file"))
-            .filter_map(|f| f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() }))
-            .collect();
-        for file in &files {
-            let stream = if is_stdin(&file.text) { input.cloned() } else { self.named(file) };
-            let Some(stream) = stream else { continue };
-            if stream.remote {
-                self.find("pipe remote content to shell", file.span.clone());
-            }
-            if let Some(text) = stream.text {
-                self.awk_text(&text, &file.span);
-            }
-        }
-        let program = known.value(&["-e", "--source"]).or_else(|| known.operand(0).cloned());
-        if let Some(code) = program.filter(|_| files.is_empty()) {
-            self.awk_text(&code.text, &code.span);
-        }
-    }
-
-    fn awk_text(&mut self, text: &str, span: &Span) {
-        let mut runs = text.contains("|&") || text.contains("system(") || text.contains("system (");
-        for (before, string, after) in awk_strings(text) {
-            let called = before.ends_with("system(") || before.ends_with("system (");
-            let piped = (before.ends_with('|') && !before.ends_with("||"))
-                || (after.starts_with('|') && !after.starts_with("||"));
-            if called || piped {
-                runs = true;
-                self.find("arbitrary program execution via a flag", span.clone());
-                self.shell_line(&super::decode::unescape(string), span);
-            } else if before.ends_with('>') {
-                self.touch(Role::Write, &Field::known(string, span.clone()));
-            }
-        }
-        if runs {
-            self.find("arbitrary program execution via a flag", span.clone());
-        }
-    }
-
-    /// All scripts of a `sed` command.
-    pub(super) fn sed_scripts(&mut self, known: &Known<'_>) {
-        let given: Vec<Field> = known
-            .args
-            .flags
-            .iter()
-            .filter(|f| matches!(f.name.as_str(), "-e" | "--expression"))
-            .filter_map(|f| f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() }))
-            .collect();
-        let file = known.has(&["-f", "--file"]);
-        let scripts = if given.is_empty() && !file { known.operand(0).cloned().into_iter().collect() } else { given };
-        for script in scripts {
-            self.sed(&script);
-        }
-    }
-
-    /// Sed commands that run programs or write files: `e`, `s///e`, `w`.
-    fn sed(&mut self, script: &Field) {
-        let effect = "arbitrary program execution via a flag";
-        for line in script.text.split(['\n', ';', '}', '{']) {
-            let line =
-                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
-            let line = match line.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
-                Some((_, rest)) => rest.trim_start_matches([' ', '!', 'I']),
-                None => line,
-            };
-            let mut chars = line.chars();
-            match chars.next() {
-                Some('e') if !line.contains('=') => {
-                    self.find(effect, script.span.clone());
-                    self.shell_line(&line[1..], &script.span);
-                }
-                Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
-                Some('s') => {
-                    let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };
-                    let parts = delimited(&line[1 + delimiter.len_utf8()..], delimiter);
-                    let flags = parts.get(2).map_or("", String::as_str);
-                    if flags.split(' ').next().is_some_and(|f| f.contains('e')) {
-                        self.find(effect, script.span.clone());
-                        self.shell_line(&parts[1].clone(), &script.span);
-                    }
-                    if let Some((_, file)) = flags.split_once("w ") {
-                        self.touch(Role::Write, &Field::known(file.trim(), script.span.clone()));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Whether what stands before `!` in a line of an editor is a range, or a command that takes the output of a shell line.
-fn is_address(before: &str) -> bool {
-    let rest = before.trim_start_matches(|c: char| c.is_ascii_digit() || ",.$%'<>+- ".contains(c)).trim();
-    matches!(rest, "" | "r" | "read" | "w" | "write" | "silent" | "sil" | "exe" | "execute" | "normal" | "e")
-}
-
-/// The parts between a delimiter; one after a backslash belongs to its part.
-fn delimited(text: &str, delimiter: char) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let Some(last) = parts.last_mut() else { break };
-        if c == '\\' && chars.peek() == Some(&delimiter) {
-            last.extend(chars.next());
-        } else if c == delimiter {
-            parts.push(String::new());
-        } else {
-            last.push(c);
-        }
-    }
-    parts
-}
-
-/// The strings of an awk program, each with what stands before and behind it; patterns in slashes hold none.
-fn awk_strings(text: &str) -> Vec<(&str, &str, &str)> {
-    let bytes = text.as_bytes();
-    let end = |from: usize, close: u8| {
-        let mut at = from;
-        while at < bytes.len() && bytes[at] != close && bytes[at] != b'\n' {
-            at += 1 + usize::from(bytes[at] == b'\\');
-        }
-        at.min(bytes.len())
-    };
-    let (mut all, mut at, mut value) = (Vec::new(), 0, true);
-    while at < bytes.len() && all.len() < 64 {
-        match bytes[at] {
-            b'#' => at = end(at, b'\n'),
-            b'"' => {
-                let to = end(at + 1, b'"');
-                let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or("");
-                let after = part((to + 1).min(text.len())..text.len());
-                all.push((part(0..at).trim_end(), part(at + 1..to), after.trim_start()));
-                (at, value) = (to, false);
-            }
-            b'/' if value => {
-                at = end(at + 1, b'/');
-                value = false;
-            }
-            b if b.is_ascii_whitespace() => {}
-            b => value = !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b')' | b']' | b'.')),
-        }
-        at += 1;
-    }
-    all
 }

@@ -199,9 +199,15 @@ impl<'w> Walker<'w> {
         match stream.text {
             Some(text) => {
                 self.reaches(&text, &at, stream.decoded);
+                if stream.partial && !stream.remote && !stream.decoded {
+                    self.find("pipe content to shell", at);
+                }
                 self.subshell(|w| w.text(&text, &stream.span, None))
             }
             None => {
+                if let Some(some) = &stream.some {
+                    self.subshell(|w| w.text(some, &stream.span, None));
+                }
                 if !stream.remote && !stream.decoded {
                     self.find("pipe content to shell", at);
                 }

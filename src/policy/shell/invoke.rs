@@ -145,6 +145,9 @@ impl<'w> Walker<'w> {
         let first = argv.first()?;
         let all = first.span.start..argv.last().map_or(first.span.end, |f| f.span.end.max(first.span.end));
         self.run_file(first);
+        if !self.state.files.is_empty() {
+            self.as_copied(argv, input.as_ref(), me);
+        }
         let name = program(&first.text);
         let table = self.table;
         // `git-push` is `git push`.
@@ -277,6 +280,7 @@ impl<'w> Walker<'w> {
                 continue;
             }
             let mut span = known.argv[0].span.clone();
+            let mut handed: Option<String> = None;
             if !rule.flags.is_empty() {
                 let hit = args.matching(&rule.flags).find(|flag| {
                     let value = flag.value.as_ref().map(|v| v.0.as_str());
@@ -286,6 +290,7 @@ impl<'w> Walker<'w> {
                         })
                 });
                 let Some(flag) = hit else { continue };
+                handed = flag.value.as_ref().map(|value| value.0.clone()).filter(|text| text.contains(' '));
                 let end = flag.value.as_ref().map_or(flag.at, |v| v.1);
                 span = known.argv[flag.at.min(end)].span.start..known.argv[end.max(flag.at)].span.end;
             }
@@ -340,6 +345,9 @@ impl<'w> Walker<'w> {
                 }
                 // Code of a language is looked through where it is read.
                 if RUNNERS.contains(&rule.effect.as_str()) && known.spec.kind != Kind::Interpreter {
+                    if let Some(text) = handed {
+                        self.runs_text(&text, &known.span());
+                    }
                     for field in
                         known.argv[1..].iter().filter(|f| f.text.contains(' ')).take(8).cloned().collect::<Vec<_>>()
                     {

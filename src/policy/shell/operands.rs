@@ -87,10 +87,17 @@ impl Walker<'_> {
                 }
             }
             "docker" | "podman" | "nerdctl" => self.mounts(known),
+            // The first operand is the archive.
+            "zip" => {
+                if let Some(file) = known.operand(0).cloned() {
+                    self.touch(Role::Write, &file);
+                }
+            }
             _ => {}
         }
         self.listed_paths(known);
         self.path_options(known);
+        self.named_values(known);
         self.filled(known);
         match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
             Kind::Fetch => self.downloads(known),
@@ -104,7 +111,8 @@ impl Walker<'_> {
     fn listed_paths(&mut self, known: &Known<'_>) {
         let mut chosen = None;
         for paths in &known.spec.paths {
-            if paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some() {
+            let enough = known.args.operands.len() >= paths.min;
+            if enough && (paths.flags.is_empty() || known.args.matching(&paths.flags).next().is_some()) {
                 chosen = Some(paths);
             }
         }
@@ -255,14 +263,18 @@ impl Walker<'_> {
         if !reads {
             return;
         }
+        // A script is read; what it does with the words behind it, nobody knows.
+        let kind = self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind);
+        let said = matches!(kind, Kind::Git | Kind::Sql);
+        let script = usize::from(known.spec.kind == Kind::Interpreter);
         let fields: Vec<Field> = known.operands().filter(|f| f.text.contains(['/', '.'])).take(64).cloned().collect();
-        for field in fields {
+        for (i, field) in fields.into_iter().enumerate() {
             // Settings of the project are what many programs are given to use.
             let used = |class: &str| class == "project secrets" || class == "key files";
             let files = self.absolute(field.text.strip_prefix("file://").unwrap_or(&field.text));
             let class = files.iter().find_map(|path| self.class(path)).map_or("", |class| &class.name);
             if !used(class) {
-                self.touch(Role::Read, &field);
+                self.touch(if said || i < script { Role::Read } else { Role::Unsaid }, &field);
             }
         }
     }
@@ -336,7 +348,15 @@ impl Walker<'_> {
                 _ => None,
             };
             if let Some(source) = source.filter(|source| source.contains('/')) {
-                self.reads_tree(&Field { text: source.to_owned(), ..known.argv[*at].clone() }, true);
+                let folder = Field { text: source.to_owned(), ..known.argv[*at].clone() };
+                self.reads_tree(&folder, true);
+                let only = text.split([':', ',']).any(|option| matches!(option, "ro" | "readonly" | "readonly=true"));
+                if !only {
+                    // The folder is one of this machine, whatever runs elsewhere.
+                    let elsewhere = self.elsewhere.take();
+                    self.touch(Role::Write, &folder);
+                    self.elsewhere = elsewhere;
+                }
             }
         }
     }

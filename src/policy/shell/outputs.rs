@@ -77,7 +77,13 @@ impl Walker<'_> {
                 let text: Vec<String> = if known.has(&["-d", "--directory"]) || glob && words.iter().all(|f| f.glob) {
                     words.iter().map(|f| f.text.clone()).collect()
                 } else {
-                    vec![format!("./{UNKNOWN}")]
+                    // Of a file its name as it was given: that matters where it holds a secret.
+                    let secret = |f: &&&Field| {
+                        let paths = self.absolute(&f.text);
+                        paths.iter().any(|path| self.class(path).is_some_and(|class| !class.read.is_empty()))
+                    };
+                    let files = words.iter().filter(secret).map(|f| f.text.clone());
+                    files.chain([format!("./{UNKNOWN}")]).collect()
                 };
                 Some(Stream { matched: glob, ..say(text.join("\n"))? })
             }

@@ -169,7 +169,7 @@ impl<'w> Walker<'w> {
                 onward(input)
             }
             Kind::Sed => {
-                self.sed_scripts(known);
+                self.sed_scripts(known, input.as_ref());
                 onward(input)
             }
             Kind::Dd => {

@@ -198,9 +198,18 @@ fn judge(words: &[Word]) -> Statement {
             "language" if matches!(next, "c" | "plpythonu" | "plpython3u" | "plperlu" | "plsh" | "pltclu") => {
                 return found(RUNS);
             }
-            "outfile" | "dumpfile" | "to" => {
-                let file = matches!(name.as_str(), "outfile" | "dumpfile") || words[0].is("copy");
+            "outfile" | "dumpfile" | "to" | "into" => {
+                let file = match name.as_str() {
+                    "to" => words[0].is("copy"),
+                    "into" => words[0].is("vacuum"),
+                    _ => true,
+                };
                 if let (true, Some(Word::Text(path))) = (file, words.get(i + 1)) {
+                    writes = Some(path.clone());
+                }
+            }
+            "writefile" => {
+                if let Some(Word::Text(path)) = words.get(i + 2) {
                     writes = Some(path.clone());
                 }
             }

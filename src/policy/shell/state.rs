@@ -1,6 +1,6 @@
 //! What earlier steps of a line changed: variables, functions, the working folder, files that it wrote.
 
-use super::ast::Node;
+use super::ast::{Node, Script};
 use super::decode::Stream;
 use super::resolve::UNKNOWN;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +44,8 @@ pub(super) struct State {
     /// What descriptors give, and the files that others write.
     pub inputs: Rc<HashMap<String, Stream>>,
     pub outputs: Rc<HashMap<String, Vec<String>>>,
+    /// Scripts that read what goes into a descriptor: `exec > >(…)`.
+    pub sinks: Rc<HashMap<String, Vec<Rc<Script>>>>,
     /// The folders of `pushd`, and the one before the last `cd`.
     pub folders: Rc<Vec<Vec<String>>>,
     pub old: Option<Vec<String>>,
@@ -63,6 +65,16 @@ impl State {
             Rc::make_mut(&mut self.patterns).remove(name);
         }
         Rc::make_mut(&mut self.vars).insert(name.to_owned(), values);
+    }
+
+    /// What a command writes goes into a pipe or a value, and nowhere that `exec` had led it.
+    pub fn unplug(&mut self) {
+        if self.outputs.contains_key("1") {
+            Rc::make_mut(&mut self.outputs).remove("1");
+        }
+        if self.sinks.contains_key("1") {
+            Rc::make_mut(&mut self.sinks).remove("1");
+        }
     }
 
     /// A copy that gets what is on the disk from another one later: that is not copied.

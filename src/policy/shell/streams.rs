@@ -50,7 +50,14 @@ impl Walker<'_> {
             }
             if let (Some(script), '>') = (sink_script(&redirect.target), redirect.op.chars().next_back().unwrap_or(' '))
             {
-                sinks.scripts.push(script);
+                let both = redirect.op.starts_with('&');
+                if matches!(fd.as_str(), "" | "1") {
+                    sinks.scripts.push(script.clone());
+                }
+                if both || !matches!(fd.as_str(), "" | "1") {
+                    let fd = if both { "2".to_owned() } else { fd };
+                    Rc::make_mut(&mut self.state.sinks).insert(fd, vec![script]);
+                }
                 continue;
             }
             let target = self.expand_text(&redirect.target);
@@ -89,6 +96,10 @@ impl Walker<'_> {
                 ">&" if target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit() || b == b'-') => {
                     let paths = self.state.outputs.get(&target.text).cloned().unwrap_or_default();
                     sinks.files.extend(paths.into_iter().map(|path| (path, true)));
+                    // `2>&1` leads the messages; `>&2` and `>&3` what is told.
+                    if matches!(fd.as_str(), "" | "1") {
+                        sinks.scripts.extend(self.state.sinks.get(&target.text).cloned().unwrap_or_default());
+                    }
                 }
                 op => {
                     if target.process {
@@ -136,7 +147,12 @@ impl Walker<'_> {
         }
         for script in sinks.scripts {
             let input = Some(stream.clone());
-            self.deeper(&stream.span, |w| w.subshell(|w| w.script(&script, input)));
+            self.deeper(&stream.span, |w| {
+                w.subshell(|w| {
+                    w.state.unplug();
+                    w.script(&script, input)
+                })
+            });
         }
         for (path, add) in sinks.files {
             self.keep(path, stream.clone(), add);
@@ -180,8 +196,13 @@ impl Walker<'_> {
 
     /// `cat`: what its files hold, one after the other.
     pub(super) fn passes(&mut self, known: &Known<'_>, input: Option<Stream>) -> Option<Stream> {
-        if known.args.operands.is_empty() {
-            return input;
+        match known.args.operands.as_slice() {
+            [] => return input,
+            [one] if known.argv[*one].text != "-" => {
+                let file = known.argv[*one].clone();
+                return Some(self.copied(&file).unwrap_or_else(|| Stream::unknown(known.span())));
+            }
+            _ => {}
         }
         let mut all: Option<Stream> = None;
         for field in known.operands() {

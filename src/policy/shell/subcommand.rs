@@ -28,7 +28,6 @@ struct Hit<'t> {
     spec: &'t Spec,
     /// The place behind its last word.
     from: usize,
-    words: usize,
     name: String,
 }
 
@@ -58,7 +57,7 @@ impl<'w> Walker<'w> {
         if hits.is_empty() {
             let spec = known.spec.sub.get("*")?;
             let from = operands.first()? + 1;
-            hits.push(Hit { spec, from, words: 1, name: String::new() });
+            hits.push(Hit { spec, from, name: String::new() });
         }
         let mut out = None;
         for hit in hits {
@@ -93,5 +92,5 @@ fn find<'t>(known: &Known<'t>, words: &[usize]) -> Option<Hit<'t>> {
     let texts: Vec<&str> = words.iter().map(|at| known.argv[*at].text.as_str()).collect();
     let (name, spec) = known.spec.subcommand(&texts)?;
     let words = &words[..name.split(' ').count()];
-    Some(Hit { spec, from: words.last()? + 1, words: words.len(), name: name.to_owned() })
+    Some(Hit { spec, from: words.last()? + 1, name: name.to_owned() })
 }

@@ -29,8 +29,24 @@ impl Walker<'_> {
 
     /// Code for an interpreter: shell commands in its strings that no mode runs are refused here too.
     pub(super) fn scan_code(&mut self, code: &str, span: &Span) {
-        const RUNNERS: &[&str] =
-            &["system", "popen", "subprocess", "exec", "spawn", "Deno.Command", "`", "sh(", "shell", "run(", "fork"];
+        const RUNNERS: &[&str] = &[
+            "system",
+            "popen",
+            "subprocess",
+            "exec",
+            "spawn",
+            "Deno.Command",
+            "`",
+            "sh(",
+            "shell",
+            "run(",
+            "fork",
+            "os.cmd",
+            "run-program",
+            "process",
+            "Process",
+            "launch",
+        ];
         if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
             return;
         }

@@ -118,6 +118,8 @@ impl<'w> Walker<'w> {
         for (class, certain) in self.classes(field, writes) {
             let effect = match role {
                 Role::Read => &class.read,
+                Role::Unsaid if class.named.is_empty() => &class.read,
+                Role::Unsaid => &class.named,
                 Role::Copy | Role::Mirror => &class.copy,
                 Role::Edit => &class.edit,
                 Role::Move if class.delete.is_empty() => &class.copy,
@@ -146,7 +148,7 @@ impl<'w> Walker<'w> {
     /// Notes the path for permissions that name paths.
     fn note_touch(&mut self, role: Role, field: &Field) {
         let how = match role {
-            Role::Read | Role::ReadTree | Role::Copy | Role::CopyTree => Touch::Read,
+            Role::Read | Role::Unsaid | Role::ReadTree | Role::Copy | Role::CopyTree => Touch::Read,
             Role::Delete | Role::DeleteTree | Role::Move | Role::Wipe => Touch::Delete,
             Role::Write
             | Role::Make
@@ -179,7 +181,13 @@ impl<'w> Walker<'w> {
         if self.elsewhere.is_some() || field.text.is_empty() {
             return;
         }
-        for path in self.absolute(&field.text) {
+        let mut paths = self.absolute(&field.text);
+        // What a pattern matches may be a link to elsewhere.
+        if field.glob && self.spend(16, &field.span) {
+            let matched: Vec<_> = paths.iter().flat_map(|path| self.world.glob(path, Path::new("/"), 64)).collect();
+            paths.extend(matched.iter().map(|path| path.to_string_lossy().into_owned()));
+        }
+        for path in paths {
             let known = match path.find(UNKNOWN) {
                 Some(at) => path[..at].rsplit_once('/').map_or("", |(folder, _)| folder),
                 None => path.as_str(),
@@ -289,7 +297,10 @@ impl<'w> Walker<'w> {
                 }
                 if field.glob {
                     let listed = self.world.glob(&path, Path::new("/"), 64);
-                    paths.extend(listed.into_iter().map(|p| p.to_string_lossy().into_owned()));
+                    for found in listed {
+                        let real = self.world.resolve(&found);
+                        paths.extend([found, real].map(|p| p.to_string_lossy().into_owned()));
+                    }
                 }
             } else if !path.contains(UNKNOWN) {
                 let real = self.world.resolve(Path::new(&path)).to_string_lossy().into_owned();

@@ -6,7 +6,7 @@ use super::findings::Invocation;
 use super::invoke::{Known, program};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::table::{Level, Role};
+use crate::policy::table::Level;
 
 /// Words that build compound commands.
 const RESERVED: &[&str] = &["while", "until", "if", "for", "case", "select", "do", "then", "!", "{"];
@@ -36,17 +36,8 @@ impl Walker<'_> {
             let say = format!("`{}` is no command here; it may run otherwise than it looks", first.text);
             self.find_as("malformed shell", say, first.span.clone());
         }
-        self.read_words(argv);
+        self.named_words(argv.get(1..).unwrap_or_default());
         self.may_run(argv, false, me);
-    }
-
-    /// Its words may name files.
-    fn read_words(&mut self, argv: &[Field]) {
-        for field in argv.iter().skip(1).take(256) {
-            if field.text.contains(['/', '.']) && !field.text.starts_with('-') {
-                self.touch(Role::Read, field);
-            }
-        }
     }
 
     /// A program that is known to run another one: what starts at the first word that names a program runs.
@@ -70,7 +61,7 @@ impl Walker<'_> {
         };
         self.current = Some(me);
         // There may be several texts, and words before the command that are programs too.
-        self.read_words(argv);
+        self.named_words(&argv[1..at]);
         self.may_run(argv, true, me);
         out
     }

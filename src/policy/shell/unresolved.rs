@@ -21,10 +21,14 @@ impl Walker<'_> {
         let option = known.argv[1..first].iter().find(|f| is_unknown_option(f));
         let words: Vec<&Field> = known.operands().take(3).collect();
         let sub = words.iter().enumerate().find(|(i, field)| {
-            field.text.starts_with(UNKNOWN)
+            let pattern = field.glob && glob::is_pattern(&field.text);
+            let is = |part: &str| field.text.starts_with(UNKNOWN) || pattern && glob::matches(&field.text, part);
+            (pattern || field.text.starts_with(UNKNOWN))
                 && known.spec.sub.keys().flat_map(|key| key.split(',')).any(|name| {
                     let parts: Vec<&str> = name.trim().split(' ').collect();
-                    parts.len() > *i && parts[..*i].iter().zip(&words).all(|(part, word)| *part == word.text)
+                    parts.len() > *i
+                        && is(parts[*i])
+                        && parts[..*i].iter().zip(&words).all(|(part, word)| *part == word.text)
                 })
         });
         if let Some(field) = option.or(sub.map(|(_, field)| *field)) {
@@ -35,7 +39,7 @@ impl Walker<'_> {
     /// Words of a command, or of a subcommand, that may be options which ask, or what its rules look for.
     pub(super) fn unresolved_level(&mut self, known: &Known<'_>) {
         let from = known.from;
-        if known.argv[from.min(known.argv.len())..].iter().all(Field::is_known) {
+        if known.argv[from.min(known.argv.len())..].iter().all(|f| f.is_known() && !is_pattern(f)) {
             return;
         }
         let wraps = known.spec.wrap.is_some();
@@ -68,7 +72,12 @@ impl Walker<'_> {
         };
         let loose = || known.operands().take(own).find(|f| asks && f.open && is_unknown(f));
         let matched = || {
-            let field = known.operand(0).filter(|f| !f.is_known() && own > 0)?;
+            let field = known.operand(0).filter(|f| own > 0 && (!f.is_known() || is_pattern(f)))?;
+            if field.is_known() {
+                let plain = |p: &&String| !p.is_empty() && !glob::is_pattern(p);
+                let names = known.spec.rules.iter().flat_map(|rule| &rule.first).filter(plain);
+                return names.into_iter().any(|name| glob::matches(&field.text, name)).then_some(field);
+            }
             let wanted = |rule: &RuleSpec| {
                 let patterns = [&rule.first, &rule.operand, &rule.arg];
                 rule.flags.is_empty()
@@ -146,9 +155,14 @@ fn is_unknown(field: &Field) -> bool {
     field.text.chars().eq([UNKNOWN])
 }
 
-/// `-$X` and `--x$Y`; not `--name=$X`.
+/// `-$X` and `--x$Y`; not `--name=$X`. A file may be there whose name is an option that `-*` matches.
 fn is_unknown_option(field: &Field) -> bool {
-    field.text.starts_with('-') && !field.is_known() && !field.text.contains('=')
+    field.text.starts_with('-') && (!field.is_known() || is_pattern(field)) && !field.text.contains('=')
+}
+
+/// A word that the shell replaces by the names of files.
+fn is_pattern(field: &Field) -> bool {
+    field.glob && glob::is_pattern(&field.text)
 }
 
 /// A word of `find` that may be an action.

@@ -247,11 +247,14 @@ impl<'w> Walker<'w> {
             1 => streams.into_iter().next(),
             _ => {
                 let text: Option<String> = streams.iter().map(|s| s.text.as_deref()).collect();
+                // What is known of them is looked at even where it is not all.
+                let some: String = streams.iter().filter_map(|s| s.text.as_deref().or(s.some.as_deref())).collect();
+                let some = (text.is_none() && !some.is_empty()).then_some(some);
                 let any = |test: fn(&Stream) -> bool| streams.iter().any(test);
                 let (remote, decoded) = (any(|s| s.remote), any(|s| s.decoded));
                 let (partial, matched) = (any(|s| s.partial), any(|s| s.matched));
                 let span = streams[0].span.clone();
-                Some(Stream { text, remote, decoded, partial, matched, span, ..Stream::default() })
+                Some(Stream { text, some, remote, decoded, partial, matched, span, ..Stream::default() })
             }
         }
     }
@@ -291,7 +294,12 @@ impl<'w> Walker<'w> {
         let span = self.current.and_then(|i| self.invocations.get(i)).map_or(0..0, |i| i.span.clone());
         let from = self.invocations.len();
         let outer = self.current.take();
-        let out = self.deeper(&span, |w| w.subshell(|w| w.script(script, input)));
+        let out = self.deeper(&span, |w| {
+            w.subshell(|w| {
+                w.state.unplug();
+                w.script(script, input)
+            })
+        });
         self.current = outer;
         let names = self.invocations[from.min(self.invocations.len())..]
             .iter()
@@ -322,18 +330,23 @@ impl<'w> Walker<'w> {
             Node::Command(command) => self.command(command, input),
             Node::Pipe(stages) => {
                 let mut stream = input;
-                for stage in stages {
+                for (i, stage) in stages.iter().enumerate() {
                     if self.exhausted {
                         return None;
                     }
-                    stream = self.subshell(|w| Some(w.node(stage, stream).unwrap_or_default()));
+                    stream = self.subshell(|w| {
+                        if i + 1 < stages.len() {
+                            w.state.unplug();
+                        }
+                        Some(w.node(stage, stream).unwrap_or_default())
+                    });
                 }
                 stream
             }
             Node::Subshell(script) => self.subshell(|w| w.script(script, input)),
             Node::Group(script) => self.script(script, input),
             Node::Branch { always, arms } => {
-                self.script(always, input.clone());
+                let asked = self.script(always, input.clone());
                 let failed = self.failed.take();
                 let before = self.state.clone();
                 let mut after = failed.unwrap_or_else(|| before.clone());
@@ -349,7 +362,12 @@ impl<'w> Walker<'w> {
                     self.merge(&mut after, arm);
                 }
                 self.state = after;
-                all
+                // What the condition prints comes first; most conditions print nothing.
+                let asked = asked.filter(|s| s.remote || s.decoded || s.text.as_ref().is_some_and(|t| !t.is_empty()));
+                match (asked, all) {
+                    (Some(asked), Some(all)) => Some(asked.then(&all)),
+                    (asked, all) => asked.or(all),
+                }
             }
             Node::Loop { name, values, body } => {
                 if let Some(name) = name {
@@ -396,10 +414,13 @@ impl<'w> Walker<'w> {
                 None
             }
             Node::Redirected(node, redirects) => {
-                let before = (self.state.inputs.clone(), self.state.outputs.clone());
+                let before = (self.state.inputs.clone(), self.state.outputs.clone(), self.state.sinks.clone());
                 let (stream, sinks) = self.redirects(redirects, input);
+                if !sinks.files.is_empty() || !sinks.scripts.is_empty() {
+                    self.state.unplug();
+                }
                 let out = self.node(node, stream);
-                (self.state.inputs, self.state.outputs) = before;
+                (self.state.inputs, self.state.outputs, self.state.sinks) = before;
                 self.written(sinks, out)
             }
         }

@@ -1,6 +1,8 @@
 //! Files that a line makes out of what is known of their content, and what runs them later in it.
 
+use super::ast::Span;
 use super::decode::Stream;
+use super::interpret::is_stdin;
 use super::invoke::Known;
 use super::resolve::Field;
 use super::streams::MAX_TEXT;
@@ -30,7 +32,7 @@ impl Walker<'_> {
                     Some(Field { text: field.text[name.len()..].to_owned(), ..field.clone() })
                 };
                 let source = match value("if=") {
-                    Some(file) => self.file(&file),
+                    Some(file) => self.copied(&file),
                     None => input.clone(),
                 };
                 if let (Some(stream), Some(to)) = (source, value("of=")) {
@@ -83,7 +85,7 @@ impl Walker<'_> {
                     self.links_to(at, source, false);
                 }
             }
-            if let Some(stream) = self.file(source) {
+            if let Some(stream) = self.copied(source) {
                 self.keep_at(&to, &stream);
                 self.keep_at(&inside, &stream);
             }
@@ -169,7 +171,7 @@ impl Walker<'_> {
         let folder = known.value(&["-C", "--directory", "--prefix"]).map_or_else(|| ".".to_owned(), |f| f.text);
         let mut texts: Vec<Stream> = Vec::new();
         match given {
-            Some(file) if file.text == "-" => texts.extend(input.clone()),
+            Some(file) if is_stdin(&file.text) => texts.extend(input.clone()),
             Some(file) => texts.extend(self.file(&file)),
             None => {
                 for name in NAMES {
@@ -178,10 +180,21 @@ impl Walker<'_> {
             }
         }
         for stream in texts {
-            let Some(text) = stream.text.filter(|t| t.len() < MAX_TEXT) else { continue };
-            for recipe in recipes(&text).into_iter().take(64) {
-                let span = stream.span.clone();
-                self.subshell(|w| w.text(&recipe, &span, None));
+            if let Some(text) = stream.text {
+                self.recipes(&text, &stream.span);
+            }
+        }
+        // `make 'X=$(shell …)'`
+        for field in known.operands().filter(|f| f.text.contains("(shell") || f.text.contains("{shell")).take(16) {
+            self.recipes(&field.text, &field.span);
+        }
+    }
+
+    /// The shell lines of a file of recipes.
+    pub(super) fn recipes(&mut self, text: &str, span: &Span) {
+        if text.len() < MAX_TEXT {
+            for recipe in recipes(text).into_iter().take(64) {
+                self.subshell(|w| w.text(&recipe, span, None));
             }
         }
     }
@@ -203,18 +216,41 @@ fn recipes(text: &str) -> Vec<String> {
             Some(recipe) => recipe.trim_start(),
             None => {
                 if let Some((name, value)) = line.split_once('=') {
+                    // `X != COMMAND`
+                    if name.ends_with('!') {
+                        all.push(expanded(value.trim(), &values));
+                    }
                     let name = name.trim().trim_end_matches([':', '?', '+', ' ']);
                     values.insert(name.to_owned(), expanded(value.trim(), &values));
+                }
+                // `$(shell …)` runs while the file is read.
+                for (mark, close) in [("$(shell ", ')'), ("${shell ", '}')] {
+                    for (at, _) in line.match_indices(mark).take(MAX_COPIES) {
+                        all.push(expanded(balanced(&line[at + mark.len()..], close), &values));
+                    }
                 }
                 line.split_once(';').map_or("", |(_, recipe)| recipe)
             }
         };
         let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']);
+        // The line of a rule of ninja.
+        let recipe = recipe.strip_prefix("command = ").unwrap_or(recipe);
         if !recipe.is_empty() {
             all.push(expanded(recipe, &values));
         }
     }
     all
+}
+
+/// The text up to the bracket that closes one before it.
+fn balanced(text: &str, close: char) -> &str {
+    let open = if close == ')' { '(' } else { '{' };
+    let mut depth = 0;
+    let end = text.find(|c| {
+        depth += i32::from(c == open) - i32::from(c == close);
+        depth < 0
+    });
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// Variables of make replaced; one that is not known is a plain word. `$$` is the dollar sign of the shell.

@@ -1,24 +1,66 @@
 //! `xargs` and `parallel`: words of a pipe, a file or the command line become arguments, or commands.
 
-use super::args;
+use super::args::{self, Args};
 use super::ast::Span;
 use super::decode::Stream;
 use super::invoke::{Known, program};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::table::Kind;
+use crate::policy::table::{Kind, Level};
 
 /// Commands that lose or change what their last words name.
 const REMOVES: &[&str] = &["rm", "unlink", "shred", "rmdir", "srm"];
 /// Commands that run, write or end what their words name: which, is only known when the line runs.
 const DECIDED: &[&str] = &["tee", "kill", "dd", "eval", "source", "sudo", "git push"];
 
+/// Options of `xargs` that take no value.
+const PLAIN: &[&str] = &[
+    "-0",
+    "-r",
+    "-t",
+    "-p",
+    "-x",
+    "-o",
+    "--null",
+    "--no-run-if-empty",
+    "--verbose",
+    "--interactive",
+    "--exit",
+    "--open-tty",
+];
+
 impl Walker<'_> {
     /// `xargs COMMAND`: the pipe becomes arguments.
     pub(super) fn xargs(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
         let args = args::parse(known.argv, 1, &known.spec.takes, true);
-        let span = known.span();
         let at = *args.operands.first()?;
+        let plain: Vec<String> = PLAIN.iter().map(|name| (*name).to_owned()).collect();
+        let starts = self.other_starts(known.argv, &args, &plain, &[]);
+        let out = self.xargs_from(known, &args, at, input.clone(), me);
+        for at in starts
+            .into_iter()
+            .filter_map(|from| args::parse(known.argv, from, &known.spec.takes, true).operands.first().copied())
+        {
+            let level = self.try_out(|w| {
+                w.xargs_from(known, &args, at, input.clone(), me);
+            });
+            if level == Level::Refuse {
+                self.xargs_from(known, &args, at, input.clone(), me);
+            }
+        }
+        out
+    }
+
+    /// The command starts at this word.
+    fn xargs_from(
+        &mut self,
+        known: &Known<'_>,
+        args: &Args,
+        at: usize,
+        input: Option<Stream>,
+        me: usize,
+    ) -> Option<Stream> {
+        let span = known.span();
         let mut inner: Vec<Field> = known.argv[at..].to_vec();
         let value = |names: &[&str]| {
             let flag = args.flags.iter().find(|f| names.contains(&f.name.as_str()))?;
@@ -126,6 +168,7 @@ impl Walker<'_> {
             self.current = Some(me);
             return out;
         };
+        let others = self.other_starts(&known.argv[..split], &args, &[], &[]);
         let mut text = known.argv[at..split].iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
         // Without values on the command line each line of the input is one.
         let lines = input.as_ref().and_then(|s| s.text.as_deref()).filter(|t| t.len() < 4096).unwrap_or("");
@@ -145,6 +188,11 @@ impl Walker<'_> {
         for value in given.iter().take(16) {
             let line = text.replace("{}", &value.text);
             self.run_line(&line, &span, me);
+            for from in &others {
+                let rest = known.argv[*from..split].iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
+                self.refused_text(&format!("{rest} {}", value.text), &span);
+                self.current = Some(me);
+            }
         }
         // The values of several groups are given together.
         if known.argv[split..].iter().filter(|f| f.text.starts_with(":::")).count() > 1 {

@@ -121,6 +121,10 @@ pub struct Wrap {
     pub folder: Vec<String>,
     /// Without a command it starts a shell, which reads standard input.
     pub shell: bool,
+    /// Options of which it is certain that they take no value.
+    pub plain: Vec<String>,
+    /// A program that is not there is downloaded and run: where from.
+    pub registry: String,
 }
 
 /// Commands in a language of its own that a program is given.
@@ -143,6 +147,10 @@ pub struct Feeds {
     pub bare: bool,
     /// Files of the folder that it reads by itself.
     pub reads: Vec<String>,
+    /// Options whose value and all words behind it are one command.
+    pub rest: Vec<String>,
+    /// Lines of standard input are further words of the command, or one word behind these.
+    pub again: Option<Vec<String>>,
 }
 
 /// A language in which some lines go to a shell.
@@ -158,6 +166,22 @@ pub enum Language {
     Debugger,
     /// Commands of a terminal multiplexer.
     Terminal,
+    /// Macros of m4.
+    Macro,
+    /// Lines of dc.
+    Calculator,
+    /// Settings that may name commands.
+    Settings,
+    /// A file of recipes.
+    Recipes,
+    Python,
+    Ruby,
+    Lua,
+    /// Code of a language that is only looked through.
+    Code,
+    Cmake,
+    /// A letter: `~!COMMAND`.
+    Mail,
 }
 
 /// A folder in which a command makes files whose names its words do not tell.
@@ -181,6 +205,8 @@ pub struct Paths {
     pub flags: Vec<String>,
     /// Leading operands that are no paths.
     pub skip: usize,
+    /// Only with at least so many operands.
+    pub min: usize,
 }
 
 /// What a command does to a path.
@@ -190,6 +216,8 @@ pub enum Role {
     #[default]
     None,
     Read,
+    /// No table says what the program does with it.
+    Unsaid,
     /// Makes what is empty: matters where nobody but the program makes files.
     Create,
     /// Makes a new working folder of that name, which may be beside this one.

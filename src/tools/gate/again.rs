@@ -1,7 +1,8 @@
 //! A command that its sandbox stopped, once more without: only a person may say so, and only about that very command.
 
-use super::ask::{refused, with_command};
-use super::{CallEvent, Gate, Ready, folder, with_note};
+use super::ask::{Case, refused, with_command};
+use super::seen::Seen;
+use super::{CallEvent, Gate, Ready, folder, look, with_note};
 use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
 use crate::store::audit::By;
@@ -55,81 +56,97 @@ impl Gate {
             set(&moved);
             return left(first, "it cannot be run again");
         };
-        let mut reasons = vec![Why {
-            effect: WITHOUT_SANDBOX.into(),
-            text: format!("the sandbox blocked {what}; what it did before that stays done"),
-            span: 0..0,
-        }];
-        reasons.extend(hook.map(|text| Why { effect: "asked by a hook".into(), text, span: 0..0 }));
-        let world = self.place(&intent, &ctx).await;
-        let verdict = match &world {
-            Some(world) => self.judge(&spec.name, run.intent(), &cwd, world, &ctx.cancel).await,
-            None => None,
-        };
-        let no = match verdict.map(|judged| judged.verdict) {
-            Some(Verdict::Allow(_)) => None,
-            Some(Verdict::Ask(why) | Verdict::AskAlways(why)) => {
-                reasons.extend(why);
-                None
-            }
-            Some(Verdict::Refuse(why)) => Some(refused(&why)),
-            Some(Verdict::DeniedByRule(why)) => Some(format!("denied by a rule of the user: {}", why.text)),
-            None => Some(super::STOPPED.to_owned()),
-        };
-        if let Some(no) = no {
+        let case = Case { call, tool: &spec.name, intent: run.intent().clone(), ctx: &ctx };
+        let by = By::Person("run again without the sandbox".into());
+        if let Err(note) = self.without_sandbox(&case, &what, hook.as_deref()).await {
             set(&moved);
-            return left(first, &no);
+            return left(first, &note);
         }
-        let approval = Approval {
-            id: ApprovalId(self.asker.number()),
-            call_id: call.id.clone(),
-            tool: spec.name.to_string(),
-            intent: run.intent().clone(),
-            verdict: Verdict::AskAlways(reasons),
-            targets: Vec::new(),
-            payloads: Vec::new(),
-            // No answer to this lasts.
-            proposals: Vec::new(),
-            origin: self.asker.origin(),
-            changed: Vec::new(),
-            kept: false,
-            asked_at: self.asker.now(),
-        };
-        let note = match self.put(approval, &ctx).await.0 {
-            Decision::Once if !ctx.cancel.is_cancelled() => {
-                self.ended(Some(self.end_of(call, &spec.name, &ctx)), Outcome::Failed, 0);
-                let by = By::Person("run again without the sandbox".into());
-                self.judged(call, &spec.name, run.intent(), None, by, None, &ctx);
-                ctx.unconfined = true;
-                self.tell_start(call, spec, run.target(), events).await;
-                let ready = Ready { run, args, ask: None, edited: None };
-                let mut second = self.run(ready, spec, ctx, &call.id, events).await;
-                second.content = with_note(
-                    second.content,
-                    &format!("the sandbox blocked {what}; the user let it run again without, and this is that run"),
-                );
-                second.view.approval = "run again without the sandbox by the user".into();
-                return second;
+        self.ended(Some(self.end_of(call, &spec.name, &ctx)), Outcome::Failed, 0);
+        self.judged(&case, None, by, None);
+        ctx.unconfined = true;
+        self.tell_start(call, spec, run.target(), events).await;
+        let ready = Ready { run, args, ask: None, edited: None };
+        let mut second = self.run(ready, spec, ctx, &call.id, events).await;
+        second.content = with_note(
+            second.content,
+            &format!("the sandbox blocked {what}; the user let it run again without, and this is that run"),
+        );
+        second.view.approval = "run again without the sandbox by the user".into();
+        second
+    }
+
+    /// Whether a person lets it run, as it is when they have answered; why not, for the model.
+    async fn without_sandbox(&self, case: &Case<'_>, what: &str, hook: Option<&str>) -> Result<(), String> {
+        let (intent, ctx) = (&case.intent, case.ctx);
+        let mut allowed: Option<Seen> = None;
+        loop {
+            let site = self.place(intent, ctx).await.ok_or(super::STOPPED)?;
+            let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await.ok_or(super::STOPPED)?;
+            let blocked = format!("the sandbox blocked {what}; what it did before that stays done");
+            let mut reasons = vec![Why { effect: WITHOUT_SANDBOX.into(), text: blocked, span: 0..0 }];
+            reasons.extend(hook.map(|text| Why {
+                effect: "asked by a hook".into(),
+                text: text.to_owned(),
+                span: 0..0,
+            }));
+            match judged.verdict {
+                Verdict::Allow(_) => {}
+                Verdict::Ask(why) | Verdict::AskAlways(why) => reasons.extend(why),
+                Verdict::Refuse(why) => return Err(refused(&why)),
+                Verdict::DeniedByRule(why) => return Err(format!("denied by a rule of the user: {}", why.text)),
             }
+            let verdict = Verdict::AskAlways(reasons);
+            let mut changed = Vec::new();
+            if let Some(shown) = allowed.take() {
+                changed = shown.changed(intent, &verdict, &site, ctx).await;
+                if ctx.cancel.is_cancelled() {
+                    return Err(super::STOPPED.into());
+                }
+                if changed.is_empty() {
+                    return Ok(());
+                }
+            }
+            let found = look::found(intent, &verdict, &site).await;
+            let shown = Seen { verdict: verdict.clone(), places: found.places };
+            let approval = Approval {
+                id: ApprovalId(self.asker.number()),
+                call_id: case.call.id.clone(),
+                tool: case.tool.to_owned(),
+                intent: intent.clone(),
+                verdict,
+                targets: found.targets,
+                payloads: found.payloads,
+                // No answer to this lasts.
+                proposals: Vec::new(),
+                origin: self.asker.origin(),
+                changed,
+                kept: false,
+                asked_at: self.asker.now(),
+            };
+            self.answered(approval, what, ctx).await?;
+            allowed = Some(shown);
+        }
+    }
+
+    /// A yes, or what the answer means for the model.
+    async fn answered(&self, approval: Approval, what: &str, ctx: &ToolCtx) -> Result<(), String> {
+        Err(match self.put(approval, ctx).await.0 {
+            Decision::Once => return Ok(()),
             Decision::NoOne => {
                 "it can only run without the sandbox when a person says so, and nobody can be asked here".to_owned()
             }
             Decision::Interrupted => "the user stopped the turn".to_owned(),
             Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
-            Decision::Deny { feedback } if !feedback.trim().is_empty() => {
-                self.leave_blocked(&what);
-                format!("the user keeps the sandbox and says: {feedback}")
+            Decision::Deny { feedback } => {
+                self.leave_blocked(what);
+                match feedback.trim().is_empty() {
+                    true => "the user keeps the sandbox: go on without this, or ask how".to_owned(),
+                    false => format!("the user keeps the sandbox and says: {feedback}"),
+                }
             }
-            Decision::Deny { .. } => {
-                self.leave_blocked(&what);
-                "the user keeps the sandbox: go on without this, or ask how".to_owned()
-            }
-            Decision::Once | Decision::Grant(_) | Decision::Edited(_) => {
-                "it was not allowed to run without the sandbox".to_owned()
-            }
-        };
-        set(&moved);
-        left(first, &note)
+            Decision::Grant(_) | Decision::Edited(_) => "it was not allowed to run without the sandbox".to_owned(),
+        })
     }
 
     fn leave_blocked(&self, what: &str) {

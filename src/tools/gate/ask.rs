@@ -1,18 +1,16 @@
 //! The question of a call: what the rules say, what a person answers, and what the answer means.
 
 use super::guard::{Judged, Weighed};
+use super::place::Site;
 use super::seen::Seen;
-use super::{Gate, Ready, STOPPED, folder, look, question};
+use super::{Gate, Ready, STOPPED, look, question};
 use crate::llm::message::{Outcome, ToolCall};
-use crate::policy::rule::EXACTLY;
-use crate::policy::{
-    Approval, ApprovalId, Decision, Grant, Intent, Mode, Proposal, Scope, Verdict, Why, Width, World, proposals,
-};
+use crate::policy::rule::said;
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Proposal, Scope, Verdict, Why, proposals};
 use crate::store::audit::By;
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
 use crate::tools::tool_call;
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,8 +30,23 @@ type Passed = (Pass, Option<Judged>);
 /// What became of one look at a call.
 enum Round {
     Over(Pass),
-    /// The person let it run: what they saw, and what they said. It counts when it is still so.
-    Allowed(Seen, Decision),
+    /// It was let run: what was seen then, and by whose word. That counts when it is still so.
+    Allowed(Seen, Consent),
+}
+
+/// Whose word lets a call run.
+enum Consent {
+    Person(Decision),
+    /// The auxiliary model's, as a note.
+    Smart(String),
+}
+
+/// A call that is judged: all that one decision is about.
+pub(super) struct Case<'a> {
+    pub call: &'a ToolCall,
+    pub tool: &'a str,
+    pub intent: Intent,
+    pub ctx: &'a ToolCtx,
 }
 
 /// What the person has seen of a call before it is judged.
@@ -58,113 +71,161 @@ impl Gate {
         ready: Ready,
         ctx: &ToolCtx,
     ) -> Result<(Ready, String, bool), (Outcome, String)> {
-        let intent = ready.run.intent().clone();
-        let (pass, seen) = self.pass(call, spec, intent.clone(), ready.ask.as_deref(), ctx, Known::default()).await;
+        let case = Case { call, tool: &spec.name, intent: ready.run.intent().clone(), ctx };
+        let (pass, seen) = self.pass(&case, ready.ask.as_deref(), Known::default()).await;
         match pass {
             Pass::Go { note, by } => {
-                let logged = self.judged(call, &spec.name, &intent, seen.as_ref(), by, None, ctx);
+                let logged = self.judged(&case, seen.as_ref(), by, None);
                 Ok((ready, note, logged))
             }
             Pass::No { outcome, why, by } => {
-                self.judged(call, &spec.name, &intent, seen.as_ref(), by, Some(outcome), ctx);
+                self.judged(&case, seen.as_ref(), by, Some((outcome, &why)));
                 Err((outcome, why))
             }
             Pass::Edited { line, shown } => {
                 // What a hook asked about was answered by the edit.
                 let effects = seen.map(|seen| effects(&seen.verdict)).unwrap_or_default();
-                let known = Known { effects, shown };
-                // The command stands in the arguments of the tool itself, not in those of a call around it.
-                let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
-                let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
-                let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
-                let planned = self.plan(&spec.name, &args, ctx).await.ok_or_else(stopped)?;
-                let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
-                let edited = Ready { run, args: planned.args, ask: None, edited: Some(line.clone()) };
-                let intent = edited.run.intent().clone();
-                let (pass, seen) = self.pass(call, spec, intent.clone(), None, ctx, known).await;
-                match pass {
-                    Pass::Go { .. } => {
-                        let by = By::Person("edited before it ran".into());
-                        let logged = self.judged(call, &spec.name, &intent, seen.as_ref(), by, None, ctx);
-                        Ok((edited, format!("edited by the user before it ran: {line}"), logged))
-                    }
-                    Pass::No { outcome, why, by } => {
-                        self.judged(call, &spec.name, &intent, seen.as_ref(), by, Some(outcome), ctx);
-                        Err((outcome, why))
-                    }
-                    Pass::Edited { .. } => {
-                        Err((Outcome::Denied, "edited twice; ask again with the whole command".into()))
-                    }
-                }
+                self.passed_edited(&case, line, Known { effects, shown }).await
             }
         }
     }
 
-    /// Judges one intent, asks if need be, and looks again after the answer: what has changed meanwhile is asked anew.
-    async fn pass(
+    /// As [`Self::passed`], for the line that a person wrote in place of the model's.
+    async fn passed_edited(
         &self,
-        call: &ToolCall,
-        spec: &ToolSpec,
-        intent: Intent,
-        ask: Option<&str>,
-        ctx: &ToolCtx,
+        first: &Case<'_>,
+        line: String,
         known: Known,
-    ) -> Passed {
-        let cwd = folder(ctx);
+    ) -> Result<(Ready, String, bool), (Outcome, String)> {
+        let Case { call, tool, ctx, .. } = *first;
+        // The command stands in the arguments of the tool itself, not in those of a call around it.
+        let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
+        let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
+        let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
+        let planned = self.plan(tool, &args, ctx).await.ok_or_else(stopped)?;
+        let run = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
+        let edited = Ready { run, args: planned.args, ask: None, edited: Some(line.clone()) };
+        let case = Case { call, tool, intent: edited.run.intent().clone(), ctx };
+        let (pass, seen) = self.pass(&case, None, known).await;
+        match pass {
+            Pass::Go { .. } => {
+                let by = By::Person("edited before it ran".into());
+                let logged = self.judged(&case, seen.as_ref(), by, None);
+                Ok((edited, format!("edited by the user before it ran: {line}"), logged))
+            }
+            Pass::No { outcome, why, by } => {
+                self.judged(&case, seen.as_ref(), by, Some((outcome, &why)));
+                Err((outcome, why))
+            }
+            Pass::Edited { .. } => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
+        }
+    }
+
+    /// Judges one intent, asks if need be, and looks again after the answer, whoever gave it: what has changed meanwhile is
+    /// asked anew.
+    async fn pass(&self, case: &Case<'_>, ask: Option<&str>, known: Known) -> Passed {
+        let (intent, ctx) = (&case.intent, case.ctx);
         let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into(), by: By::Nobody };
         // What was shown, and the answer to it.
-        let mut allowed = known.shown.map(|shown| (shown, Decision::Once));
+        let mut allowed = known.shown.map(|shown| (shown, Consent::Person(Decision::Once)));
         loop {
-            let Some(world) = self.place(&intent, ctx).await else { return (stopped(), None) };
-            if let Some(why) = self.masked(&intent, ctx) {
+            let Some(site) = self.place(intent, ctx).await else { return (stopped(), None) };
+            if let Some(why) = self.masked(intent, ctx) {
                 return (Pass::No { outcome: Outcome::Failed, why, by: By::Policy }, None);
             }
-            let judged = self.judge(&spec.name, &intent, &cwd, &world, &ctx.cancel).await;
+            let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await;
             let Some(judged) = judged else { return (stopped(), None) };
-            let mut seen = self.leaking(judged, &intent, ctx);
+            let mut seen = self.leaking(judged, intent, ctx);
             if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
                 let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
                 seen.verdict = Verdict::AskAlways(vec![why]);
             }
             let mut changed = Vec::new();
-            if let Some((shown, decision)) = allowed.take()
+            if let Some((shown, consent)) = allowed.take()
                 && !matches!(seen.verdict, Verdict::Refuse(_) | Verdict::DeniedByRule(_))
             {
-                let mut now = Seen { verdict: seen.verdict.clone(), places: None };
-                if shown.places.is_some() {
-                    now.places = look::places(&intent, &seen.verdict, &cwd, &world, &ctx.cancel).await;
-                }
+                changed = shown.changed(intent, &seen.verdict, &site, ctx).await;
                 if ctx.cancel.is_cancelled() {
                     return (stopped(), Some(seen));
                 }
-                changed = shown.differences(&now);
                 if changed.is_empty() {
-                    let pass = self.settle(decision, &shown.verdict, &intent, !seen.once, ctx).await;
+                    let pass = match consent {
+                        Consent::Person(decision) => self.settle(case, decision, &shown.verdict, !seen.once).await,
+                        Consent::Smart(note) => Pass::Go { note, by: By::Smart },
+                    };
                     return (pass, Some(seen));
                 }
             }
-            match self.round(call, spec, &intent, &mut seen, &known.effects, changed, &cwd, &world, ctx).await {
+            match self.round(case, &mut seen, &known.effects, changed, &site).await {
                 Round::Over(pass) => return (pass, Some(seen)),
-                Round::Allowed(shown, decision) => allowed = Some((shown, decision)),
+                Round::Allowed(shown, consent) => allowed = Some((shown, consent)),
             }
         }
     }
 
-    /// What the rules say, or else a person.
-    #[expect(clippy::too_many_arguments, reason = "all of one question")]
+    /// What the rules say, or else the auxiliary model, or else a person.
     async fn round(
         &self,
-        call: &ToolCall,
-        spec: &ToolSpec,
-        intent: &Intent,
+        case: &Case<'_>,
         seen: &mut Judged,
         known: &[String],
         changed: Vec<String>,
-        cwd: &Path,
-        world: &Arc<dyn World>,
-        ctx: &ToolCtx,
+        site: &Site,
     ) -> Round {
-        let no = |outcome, why, by| Round::Over(Pass::No { outcome, why, by });
+        if let Some(pass) = self.ruled(case, seen, known, &changed) {
+            return Round::Over(pass);
+        }
+        let mut told = seen.verdict.clone();
+        // What somebody was asked about once is a person's alone.
+        if changed.is_empty() {
+            // Where its paths lead before the model hears of it: what it answers holds for these.
+            let places = match seen.is_for_the_model() {
+                true => look::places(&case.intent, &seen.verdict, site, &case.ctx.cancel).await,
+                false => None,
+            };
+            match self.weigh(seen, case.ctx).await {
+                Weighed::Pass(note) => {
+                    return Round::Allowed(Seen { verdict: seen.verdict.clone(), places }, Consent::Smart(note));
+                }
+                Weighed::Ask(None) => {}
+                Weighed::Ask(Some(why)) | Weighed::Warned(why) => told = with_reason(told, why),
+            }
+        }
+        let offers = async {
+            match seen.once {
+                true => Vec::new(),
+                false => self.offers(case, &seen.verdict, site).await,
+            }
+        };
+        let (found, proposals) = tokio::join!(look::found(&case.intent, &seen.verdict, site), offers);
+        let shown = Seen { verdict: seen.verdict.clone(), places: found.places };
+        let approval = Approval {
+            id: ApprovalId(self.asker.number()),
+            call_id: case.call.id.clone(),
+            tool: case.tool.to_owned(),
+            intent: case.intent.clone(),
+            verdict: told,
+            targets: found.targets,
+            payloads: found.payloads,
+            proposals,
+            origin: self.asker.origin(),
+            changed,
+            kept: question::kept(&case.intent, case.ctx),
+            asked_at: self.asker.now(),
+        };
+        let (decision, preview) = self.put(approval, case.ctx).await;
+        match decision {
+            Decision::Once | Decision::Grant(_) => Round::Allowed(shown, Consent::Person(decision)),
+            Decision::Edited(line) => Round::Over(Pass::Edited { line, shown: preview }),
+            Decision::Deny { .. } | Decision::TimedOut | Decision::Interrupted | Decision::NoOne => {
+                Round::Over(self.settle(case, decision, &seen.verdict, !seen.once).await)
+            }
+        }
+    }
+
+    /// What needs no question: what the rules say, and what the person has said already.
+    fn ruled(&self, case: &Case<'_>, seen: &Judged, known: &[String], changed: &[String]) -> Option<Pass> {
+        let no = |outcome, why, by| Some(Pass::No { outcome, why, by });
         match &seen.verdict {
             Verdict::Allow(_) => {
                 let by = match (seen.unasked, seen.rules.is_empty()) {
@@ -172,7 +233,7 @@ impl Gate {
                     (false, true) => By::Policy,
                     (false, false) => By::Rule(seen.rules.clone()),
                 };
-                return Round::Over(Pass::Go { note: String::new(), by });
+                return Some(Pass::Go { note: String::new(), by });
             }
             Verdict::Refuse(why) => return no(Outcome::Refused, refused(why), By::Policy),
             Verdict::DeniedByRule(why) => {
@@ -185,61 +246,14 @@ impl Gate {
         let classes = effects(&seen.verdict);
         if !known.is_empty() && changed.is_empty() && classes.iter().all(|class| known.contains(class)) {
             let by = By::Person("edited before it ran".into());
-            return Round::Over(Pass::Go { note: "edited".into(), by });
+            return Some(Pass::Go { note: "edited".into(), by });
         }
-        if let Some(said) = self.denied(intent) {
-            return no(Outcome::Denied, said, By::Person("denied before".into()));
-        }
-        let mut told = seen.verdict.clone();
-        // What a person was asked about once is theirs alone.
-        if changed.is_empty() {
-            match self.weigh(seen, ctx).await {
-                Weighed::Pass(note) => return Round::Over(Pass::Go { note, by: By::Smart }),
-                Weighed::Ask(None) => {}
-                Weighed::Ask(Some(why)) | Weighed::Warned(why) => told = with_reason(told, why),
-            }
-        }
-        let offers = async {
-            match seen.once {
-                true => Vec::new(),
-                false => self.offers(&spec.name, intent, &seen.verdict, cwd, world).await,
-            }
-        };
-        let (found, proposals) = tokio::join!(look::found(intent, &seen.verdict, cwd, world), offers);
-        let shown = Seen { verdict: seen.verdict.clone(), places: found.places };
-        let approval = Approval {
-            id: ApprovalId(self.asker.number()),
-            call_id: call.id.clone(),
-            tool: spec.name.to_string(),
-            intent: intent.clone(),
-            verdict: told,
-            targets: found.targets,
-            payloads: found.payloads,
-            proposals,
-            origin: self.asker.origin(),
-            changed,
-            kept: question::kept(intent, ctx),
-            asked_at: self.asker.now(),
-        };
-        let (decision, preview) = self.put(approval, ctx).await;
-        match decision {
-            Decision::Once | Decision::Grant(_) => Round::Allowed(shown, decision),
-            Decision::Edited(line) => Round::Over(Pass::Edited { line, shown: preview }),
-            Decision::Deny { .. } | Decision::TimedOut | Decision::Interrupted | Decision::NoOne => {
-                Round::Over(self.settle(decision, &seen.verdict, intent, !seen.once, ctx).await)
-            }
-        }
+        let said = self.denied(&case.intent)?;
+        no(Outcome::Denied, said, By::Person("denied before".into()))
     }
 
     /// The lasting answers on offer, with what they would have answered in the past where that is known in time.
-    async fn offers(
-        &self,
-        tool: &str,
-        intent: &Intent,
-        verdict: &Verdict,
-        cwd: &Path,
-        world: &Arc<dyn World>,
-    ) -> Vec<Proposal> {
+    async fn offers(&self, case: &Case<'_>, verdict: &Verdict, site: &Site) -> Vec<Proposal> {
         let past = async {
             let store = self.log.as_ref()?;
             let read = tokio::time::timeout(PAST_BUDGET, store.audit_commands(PAST)).await;
@@ -247,10 +261,10 @@ impl Gate {
             Some(rows.into_iter().map(|row| proposals::Seen { line: row.line, cwd: row.cwd }).collect::<Vec<_>>())
         };
         let seen = if matches!(verdict, Verdict::Ask(_)) { past.await.unwrap_or_default() } else { Vec::new() };
-        let rules = self.rules_for(tool);
-        let (intent, verdict) = (intent.clone(), verdict.clone());
+        let rules = self.rules_for(case.tool, &site.reader);
+        let (intent, verdict) = (case.intent.clone(), verdict.clone());
         let plain = proposals::offered(&intent, &verdict);
-        let (cwd, world) = (cwd.to_owned(), Arc::clone(world));
+        let (cwd, world) = (site.cwd.clone(), Arc::clone(&site.world));
         let work = move || {
             let mut offered = proposals::offered_in(&intent, &verdict, &cwd, &rules, &*world);
             if let Intent::Command { line, .. } = &intent {
@@ -267,16 +281,9 @@ impl Gate {
     }
 
     /// What an answer means.
-    async fn settle(
-        &self,
-        decision: Decision,
-        verdict: &Verdict,
-        intent: &Intent,
-        may_last: bool,
-        ctx: &ToolCtx,
-    ) -> Pass {
+    async fn settle(&self, case: &Case<'_>, decision: Decision, verdict: &Verdict, may_last: bool) -> Pass {
         if let Decision::Deny { feedback } = &decision {
-            self.denials.lock().unwrap_or_else(PoisonError::into_inner).keep(intent, feedback);
+            self.denials.lock().unwrap_or_else(PoisonError::into_inner).keep(&case.intent, feedback);
         }
         let no = |outcome, why: String, by| Pass::No { outcome, why, by };
         let denied = |why: String, by| no(Outcome::Denied, why, by);
@@ -291,7 +298,7 @@ impl Gate {
             Decision::Once if may_widen && self.mode() == Mode::Off => go("allowed by the user: yolo".into()),
             Decision::Once => go("allowed once by the user".into()),
             Decision::Grant(_) if !may_widen => go("allowed once by the user".into()),
-            Decision::Grant(grant) => go(self.widen(grant, ctx).await),
+            Decision::Grant(grant) => go(self.widen(grant, case.ctx).await),
             Decision::Edited(line) => Pass::Edited { line, shown: None },
             Decision::Deny { feedback } if feedback.trim().is_empty() => denied(
                 "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
@@ -322,28 +329,33 @@ impl Gate {
 
     /// Makes an answer last; how far it reaches, in words.
     async fn widen(&self, grant: Grant, ctx: &ToolCtx) -> String {
-        let said = grant.entries.join(", ");
+        let entries = grant.entries.iter().map(|entry| said(entry)).collect::<Vec<_>>().join(", ");
         if grant.scope == Scope::Session {
             self.grant(&grant.entries);
             self.made(&grant, ctx);
-            return format!("allowed for this session by the user: {}", said.trim_start_matches(EXACTLY));
+            return format!("allowed for this session by the user: {entries}");
         }
         let (asker, kept) = (Arc::clone(&self.asker), grant.clone());
         let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
         match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
             Ok(()) => {
-                proposals::with(&mut self.rules.lock().unwrap_or_else(PoisonError::into_inner), &grant);
+                let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // Away from the lock: it looks where the folder of a command is.
+                let (world, made) = (Arc::clone(&self.world), grant.clone());
+                let work = move || {
+                    proposals::with(&mut rules, &made, &*world);
+                    (rules.permissions, rules.allowlist)
+                };
+                if let Ok((permissions, allowlist)) = tokio::task::spawn_blocking(work).await {
+                    let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+                    (rules.permissions, rules.allowlist) = (permissions, allowlist);
+                }
                 self.made(&grant, ctx);
                 let place = if grant.scope == Scope::Project { " in this project" } else { "" };
-                format!("always allowed{place} by the user: {said}")
+                format!("always allowed{place} by the user: {entries}")
             }
             Err(problem) => {
-                let exact = |line: &String| format!("{EXACTLY}{line}");
-                let entries = match grant.width {
-                    Width::Command => grant.entries.iter().map(exact).collect(),
-                    Width::Words | Width::Effects | Width::Server => grant.entries.clone(),
-                };
-                let grant = Grant { scope: Scope::Session, entries, ..grant };
+                let grant = Grant { scope: Scope::Session, ..grant };
                 self.grant(&grant.entries);
                 self.made(&grant, ctx);
                 format!("allowed for this session by the user ({problem})")

@@ -1,10 +1,12 @@
 //! What the gate writes into the audit log: each call that changes something or was asked about, how it ended, and rules that
 //! a person made. Nothing here waits: secrets are masked and rows are saved on the store's thread.
 
+use super::ask::Case;
 use super::guard::Judged;
 use super::{Gate, folder};
 use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::redact::RedactKind;
+use crate::policy::rule::{Exact, said};
 use crate::policy::{Grant, Intent, Scope, Verdict};
 use crate::store::audit::{By, Kind, Record, bounded};
 use crate::tools::spec::ToolCtx;
@@ -14,18 +16,16 @@ const PATHS: usize = 20;
 
 impl Gate {
     /// A call was judged, and maybe answered; whether the log has it. Plain reads and the agent's own state are left out.
-    #[expect(clippy::too_many_arguments, reason = "all of one row")]
     pub(super) fn judged(
         &self,
-        call: &ToolCall,
-        tool: &str,
-        intent: &Intent,
+        case: &Case<'_>,
         seen: Option<&Judged>,
         by: By,
-        outcome: Option<Outcome>,
-        ctx: &ToolCtx,
+        ended: Option<(Outcome, &str)>,
     ) -> bool {
         let Some(store) = &self.log else { return false };
+        let Case { call, tool, ref intent, ctx } = *case;
+        let outcome = ended.map(|(outcome, _)| outcome);
         let quiet = matches!(intent, Intent::Read(_) | Intent::Talk);
         let plain = seen.is_some_and(|seen| matches!(seen.verdict, Verdict::Allow(_)) && !seen.unasked);
         if quiet && plain && outcome.is_none() {
@@ -51,11 +51,13 @@ impl Gate {
             }
         }
         record.by = by;
+        record.why = ended.map(|(_, why)| why.to_owned()).unwrap_or_default();
         record.outcome = outcome.map(Outcome::word).unwrap_or_default().into();
         let masks = self.dispatch().masks_for(ctx);
         store.audit(move || {
             let mask = |text: &str| bounded(&masks.apply(text, kind));
             record.what = mask(&record.what);
+            record.why = mask(&record.why);
             if let By::Person(said) = &mut record.by {
                 *said = mask(said);
             }
@@ -91,7 +93,7 @@ impl Gate {
             kind: Kind::Rule,
             cwd: folder(ctx).display().to_string(),
             by: By::Person("answered a question".into()),
-            entries: grant.entries.clone(),
+            entries: grant.entries.iter().map(|entry| lasting(grant.scope, entry)).collect(),
             scope: scope.into(),
             ..Record::default()
         };
@@ -105,6 +107,14 @@ impl Gate {
     fn row(&self, kind: Kind, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
         let (at, session) = (self.asker.now(), ctx.task.to_string());
         Record { at, session, kind, call: call.id.clone(), tool: tool.to_owned(), ..Record::default() }
+    }
+}
+
+/// An entry of a grant as it is found again in the list of rules.
+fn lasting(scope: Scope, entry: &str) -> String {
+    match Exact::read(entry) {
+        Some(exact) if scope != Scope::Session => exact.subject(),
+        _ => said(entry),
     }
 }
 

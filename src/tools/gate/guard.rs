@@ -1,14 +1,14 @@
 //! What stands between the rules and a question: a policy that changed on disk, untrusted text in the conversation, secrets
 //! on their way out, and the model that may pass what is of low risk.
 
+use super::place::Site;
 use super::{Gate, look};
 use crate::policy::decide::{Decided, explain};
 use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::rule::Action;
 use crate::policy::taint::{self, Untrusted};
-use crate::policy::{Intent, Mode, Verdict, Why, World, frozen, smart};
+use crate::policy::{Intent, Mode, Verdict, Why, frozen, smart};
 use crate::tools::spec::ToolCtx;
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +48,11 @@ impl Judged {
     fn plain(Decided { verdict, rules, unasked }: Decided) -> Self {
         Self { verdict, once: false, question: None, rules, unasked }
     }
+
+    /// Whether the auxiliary model is asked first.
+    pub(super) fn is_for_the_model(&self) -> bool {
+        self.question.is_some()
+    }
 }
 
 /// How a question ended before a person saw it.
@@ -66,31 +71,30 @@ impl Gate {
         &self,
         tool: &str,
         intent: &Intent,
-        cwd: &Path,
-        world: &Arc<dyn World>,
+        site: &Site,
         cancel: &CancellationToken,
     ) -> Option<Judged> {
-        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = self.rules_for(tool);
-        if *intent == Intent::Talk {
-            return Some(Judged::plain(explain(intent, cwd, &rules, mode, &**world)));
-        }
+        let mode = self.mode();
+        let mut rules = self.rules_for(tool, &site.reader);
         let untrusted = self.untrusted();
-        let (intent, cwd, world, asker) = (intent.clone(), cwd.to_owned(), Arc::clone(world), Arc::clone(&self.asker));
+        let (intent, cwd, world, asker) =
+            (intent.clone(), site.cwd.clone(), Arc::clone(&site.world), Arc::clone(&self.asker));
         look::unless_stopped(cancel, move || {
+            let (differs, stricter) = asker.policy();
+            stricter.tighten(&mut rules);
             let decided = explain(&intent, &cwd, &rules, mode, &*world);
             if !matches!(decided.verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
                 return Judged::plain(decided);
             }
             let Decided { verdict, rules: by, unasked } = decided;
-            // Without rules and grants of files: what passes even so is harmless, and needs no look at the disk.
+            // Without rules and grants of files: what passes even so is harmless.
             let lines = rules.permissions.iter().any(|line| line.action == Action::Allow);
             let plain = mode == Mode::Manual && rules.allow.is_empty() && rules.allowlist.is_empty() && !lines;
             let unaided = if plain { verdict.clone() } else { frozen::unaided(&intent, &cwd, &rules, &*world) };
             let before = verdict.name();
             let mut verdict = verdict;
             let mut changed = false;
-            if !matches!(unaided, Verdict::Allow(_)) && asker.policy_changed() {
+            if !matches!(unaided, Verdict::Allow(_)) && differs {
                 verdict = frozen::frozen(verdict, unaided.clone());
                 changed = true;
             }

@@ -1,9 +1,9 @@
 //! Looks at the disk for the gate, off the async threads: a file system that hangs holds up neither the runner nor the
 //! stop key. The thread that hangs with it is given up.
 
-use crate::policy::{Intent, Target, Verdict, World};
+use super::place::Site;
+use crate::policy::{Intent, Target, Verdict};
 use crate::tools::targets::{self, Found, Places};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -33,11 +33,11 @@ pub async fn unless_stopped<T: Send + 'static>(
 }
 
 /// What a call would touch, as far as it is known when the budget is over: that for counting, then that for git.
-pub async fn found(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &Arc<dyn World>) -> Found {
+pub async fn found(intent: &Intent, verdict: &Verdict, site: &Site) -> Found {
     let found = Arc::new(Mutex::new(Found::default()));
     let work = {
-        let (intent, verdict, cwd) = (intent.clone(), verdict.clone(), cwd.to_owned());
-        let (found, world) = (Arc::clone(&found), Arc::clone(world));
+        let (intent, verdict, cwd) = (intent.clone(), verdict.clone(), site.cwd.clone());
+        let (found, world) = (Arc::clone(&found), Arc::clone(&site.world));
         move || targets::look(&intent, &verdict, &cwd, BUDGET, &*world, &found)
     };
     let mut work = tokio::task::spawn_blocking(work);
@@ -57,14 +57,8 @@ pub async fn found(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &Arc<d
 }
 
 /// Where the paths of a call lead now; `None` when the disk does not answer, or the turn was stopped.
-pub async fn places(
-    intent: &Intent,
-    verdict: &Verdict,
-    cwd: &Path,
-    world: &Arc<dyn World>,
-    cancel: &CancellationToken,
-) -> Option<Places> {
-    let (intent, verdict, cwd, world) = (intent.clone(), verdict.clone(), cwd.to_owned(), Arc::clone(world));
+pub async fn places(intent: &Intent, verdict: &Verdict, site: &Site, cancel: &CancellationToken) -> Option<Places> {
+    let (intent, verdict, cwd, world) = (intent.clone(), verdict.clone(), site.cwd.clone(), Arc::clone(&site.world));
     let work = unless_stopped(cancel, move || targets::places(&intent, &verdict, &cwd, &*world));
     tokio::time::timeout(AGAIN, work).await.ok().flatten()
 }

@@ -1,6 +1,8 @@
 //! The world as one call finds it: its variables are those that the command will start with, not those of this program.
 
-use super::Gate;
+use super::{Gate, folder, look};
+use crate::exec::{Front, ProcessId};
+use crate::policy::permissions::Reader;
 use crate::policy::shell::UNKNOWN;
 use crate::policy::{Intent, World};
 use crate::tools::spec::ToolCtx;
@@ -74,19 +76,46 @@ impl World for Place {
     }
 }
 
+/// Where a call does its work, as that is now.
+pub(super) struct Site {
+    pub world: Arc<dyn World>,
+    /// The folder of the task; for typed text that of the program that reads it.
+    pub cwd: PathBuf,
+    /// What reads typed text.
+    pub reader: Reader,
+}
+
 impl Gate {
-    /// The world in which this call would run; `None` when the turn was stopped before that was known.
-    pub(super) async fn place(&self, intent: &Intent, ctx: &ToolCtx) -> Option<Arc<dyn World>> {
+    /// The place in which this call would run; `None` when the turn was stopped before that was known.
+    pub(super) async fn place(&self, intent: &Intent, ctx: &ToolCtx) -> Option<Site> {
         let world = Arc::clone(&self.world);
+        let (mut cwd, mut reader) = (folder(ctx), Reader::Unknown);
         let env = match intent {
             Intent::Command { .. } => tokio::select! {
                 biased;
                 () = ctx.cancel.cancelled() => return None,
                 env = ctx.exec.environment_of(&ctx.task) => Some(env),
             },
-            Intent::Input { .. } => None,
-            Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => return Some(world),
+            Intent::Input { process, .. } => {
+                let (exec, task, id) = (ctx.exec.clone(), Arc::clone(&ctx.task), ProcessId(process.clone()));
+                (cwd, reader) = reads(look::unless_stopped(&ctx.cancel, move || exec.front(&task, &id)).await?);
+                None
+            }
+            Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => {
+                return Some(Site { world, cwd, reader });
+            }
         };
-        Some(Arc::new(Place { world, env }))
+        Some(Site { world: Arc::new(Place { world, env }), cwd, reader })
+    }
+}
+
+/// The folder and the kind of what reads typed text. Where a shell will be when it comes to the line is only known while it
+/// waits for one.
+fn reads(front: Option<Front>) -> (PathBuf, Reader) {
+    let nowhere = || PathBuf::from(UNKNOWN.to_string());
+    match front {
+        Some(front) if front.takes_commands => (if front.waits { front.cwd } else { nowhere() }, Reader::Shell),
+        Some(front) => (front.cwd, Reader::Program(front.name)),
+        None => (nowhere(), Reader::Unknown),
     }
 }

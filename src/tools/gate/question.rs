@@ -1,7 +1,7 @@
 //! A question on its way to a person and back: how long it waits, what it would be with another line, what was denied before.
 
 use super::seen::Seen;
-use super::{Gate, folder, look};
+use super::{Gate, look};
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Preview};
 use crate::store::LARGEST;
 use crate::tools::spec::ToolCtx;
@@ -59,10 +59,9 @@ impl Gate {
             let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background: *background };
             (open.tool.clone(), intent, open.ctx.clone())
         };
-        let cwd = folder(&ctx);
-        let world = self.place(&intent, &ctx).await?;
-        let verdict = self.judge(&tool, &intent, &cwd, &world, &ctx.cancel).await?.verdict;
-        let found = look::found(&intent, &verdict, &cwd, &world).await;
+        let site = self.place(&intent, &ctx).await?;
+        let verdict = self.judge(&tool, &intent, &site, &ctx.cancel).await?.verdict;
+        let found = look::found(&intent, &verdict, &site).await;
         let seen = Seen { verdict: verdict.clone(), places: found.places };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.get_mut(&id)?.previews.push((line.clone(), seen));

@@ -1,7 +1,10 @@
 //! What a person was asked about, so that nothing else runs: the effects and where the paths led. Looked at again right
 //! before the run. And what was denied, so that it is not asked again.
 
+use super::look;
+use super::place::Site;
 use crate::policy::{Intent, Verdict, proposals};
+use crate::tools::spec::ToolCtx;
 use crate::tools::targets::{self, Places};
 
 /// A verdict and the places it was about.
@@ -13,6 +16,15 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// What is worse or elsewhere now that the call is judged like this; looks at the disk.
+    pub async fn changed(&self, intent: &Intent, verdict: &Verdict, site: &Site, ctx: &ToolCtx) -> Vec<String> {
+        let places = match self.places {
+            Some(_) => look::places(intent, verdict, site, &ctx.cancel).await,
+            None => None,
+        };
+        self.differences(&Seen { verdict: verdict.clone(), places })
+    }
+
     /// What is worse or elsewhere now, a sentence each. What is asked no more, or reaches less, is no difference.
     pub fn differences(&self, now: &Seen) -> Vec<String> {
         let mut told = Vec::new();

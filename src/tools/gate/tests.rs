@@ -3,7 +3,7 @@
 use super::*;
 use crate::policy::decide::explain;
 use crate::policy::{Intent, Verdict};
-use crate::tools::testing::{Bench, Here};
+use crate::tools::testing::{Answers, Bench, Here};
 use std::sync::Condvar;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -46,34 +46,7 @@ impl Hangs {
     }
 }
 
-/// Denies, and keeps what it was asked.
-#[derive(Default)]
-struct Denies {
-    asked: Mutex<Vec<Approval>>,
-}
-
-impl Asker for Denies {
-    fn ask(&self, approval: Approval, _: CancellationToken) -> BoxFuture<'static, Decision> {
-        self.asked.lock().unwrap().push(approval);
-        Box::pin(async { Decision::Deny { feedback: String::new() } })
-    }
-    fn remember(&self, _: &Grant) -> Result<(), String> {
-        Ok(())
-    }
-    fn granted(&self, _: &[String]) {}
-    fn withdraw(&self, _: ApprovalId, _: Decision) {}
-    fn origin(&self) -> Origin {
-        Origin::default()
-    }
-    fn number(&self) -> u64 {
-        1
-    }
-    fn now(&self) -> i64 {
-        0
-    }
-}
-
-fn gate(bench: &Bench, disk: &Arc<Hangs>, asker: &Arc<Denies>) -> (Gate, ToolCtx) {
+fn gate(bench: &Bench, disk: &Arc<Hangs>, asker: &Arc<Answers>) -> (Gate, ToolCtx) {
     let world = disk.world(bench);
     let ctx = ToolCtx { world: Arc::clone(&world), ..bench.ctx() };
     let asker = Arc::clone(asker) as Arc<dyn Asker>;
@@ -94,7 +67,7 @@ async fn a_disk_that_hangs_does_not_hold_the_stop_key() {
     for (name, args) in [("read_file", r#"{"path":"f"}"#), ("terminal", r#"{"command":"rm -rf build/*"}"#)] {
         let bench = Bench::new();
         let world = Hangs::after(0);
-        let (gate, ctx) = gate(&bench, &world, &Arc::default());
+        let (gate, ctx) = gate(&bench, &world, &Answers::no());
         let cancel = ctx.cancel.clone();
         let call = call(name, args);
         let running = tokio::spawn(async move { gate.call(&call, ctx, mpsc::channel(8).0).await });
@@ -116,7 +89,7 @@ async fn the_question_comes_although_the_counting_hangs() {
     explain(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting.world(&bench));
     let looks = 10_000 - *counting.left.lock().unwrap();
     let world = Hangs::after(looks);
-    let asker = Arc::new(Denies::default());
+    let asker = Answers::no();
     let (gate, ctx) = gate(&bench, &world, &asker);
     let body = tokio::time::timeout(SOON, gate.call(&call("terminal", command), ctx, mpsc::channel(8).0)).await;
     assert_eq!(body.expect("it is asked").outcome, Outcome::Denied);
@@ -129,7 +102,7 @@ async fn the_question_comes_although_the_counting_hangs() {
 #[tokio::test]
 async fn a_call_ends_although_nobody_reads_its_events() {
     let bench = Bench::new();
-    let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &Arc::default());
+    let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &Answers::no());
     let (events, _unread) = mpsc::channel(1);
     let call = call("terminal", r#"{"command":"echo hi"}"#);
     let body = tokio::time::timeout(SOON, gate.call(&call, ctx, events)).await.expect("it ends");
@@ -142,7 +115,7 @@ async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
     let inherited = std::env::vars().find(|(name, value)| name == "LANG" || value.starts_with('/')).unwrap().0;
     for name in [inherited.as_str(), "NOT_SET_ANYWHERE"] {
         let bench = Bench::new();
-        let asker = Arc::new(Denies::default());
+        let asker = Answers::no();
         let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &asker);
         let run = async |line: &str| {
             let call = call("terminal", &serde_json::json!({ "command": line }).to_string());
@@ -156,31 +129,6 @@ async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
         assert_eq!(run(&format!("${name}")).await.outcome, Outcome::Ok, "{name}");
         // The shell sets these itself: what they hold is not certain.
         assert_eq!(run("$BASH_COMMAND").await.outcome, Outcome::Denied);
-    }
-}
-
-/// Answers every question the same way, and keeps what it was asked.
-struct Says(Decision, Mutex<Vec<Approval>>);
-
-impl Asker for Says {
-    fn ask(&self, approval: Approval, _: CancellationToken) -> BoxFuture<'static, Decision> {
-        self.1.lock().unwrap().push(approval);
-        let decision = self.0.clone();
-        Box::pin(async move { decision })
-    }
-    fn remember(&self, _: &Grant) -> Result<(), String> {
-        Ok(())
-    }
-    fn granted(&self, _: &[String]) {}
-    fn withdraw(&self, _: ApprovalId, _: Decision) {}
-    fn origin(&self) -> Origin {
-        Origin::default()
-    }
-    fn number(&self) -> u64 {
-        1
-    }
-    fn now(&self) -> i64 {
-        0
     }
 }
 
@@ -206,14 +154,14 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         let mut config = (*bench.config).clone();
         config.sandbox.mode = crate::config::SandboxMode::ReadOnly;
         bench.config = Arc::new(config);
-        let asker = Arc::new(Says(decision.clone(), Mutex::default()));
+        let asker = Answers::always(decision.clone());
         let ctx = bench.ctx();
         let asks = Arc::clone(&asker) as Arc<dyn Asker>;
         let gate = Gate::new(Arc::new(bench.dispatch.clone()), Rules::default(), mode, Arc::clone(&ctx.world), asks);
         // A sandbox is no reason for a question where nothing is blocked; what the model asks for changes nothing.
         let fine = call("terminal", r#"{"command":"echo hi","sandbox":"off","force":true}"#);
         let body = gate.call(&fine, ctx.clone(), mpsc::channel(8).0).await;
-        assert_eq!((body.outcome, asker.1.lock().unwrap().len()), (Outcome::Ok, 0), "{}", body.content);
+        assert_eq!((body.outcome, asker.count()), (Outcome::Ok, 0), "{}", body.content);
         let before = folder(&ctx);
         // Named whole: a name that is only known when it runs would be a question of its own.
         let line = format!("cd /; echo x > {}", bench.path("made").display());
@@ -228,7 +176,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         );
         assert!(body.content.contains(said) && body.content.contains("sandbox"), "{decision:?}: {}", body.content);
         {
-            let asked = asker.1.lock().unwrap();
+            let asked = asker.asked.lock().unwrap();
             let [question] = &asked[..] else { panic!("{decision:?}: {} questions", asked.len()) };
             let Verdict::AskAlways(why) = &question.verdict else { panic!("{:?}", question.verdict) };
             assert_eq!(why[0].effect, crate::policy::WITHOUT_SANDBOX);
@@ -241,7 +189,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         std::fs::remove_file(bench.path("made")).ok();
         let body = gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
         let again = matches!(decision, Decision::Deny { .. });
-        assert_eq!(asker.1.lock().unwrap().len(), if again { 1 } else { 2 }, "{decision:?}");
+        assert_eq!(asker.count(), if again { 1 } else { 2 }, "{decision:?}");
         assert_eq!(body.content.contains("was asked about this before"), again, "{}", body.content);
     }
 }
@@ -250,7 +198,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
 #[tokio::test]
 async fn what_no_mode_runs_does_not_run_again_either() {
     let bench = Bench::new();
-    let asker = Arc::new(Says(Decision::Once, Mutex::default()));
+    let asker = Answers::always(Decision::Once);
     let ctx = bench.ctx();
     let asks = Arc::clone(&asker) as Arc<dyn Asker>;
     let rules = Rules { deny_globs: vec!["touch *".into()], ..Rules::default() };
@@ -262,5 +210,148 @@ async fn what_no_mode_runs_does_not_run_again_either() {
     let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
     let output = gate.again(blocked, first, ctx, &mpsc::channel(8).0).await;
     assert!(output.content.contains("denied by a rule"), "{}", output.content);
-    assert!(asker.1.lock().unwrap().is_empty() && !bench.path("made").exists());
+    assert!((asker.count() == 0) && !bench.path("made").exists());
+}
+
+/// A gate on the disk as it is, in this mode.
+fn real(bench: &Bench, mode: Mode, asker: &Arc<Answers>) -> (Gate, ToolCtx) {
+    let ctx = bench.ctx();
+    let (dispatch, asks) = (Arc::new(bench.dispatch.clone()), Arc::clone(asker) as Arc<dyn Asker>);
+    (Gate::new(dispatch, Rules::default(), mode, Arc::clone(&ctx.world), asks), ctx)
+}
+
+/// Makes `name` a link to the folder `precious`, in place of what it was.
+fn led_away(root: &std::path::Path, name: &str) {
+    std::fs::remove_dir_all(root.join(name)).ok();
+    std::os::unix::fs::symlink(root.join("precious"), root.join(name)).unwrap();
+}
+
+#[tokio::test]
+async fn what_the_model_passed_is_looked_at_again_before_it_runs() {
+    for moves in [false, true] {
+        let bench = Bench::new();
+        bench.write("node_modules/a/x.js", "");
+        bench.write("precious/a/work.txt", "mine");
+        let root = bench.path("");
+        // While the model thinks, somebody leads the name elsewhere.
+        let advice = move || {
+            if moves {
+                led_away(&root, "node_modules");
+            }
+            Said::Approve
+        };
+        let asker = Answers::advised(|_| Decision::Deny { feedback: String::new() }, advice);
+        let (gate, ctx) = real(&bench, Mode::Smart, &asker);
+        let body =
+            gate.call(&call("terminal", r#"{"command":"rm -rf node_modules/a"}"#), ctx, mpsc::channel(8).0).await;
+        if moves {
+            assert_eq!(body.outcome, Outcome::Denied, "{}", body.content);
+            let asked = asker.asked.lock().unwrap();
+            assert!(asked[0].changed.iter().any(|told| told.contains("precious")), "{:?}", asked[0].changed);
+            assert!(bench.path("precious/a/work.txt").exists());
+        } else {
+            assert_eq!((body.outcome, asker.count()), (Outcome::Ok, 0), "{}", body.content);
+            assert_eq!(body.view.approval, "approved by smart model m");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_a_person_lets_run_without_the_sandbox_is_looked_at_again() {
+    let bench = Bench::new();
+    bench.write("build/x", "");
+    bench.write("precious/x", "mine");
+    let root = bench.path("");
+    // The first yes is overtaken by a change of the disk; the second question tells it.
+    let answer = move |approval: &Approval| match approval.changed.is_empty() {
+        true => {
+            led_away(&root, "build");
+            Decision::Once
+        }
+        false => Decision::Deny { feedback: String::new() },
+    };
+    let asker = Answers::new(answer);
+    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
+    let call = call("terminal", r#"{"command":"rm -rf build/x"}"#);
+    let intent = Intent::Command { line: "rm -rf build/x".into(), cwd: folder(&ctx), background: false };
+    let blocked = again::Blocked { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing".into() };
+    let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
+    let output = gate.again(blocked, first, ctx, &mpsc::channel(8).0).await;
+    assert!(output.content.contains("keeps the sandbox"), "{}", output.content);
+    let asked = asker.asked.lock().unwrap();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1].changed.iter().any(|told| told.contains("precious")), "{:?}", asked[1].changed);
+    assert!(bench.path("precious/x").exists());
+}
+
+#[tokio::test]
+async fn a_command_that_was_allowed_is_allowed_in_its_folder_only() {
+    let bench = Bench::new();
+    for name in ["build/x", "sub/build/x"] {
+        bench.write(name, "");
+    }
+    // The whole command for the rest of the session, where that is offered.
+    let asker = Answers::new(|approval| {
+        let exact = |one: &&crate::policy::Proposal| one.grant.width == crate::policy::Width::Command;
+        approval.proposals.iter().find(exact).map_or(Decision::Once, |one| Decision::Grant(one.grant.clone()))
+    });
+    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    for (folder, line, questions) in [
+        ("", "rm -rf build *.o", 1),
+        ("", "rm -rf build *.o", 1),
+        ("sub", "rm -rf build *.o", 2),
+        ("", "rm -rf build  *.o", 3),
+        ("sub", "rm -rf build *.o", 3),
+    ] {
+        *ctx.cwd.lock().unwrap() = bench.path(folder);
+        let args = serde_json::json!({ "command": line }).to_string();
+        gate.call(&call("terminal", &args), ctx.clone(), mpsc::channel(8).0).await;
+        assert_eq!(asker.count(), questions, "{folder} {line}");
+    }
+    let grants = gate.grants();
+    assert!(grants.iter().any(|entry| crate::policy::rule::said(entry).ends_with("/work/sub)")), "{grants:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn typed_text_is_judged_where_its_reader_is_and_by_what_it_is() {
+    let bench = Bench::new();
+    bench.write("deep/inner/x", "");
+    let asker = Answers::no();
+    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let run = async |name: &str, args: serde_json::Value| {
+        let body = gate.call(&call(name, &args.to_string()), ctx.clone(), mpsc::channel(64).0).await;
+        (body.outcome, serde_json::from_str::<serde_json::Value>(&body.content).unwrap())
+    };
+    let start = async |line: &str| {
+        let args = serde_json::json!({ "command": line, "background": true, "pty": true });
+        run("terminal", args).await.1["session_id"].as_str().unwrap().to_owned()
+    };
+    let waits = async |id: &str, is: &dyn Fn(&crate::exec::Front) -> bool| {
+        let id = crate::exec::ProcessId(id.to_owned());
+        crate::tools::testing::until(|| ctx.exec.front(&ctx.task, &id).is_some_and(|front| is(&front))).await;
+    };
+    let shell = start("exec sh").await;
+    let submit = |id: &str, text: &str| serde_json::json!({ "action": "submit", "session_id": id, "data": text });
+    waits(&shell, &|front| front.takes_commands && front.waits).await;
+    // Below the folder of the session, and elsewhere for a shell that has gone there.
+    assert_eq!(run("process", submit(&shell, "touch made")).await.0, Outcome::Ok);
+    crate::tools::testing::until(|| bench.path("made").exists()).await;
+    waits(&shell, &|front| front.takes_commands && front.waits).await;
+    assert_eq!(run("process", submit(&shell, "cd /")).await.0, Outcome::Ok);
+    waits(&shell, &|front| front.waits && front.cwd == std::path::Path::new("/")).await;
+    assert_eq!(asker.count(), 0);
+    assert_eq!(run("process", submit(&shell, "rm -rf *")).await.0, Outcome::Denied);
+    let told = |at: usize| asker.asked.lock().unwrap()[at].verdict.reasons().to_vec();
+    assert!(matches!(asker.asked.lock().unwrap()[0].verdict, Verdict::AskAlways(_)), "{:?}", told(0));
+    // A program that is no shell makes of a line what it likes.
+    let other = start("cat > notes").await;
+    waits(&other, &|front| front.name == "cat" || front.name == "coreutils").await;
+    assert_eq!(run("process", submit(&other, "hello")).await.0, Outcome::Denied);
+    assert!(told(1).iter().any(|why| why.effect.starts_with("typing into")), "{:?}", told(1));
+    for id in [&shell, &other] {
+        run("process", serde_json::json!({ "action": "kill", "session_id": id })).await;
+    }
 }

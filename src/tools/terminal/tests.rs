@@ -3,44 +3,12 @@
 use super::*;
 use crate::config::Config;
 use crate::exec::{Exec, ExecOptions, ProcessCommand, ProcessId};
-use crate::policy::World;
 use crate::tools::process::process;
-use crate::tools::spec::{AgentPort, FileLedger, Question, Todo};
+use crate::tools::spec::FileLedger;
+use crate::tools::testing::{Here, Person};
 use std::sync::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-struct Here(PathBuf);
-
-impl World for Here {
-    fn home(&self) -> PathBuf {
-        self.0.clone()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        self.0.join(".hermes")
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        path.to_path_buf()
-    }
-}
-
-struct Nobody;
-
-impl AgentPort for Nobody {
-    fn plan(&self) -> Vec<Todo> {
-        Vec::new()
-    }
-    fn set_plan(&self, _: Vec<Todo>) {}
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<String, String>> {
-        Box::pin(async { Err("nobody".into()) })
-    }
-}
 
 struct Desk {
     folder: tempfile::TempDir,
@@ -64,9 +32,9 @@ fn desk() -> Desk {
         workspace: root.clone(),
         unconfined: false,
         exec,
-        world: Arc::new(Here(root.clone())),
+        world: Arc::new(Here::new(root.clone(), || {})),
         files: Arc::new(Mutex::new(FileLedger::default())),
-        agent: Arc::new(Nobody),
+        agent: Arc::new(Person { nobody: true, ..Person::default() }),
         progress: sender,
         cancel: CancellationToken::new(),
         history: None,

@@ -96,7 +96,8 @@ impl Lexer {
                 while self.at < self.chars.len() && !(self.peek(0) == '*' && self.peek(1) == '/') {
                     self.at += 1;
                 }
-                self.at += 2;
+                self.whole &= self.at < self.chars.len();
+                self.at = (self.at + 2).min(self.chars.len());
             }
             '-' if self.lang == Lua && self.peek(1) == '-' => self.line_comment(),
             '"' | '\'' => self.quoted(false, false),
@@ -291,6 +292,8 @@ impl Lexer {
         loop {
             let c = self.peek(0);
             if self.at >= self.chars.len() {
+                // There may have been nothing to open: `s{a}` and the end.
+                self.at = self.chars.len();
                 self.whole = false;
                 return text;
             }

@@ -2,7 +2,7 @@
 
 use crate::app::approvals::{self, GRID};
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
-use crate::policy::rule::EXACTLY;
+use crate::policy::rule::Exact;
 use crate::policy::{self, Approval, Intent, Past, Proposal, Scope, Verdict, Width};
 use crate::text::visible::visible;
 use crate::text::width::{pad, truncate_end, width};
@@ -170,18 +170,20 @@ fn words(offer: &Proposal, approval: &Approval) -> (String, &'static str, String
         (Width::Effects, Intent::Remote { .. }) => "this tool".to_owned(),
         (Width::Effects | Width::Server, _) => "all that would".to_owned(),
     };
+    let in_folder = offer.grant.entries.iter().any(|entry| Exact::read(entry).is_some());
     let place = match offer.grant.scope {
+        _ if in_folder => "in this folder",
         Scope::Session => "",
         Scope::Project => "in this project",
         Scope::Global => "everywhere",
     };
-    let entries: Vec<&str> = offer.grant.entries.iter().map(|entry| name(entry)).collect();
+    let entries: Vec<String> = offer.grant.entries.iter().map(|entry| name(entry)).collect();
     (wide, place, visible(&entries.join(", ")).text.replace('\n', " "))
 }
 
 /// An entry of a grant as a person reads it.
-fn name(entry: &str) -> &str {
-    policy::label(entry.strip_prefix(EXACTLY).unwrap_or(entry))
+fn name(entry: &str) -> String {
+    Exact::read(entry).map_or_else(|| policy::label(entry).to_owned(), |exact| exact.line)
 }
 
 /// What a grant would have answered before.
@@ -231,7 +233,7 @@ fn label_rows(label: &str, room: usize) -> Vec<String> {
 /// The effects that a lasting answer is about: the first ones by name, the others counted, the first one always. All of them
 /// stand in the question that follows.
 fn granted(lead: &str, effects: &[String], room: usize) -> String {
-    let names: Vec<&str> = effects.iter().map(|effect| name(effect)).collect();
+    let names: Vec<String> = effects.iter().map(|effect| name(effect)).collect();
     let most = if room < WIDE { 1 } else { LABEL_ROWS };
     let short = |shown: usize| match names.len() - shown {
         0 => format!("{lead}: {}", names.join(", ")),

@@ -1,0 +1,166 @@
+//! What reads the keys that are typed into a process: the program in the foreground of its terminal, as `/proc` tells it.
+//! Elsewhere the answer is that it is not known.
+
+use super::Exec;
+use super::ProcessId;
+use super::process::lock;
+use std::path::PathBuf;
+
+/// Processes of one family that are looked at.
+#[cfg(target_os = "linux")]
+const MOST: usize = 256;
+
+/// The program in the foreground of a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Front {
+    /// `bash`, `python3.13`.
+    pub name: String,
+    /// It is a shell that takes commands from its terminal, not one that runs a script.
+    pub takes_commands: bool,
+    /// It waits for keys, and nothing that was typed before is still on its way.
+    pub waits: bool,
+    /// The folder that it is in.
+    pub cwd: PathBuf,
+}
+
+impl Exec {
+    /// What would read text that is typed into a process of this task now; `None` when that is not certain. Blocks for a few
+    /// looks at `/proc`.
+    pub fn front(&self, task: &str, id: &ProcessId) -> Option<Front> {
+        let process = self.hub.find(id).ok().filter(|process| process.task == task && !process.over())?;
+        let (name, raw) = {
+            let tty = lock(&process.tty);
+            let tty = tty.as_ref()?;
+            (tty.name.clone(), tty.raw_mode())
+        };
+        let mut front = look(process.pid, &name, raw)?;
+        front.waits &= lock(&process.input).is_empty();
+        Some(front)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn look(_: u32, _: &std::path::Path, _: bool) -> Option<Front> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
+    let group = Stat::of(leader).map(|stat| if stat.foreground > 0 { stat.foreground } else { stat.group })?;
+    let mut family = vec![leader];
+    let mut next = 0;
+    while let Some(pid) = family.get(next) {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        family.extend(children.split_ascii_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+        next += 1;
+        if family.len() > MOST {
+            return None;
+        }
+    }
+    let members: Vec<(u32, Stat)> = family
+        .into_iter()
+        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
+        .filter(|(_, stat)| stat.group == group && !stat.gone)
+        .collect();
+    // Whoever has children in the group waits for them. Of several that have none either may read.
+    let mut last = members.iter().filter(|(pid, _)| !members.iter().any(|(_, stat)| stat.parent == i64::from(*pid)));
+    let (Some((pid, _)), None) = (last.next(), last.next()) else { return None };
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let name = exe.file_name()?.to_string_lossy().trim_end_matches(" (deleted)").to_owned();
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<String> =
+        line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    let waits = super::blocked::is_blocked(*pid, tty, raw);
+    Some(Front { takes_commands: takes_commands(&name, &words), waits, cwd, name })
+}
+
+/// The fields of `/proc/PID/stat` that tell who belongs together. A number is 0 for what is outside of this namespace.
+#[cfg(target_os = "linux")]
+struct Stat {
+    parent: i64,
+    group: i64,
+    /// The group in the foreground of its terminal; -1 without one.
+    foreground: i64,
+    /// It has ended and only its row is left.
+    gone: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in brackets may hold anything.
+        let (_, rest) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<i64>().ok();
+        let gone = matches!(fields.first(), Some(&("Z" | "X")));
+        Some(Self { parent: number(1)?, group: number(2)?, foreground: number(5)?, gone })
+    }
+}
+
+/// Shells whose lines the judge reads.
+#[cfg(any(target_os = "linux", test))]
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "busybox", "rbash"];
+/// Options of theirs whose next word is a value.
+#[cfg(any(target_os = "linux", test))]
+const WITH_VALUE: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file", "--emulate"];
+
+/// Whether a program with these words is a shell that takes its commands from its terminal.
+#[cfg(any(target_os = "linux", test))]
+fn takes_commands(name: &str, words: &[String]) -> bool {
+    if !SHELLS.contains(&name) {
+        return false;
+    }
+    let mut words = words.iter().map(String::as_str).filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default();
+    // One program under many names.
+    if name == "busybox" {
+        let applet = first.rsplit('/').next().unwrap_or(first).trim_start_matches('-');
+        let applet = if applet == "busybox" { words.next().unwrap_or_default() } else { applet };
+        if !matches!(applet, "sh" | "ash") {
+            return false;
+        }
+    }
+    while let Some(word) = words.next() {
+        let short = word.starts_with(['-', '+']) && !word.starts_with("--");
+        match word {
+            _ if WITH_VALUE.contains(&word) => drop(words.next()),
+            // A line of its own, not ours.
+            _ if short && word.contains('c') => return false,
+            _ if short && word.contains('s') => return true,
+            _ if word.starts_with(['-', '+']) => {}
+            // A script.
+            _ => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_that_take_commands_are_told_from_those_that_run_a_script() {
+        for (line, takes) in [
+            ("bash", true),
+            ("-bash", true),
+            ("/bin/sh -i", true),
+            ("bash --norc -o vi", true),
+            ("sh -s a b", true),
+            ("zsh -f", true),
+            ("bash -c read", false),
+            ("sh -ec read", false),
+            ("bash deploy.sh", false),
+            ("bash --rcfile x deploy.sh", false),
+            ("python3", false),
+            ("busybox sh", true),
+            ("busybox vi", false),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let name = words[0].rsplit('/').next().unwrap().trim_start_matches('-');
+            assert_eq!(takes_commands(name, &words), takes, "{line}");
+        }
+    }
+}
