@@ -2,8 +2,9 @@
 
 use super::ast::*;
 use super::decode::Stream;
+use super::invoke::program;
 use super::resolve::Field;
-use super::streams::Sinks;
+use super::streams::{Sinks, sink_script};
 use super::walk::Walker;
 use std::rc::Rc;
 
@@ -52,9 +53,18 @@ impl Walker<'_> {
             }
         } else {
             let stdin = std::mem::replace(&mut self.stdin, stream.clone());
+            let tees = fields.first().is_some_and(|field| program(&field.text) == "tee");
+            for script in command.words.iter().filter(|_| tees).filter_map(sink_script) {
+                let (span, input) = (command.span.clone(), stream.clone());
+                self.deeper(&span, |w| w.subshell(|w| w.script(&script, input)));
+            }
             let out = self.invoke(fields, stream, None);
             self.stdin = stdin;
-            (self.state.inputs, self.state.outputs, self.state.sinks) = descriptors;
+            self.state.inputs = descriptors.0;
+            // What `exec` opens in a function or a file that is sourced stays open.
+            if !command.redirects.is_empty() {
+                (self.state.outputs, self.state.sinks) = (descriptors.1, descriptors.2);
+            }
             for (name, values) in before.into_iter().rev() {
                 match values {
                     Some(values) => self.state.set(&name, values),

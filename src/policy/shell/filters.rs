@@ -107,12 +107,7 @@ impl Walker<'_> {
     fn sed(&mut self, script: &Field, input: Option<&Stream>) {
         let effect = "arbitrary program execution via a flag";
         for line in script.text.split(['\n', ';', '}', '{']) {
-            let line =
-                line.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '!' | '~' | '+'));
-            let line = match line.strip_prefix('/').and_then(|rest| rest.split_once('/')) {
-                Some((_, rest)) => rest.trim_start_matches([' ', '!', 'I']),
-                None => line,
-            };
+            let line = without_addresses(line);
             let mut chars = line.chars();
             match chars.next() {
                 Some('e') if !line.contains('=') => {
@@ -140,6 +135,23 @@ impl Walker<'_> {
             }
         }
     }
+}
+
+/// A command of sed without the lines that it is for: `1,$`, `/a/,/b/`, `\%a%`, `2!`.
+fn without_addresses(line: &str) -> &str {
+    let mut rest = line;
+    for _ in 0..2 {
+        rest = rest
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ',' | '$' | ' ' | '\t' | '!' | '~' | '+'));
+        let (mark, from) = match rest.strip_prefix('\\') {
+            Some(other) => (other.chars().next().unwrap_or('/'), 1),
+            None => ('/', 0),
+        };
+        let Some(inner) = rest[from..].strip_prefix(mark) else { break };
+        let Some((_, after)) = inner.split_once(mark) else { break };
+        rest = after.trim_start_matches(['I', 'M']);
+    }
+    rest.trim_start_matches([' ', '\t', '!'])
 }
 
 /// The pattern, the replacement and the rest behind them; a delimiter after a backslash belongs to its part.

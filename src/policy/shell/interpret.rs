@@ -142,6 +142,8 @@ impl<'w> Walker<'w> {
         match given.operands.map(|at| known.argv[at].clone()) {
             Some(file) if !given.stdin && !is_stdin(&file.text) => {
                 self.script_file(&file, me);
+                let behind = given.operands.map_or(known.argv.len(), |at| at + 1);
+                self.named_words(known.argv.get(behind..).unwrap_or_default());
                 self.named_script(known, me);
                 Some(Stream::unknown(span))
             }

@@ -28,6 +28,11 @@ impl Walker<'_> {
                 if let Some(code) = code {
                     self.code(code, rest(), false, span);
                 }
+                if line.starts_with("exe") {
+                    // `execute "!" . "COMMAND"`
+                    let strings: String = line.split(['"', '\'']).skip(1).step_by(2).take(16).collect();
+                    self.refused_text(strings.trim_start_matches('!'), span);
+                }
                 if line.starts_with('(') {
                     let strings: Vec<&str> = line.split('"').skip(1).step_by(2).take(16).collect();
                     for text in &strings {

@@ -67,7 +67,7 @@ impl Walker<'_> {
         let path = field.text.contains('/');
         if path && self.is_written(name) {
             self.touch(Role::Write, field);
-        } else if path || field.text.contains('.') || self.in_named_folder() {
+        } else if path || field.glob || field.text.contains('.') || self.in_named_folder() {
             self.touch(if self.is_read(name) { Role::Read } else { Role::Unsaid }, field);
         }
     }
@@ -83,7 +83,10 @@ impl Walker<'_> {
     /// Whether the line may be in a folder where plain names matter.
     fn in_named_folder(&self) -> bool {
         self.state.cwds.iter().any(|cwd| {
-            *cwd != self.start && self.class(&format!("{cwd}/x")).is_some_and(|class| !class.named.is_empty())
+            *cwd != self.start
+                && self
+                    .class(&format!("{cwd}/x"))
+                    .is_some_and(|class| !class.named.is_empty() || !class.read.is_empty())
         })
     }
 }

@@ -31,7 +31,7 @@ static REGISTRIES: LazyLock<Result<BTreeMap<String, Registry>, String>> = LazyLo
 
 impl Walker<'_> {
     /// Asks where the program at this place, or a package beside it, would be downloaded and nobody knows it.
-    pub(super) fn from_registry(&mut self, known: &Known<'_>, wrap: &Wrap, at: usize) {
+    pub(super) fn from_registry(&mut self, known: &Known<'_>, wrap: &Wrap, at: Option<usize>) {
         if wrap.registry.is_empty() {
             return;
         }
@@ -51,7 +51,10 @@ impl Walker<'_> {
             .map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
             .collect();
         // With a package its programs are meant, by whatever name.
-        let asked = if packages.is_empty() { vec![known.argv[at].clone()] } else { packages };
+        let asked = match (at, packages.is_empty()) {
+            (Some(at), true) => vec![known.argv[at].clone()],
+            _ => packages,
+        };
         for field in asked {
             let is_known = registry.known.iter().any(|name| glob::matches(name, package(&field.text)));
             if !is_known && !self.is_installed(registry, &field) {

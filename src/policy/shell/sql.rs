@@ -236,7 +236,11 @@ fn own_command(line: &str) -> Option<Own<'_>> {
         return Some(Own::Runs(text.trim()));
     }
     match name {
-        ".shell" | ".system" | "system" | "\\system" if !rest.is_empty() => Some(Own::Runs(rest)),
+        "system" | "\\system" if !rest.is_empty() => Some(Own::Runs(rest)),
+        // Commands of sqlite3 may be shortened.
+        short if short.len() > 2 && !rest.is_empty() && [".shell", ".system"].iter().any(|n| n.starts_with(short)) => {
+            Some(Own::Runs(rest))
+        }
         ".import" | ".output" | ".once" | ".excel" | "\\o" | "\\g" | "\\gx" | "\\out" | "tee" | "\\T" | "pager"
         | "\\P" | ".open" | ".save" | ".backup" | ".log" | ".trace" | "\\w" | "\\write" => {
             match unquoted.strip_prefix('|') {

@@ -48,9 +48,8 @@ impl Walker<'_> {
                 self.reads(&fd, Stream { here: true, ..Stream::text(text, span) }, &mut stream);
                 continue;
             }
-            if let (Some(script), '>') = (sink_script(&redirect.target), redirect.op.chars().next_back().unwrap_or(' '))
-            {
-                let both = redirect.op.starts_with('&');
+            if let Some(script) = sink_script(&redirect.target).filter(|_| redirect.op.contains('>')) {
+                let both = redirect.op.starts_with('&') || redirect.op == ">&" && fd.is_empty();
                 if matches!(fd.as_str(), "" | "1") {
                     sinks.scripts.push(script.clone());
                 }
@@ -81,7 +80,13 @@ impl Walker<'_> {
                         Some(known) if target.process => known,
                         _ => match descriptor(&target.text) {
                             Some("0") => stream.clone().unwrap_or_default(),
-                            _ => self.file(&target).unwrap_or(Stream { file: true, ..Stream::unknown(span) }),
+                            _ => match self.file(&target) {
+                                Some(known) => known,
+                                None => {
+                                    let known = self.copied(&target).unwrap_or_else(|| Stream::unknown(span));
+                                    Stream { file: true, ..known }
+                                }
+                            },
                         },
                     };
                     self.reads(&fd, read, &mut stream);
@@ -218,7 +223,7 @@ impl Walker<'_> {
 }
 
 /// The script of a target that is `>(…)` alone.
-fn sink_script(target: &Word) -> Option<Rc<Script>> {
+pub(super) fn sink_script(target: &Word) -> Option<Rc<Script>> {
     match target.parts.as_slice() {
         [Part::Process { script, writes: true }] => Some(script.clone()),
         _ => None,

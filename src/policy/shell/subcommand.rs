@@ -34,7 +34,9 @@ struct Hit<'t> {
 impl<'w> Walker<'w> {
     /// Judges the subcommand, if the table knows it; gives what it writes.
     pub(super) fn subcommand(&mut self, known: &Known<'_>, me: usize, input: Option<Stream>) -> Option<Option<Stream>> {
-        let operands: Vec<usize> = known.args.operands.iter().take(MAX_WORDS).copied().collect();
+        // `cargo +nightly publish`
+        let chosen = |at: &&usize| known.name == "cargo" && known.argv[**at].text.starts_with('+');
+        let operands: Vec<usize> = known.args.operands.iter().skip_while(chosen).take(MAX_WORDS).copied().collect();
         let sure: Vec<usize> = operands.iter().filter(|at| !known.may_be_value(**at)).copied().collect();
         if let Some(first) = operands.first() {
             // `git -C dir push` is `git push`.

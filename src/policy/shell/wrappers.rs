@@ -92,6 +92,9 @@ impl<'w> Walker<'w> {
                 texts += 1;
             }
         }
+        if texts > 0 {
+            self.from_registry(known, wrap, None);
+        }
         if wrap.texts {
             for field in known.operands().cloned().collect::<Vec<_>>() {
                 self.subshell(|w| w.text(&field.text, &field.span, None));
@@ -156,7 +159,7 @@ impl<'w> Walker<'w> {
         let Some(at) = rest.first().copied() else {
             return if wrap.shell && texts == 0 { self.fed_shell(input, known, me) } else { out };
         };
-        self.from_registry(known, wrap, at);
+        self.from_registry(known, wrap, Some(at));
         let run = |w: &mut Self| w.deeper(&span, |w| w.invoke(known.argv[at..].to_vec(), input, Some((me, at))));
         if assigned.is_empty() {
             return run(self);

@@ -211,7 +211,14 @@ fn recipes(text: &str) -> Vec<String> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
+    let mut defines = false;
     for line in text.replace("\\\n", " ").lines() {
+        // Lines of a name that recipes are made of.
+        defines = !line.starts_with("endef") && (defines || line.starts_with("define "));
+        if defines && !line.starts_with("define ") {
+            all.push(expanded(line.trim_start_matches(['\t', '@', '-', '+', ' ']), &values));
+            continue;
+        }
         let recipe = match line.strip_prefix(['\t', ' ']) {
             Some(recipe) => recipe.trim_start(),
             None => {
@@ -220,6 +227,9 @@ fn recipes(text: &str) -> Vec<String> {
                     if name.ends_with('!') {
                         all.push(expanded(value.trim(), &values));
                     }
+                    // just: ``x := `COMMAND` ``
+                    let quoted = value.trim().strip_prefix('`').and_then(|text| text.strip_suffix('`'));
+                    all.extend(quoted.map(|command| expanded(command, &values)));
                     let name = name.trim().trim_end_matches([':', '?', '+', ' ']);
                     values.insert(name.to_owned(), expanded(value.trim(), &values));
                 }
@@ -275,17 +285,40 @@ fn expanded(text: &str, values: &HashMap<String, String>) -> String {
             }
             None => break,
         };
-        let end = rest.find(close).unwrap_or(rest.len() - 1);
-        let inner = &rest[1..end.max(1)];
+        let end = rest.find(close);
+        let inner = &rest[1..end.unwrap_or(rest.len())];
         match inner.strip_prefix("shell ") {
             Some(line) => out.push_str(&format!("$({line})")),
             None => out.push_str(values.get(inner).map_or("x", String::as_str)),
         }
-        rest = &rest[(end + 1).min(rest.len())..];
+        rest = end.map_or("", |end| &rest[end + 1..]);
         if out.len() > MAX_TEXT {
             break;
         }
     }
     out.push_str(rest);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_lines_of_recipes() {
+        for (text, want) in [
+            ("a: b\n\t@cc $< -o $@\n", vec!["cc x -o x"]),
+            ("X = 1\na: ; echo $(X)", vec!["echo 1"]),
+            ("X := $(shell ls)", vec!["ls"]),
+            ("X != ls", vec!["ls"]),
+            ("$(info ${shell ls $(A)})", vec!["ls x"]),
+            ("define R\n\tls\nendef\na:\n\tpwd", vec!["ls", "pwd"]),
+            ("rule x\n  command = ls", vec!["ls"]),
+            ("x := `ls`", vec!["ls"]),
+            ("\techo $(shell é", vec!["echo $(é)"]),
+            ("\techo $(", vec!["echo x"]),
+        ] {
+            assert_eq!(recipes(text), want, "{text}");
+        }
+    }
 }
