@@ -201,6 +201,15 @@ fn wrapped(text: &str, numbers: &mut fastrand::Rng) -> Option<String> {
     if defines && (around.starts_with("ls |") || around.ends_with("| cat")) {
         return None;
     }
+    // So is what `exec` opens in a part of a pipe.
+    if text.contains("exec") && around.starts_with("ls |") {
+        return None;
+    }
+    // Programs that read lines: the next one is another command of theirs.
+    let lines = ["dc ", "ed ", "vim ", "gdb ", "just "].iter().any(|name| around.starts_with(name));
+    if lines && text.contains('\n') {
+        return None;
+    }
     let ends = text.ends_with('&') || text.contains(" # ") || text.contains("<<");
     if ends && around.contains('@') && !around.ends_with("@") {
         return None;

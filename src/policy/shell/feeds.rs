@@ -8,12 +8,12 @@ use super::interpret::is_stdin;
 use super::invoke::{Known, program};
 use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::{Language, Level};
+use crate::policy::table::{Kind, Language, Level, Role};
 
 /// Parts of option names whose value is run as a command.
 const EXECUTES: &[&str] = &[
     "exec", "command", "cmd", "invoke", "wrapper", "hook", "script", "pager", "editor", "rsh", "run", "program",
-    "shell",
+    "shell", "complete", "eval",
 ];
 /// Lines of one text that are followed.
 const MAX_LINES: usize = 256;
@@ -96,7 +96,7 @@ impl Walker<'_> {
         let (me, at) = (self.current, at.1);
         let (words, span) = (known.argv[at..].to_vec(), known.argv[at].span.clone());
         match words.as_slice() {
-            [text] if text.text.contains(' ') => self.shell_line(&text.text, &span),
+            [text] => self.shell_line(&text.text, &span),
             _ => {
                 let within = me.map(|me| (me, at));
                 self.deeper(&span, |w| w.subshell(|w| w.invoke(words, None, within)));
@@ -108,6 +108,9 @@ impl Walker<'_> {
     /// Lines that a client of a database reads are what it could be given as words.
     fn again(&mut self, known: &Known<'_>, before: &[String], text: &str) {
         let (me, span) = (self.current, known.argv[0].span.clone());
+        if text.lines().count() > MAX_AGAIN {
+            self.limit(&span);
+        }
         for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_AGAIN) {
             let words: Vec<&str> = match before.is_empty() {
                 true => line.split_whitespace().collect(),
@@ -137,6 +140,9 @@ impl Walker<'_> {
 
     /// Judges a text in a language of a program.
     pub(super) fn feed(&mut self, lang: Language, text: &str, span: &Span) {
+        if lang != Language::Data && text.lines().count() > MAX_LINES {
+            self.limit(span);
+        }
         let lines = || text.lines().map(str::trim_end).filter(|l| !l.trim().is_empty()).take(MAX_LINES);
         match lang {
             Language::Data => {}
@@ -197,11 +203,9 @@ impl Walker<'_> {
 
     /// Options whose name says that their value is run: the value is judged as the line that it is.
     pub(super) fn run_options(&mut self, known: &Known<'_>) {
-        if known.spec.rules.is_empty()
-            && known.spec.wrap.is_none()
-            && known.spec.sub.is_empty()
-            && known.spec.feeds.is_none()
-        {
+        let spec = known.spec;
+        let silent = spec.rules.is_empty() && spec.wrap.is_none() && spec.sub.is_empty() && spec.feeds.is_none();
+        if silent && (spec.kind != Kind::Plain || spec.paths.iter().all(|paths| paths.role == Role::None)) {
             return;
         }
         for i in 1..known.argv.len().min(64) {

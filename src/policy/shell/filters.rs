@@ -18,7 +18,7 @@ impl Walker<'_> {
             .args
             .flags
             .iter()
-            .filter(|f| matches!(f.name.as_str(), "-f" | "--file"))
+            .filter(|f| matches!(f.name.as_str(), "-f" | "--file" | "-E" | "--exec"))
             .filter_map(|f| f.value.as_ref().map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() }))
             .collect();
         for file in &files {

@@ -29,6 +29,7 @@ const CODE: &[&str] = &[
     "--process-code",
     "--expr",
     "-x",
+    "-g",
 ];
 
 /// Names of standard input.

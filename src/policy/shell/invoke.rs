@@ -159,7 +159,7 @@ impl<'w> Walker<'w> {
             return out;
         }
         let Some(spec) = table.command(&name) else {
-            self.unknown_command(argv, me);
+            self.unknown_command(argv, input.as_ref(), me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
         };
         let args = args::parse(argv, 1, &spec.takes, spec.posix);

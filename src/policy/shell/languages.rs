@@ -119,7 +119,8 @@ impl Walker<'_> {
 
     /// Settings, one in a line, of which those that name a command hold one: `ProxyCommand COMMAND`, `Match exec "COMMAND"`.
     pub(super) fn settings(&mut self, text: &str, span: &Span) {
-        for line in text.lines().take(MAX_LINES) {
+        // A value that an option gives may have several lines.
+        for line in [text].into_iter().chain(text.lines().skip(1)).take(MAX_LINES) {
             let line = line.trim();
             let Some((name, value)) = line.split_once(|c: char| c.is_whitespace() || c == '=') else { continue };
             let lower = name.to_ascii_lowercase();
@@ -129,7 +130,9 @@ impl Walker<'_> {
                 _ => None,
             };
             if let Some(shell) = value {
-                self.hands_over(shell.trim_matches(['=', ' ', '"']), span);
+                let shell = shell.trim_start_matches(['=', ' ']);
+                let whole = shell.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+                self.hands_over(whole.filter(|text| !text.contains('"')).unwrap_or(shell), span);
             }
         }
     }

@@ -34,6 +34,7 @@ mod operands;
 mod outputs;
 mod parse;
 mod reader;
+mod readings;
 mod redirect;
 mod registry;
 mod resolve;

@@ -98,12 +98,26 @@ impl Walker<'_> {
         self.listed_paths(known);
         self.path_options(known);
         self.named_values(known);
+        self.may_hand_on(known, input);
         self.filled(known);
         match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
             Kind::Fetch => self.downloads(known),
             Kind::Git => self.git_folder(known),
             Kind::Interpreter => self.code_about_us(known),
             _ => {}
+        }
+    }
+
+    /// A program of whose operands no table speaks may hand a part of them to a shell.
+    fn may_hand_on(&mut self, known: &Known<'_>, input: Option<&Stream>) {
+        let spec = known.spec;
+        let silent = spec.paths.is_empty() && spec.feeds.is_none() && !ELSEWHERE.contains(&known.name.as_str());
+        let hands_on = match &spec.wrap {
+            Some(wrap) => wrap.any,
+            None => !spec.rules.is_empty(),
+        };
+        if silent && hands_on && matches!(spec.kind, Kind::Plain | Kind::Fetch) && known.name != "git" {
+            self.may_hold(known.argv, input);
         }
     }
 
@@ -266,7 +280,7 @@ impl Walker<'_> {
         // A script is read; what it does with the words behind it, nobody knows.
         let kind = self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind);
         let said = matches!(kind, Kind::Git | Kind::Sql);
-        let script = usize::from(known.spec.kind == Kind::Interpreter);
+        let script = usize::from(known.spec.kind == Kind::Interpreter && !known.has(&["-m"]));
         let fields: Vec<Field> = known.operands().filter(|f| f.text.contains(['/', '.'])).take(64).cloned().collect();
         for (i, field) in fields.into_iter().enumerate() {
             // Settings of the project are what many programs are given to use.

@@ -232,11 +232,12 @@ fn own_command(line: &str) -> Option<Own<'_>> {
     let rest = rest.trim();
     let unquoted = rest.trim_matches(['\'', '"']);
     // `\!ls`, `\o|sh`
-    if let Some(text) = line.strip_prefix("\\!") {
+    if let Some(text) = line.strip_prefix("\\!").or_else(|| line.strip_prefix('!')) {
+        let text = text.trim_start_matches('!');
         return Some(Own::Runs(text.trim()));
     }
     match name {
-        "system" | "\\system" if !rest.is_empty() => Some(Own::Runs(rest)),
+        "system" | "\\system" | "host" if !rest.is_empty() => Some(Own::Runs(rest)),
         // Commands of sqlite3 may be shortened.
         short if short.len() > 2 && !rest.is_empty() && [".shell", ".system"].iter().any(|n| n.starts_with(short)) => {
             Some(Own::Runs(rest))
@@ -277,9 +278,10 @@ impl Walker<'_> {
             return;
         }
         for line in text.lines().filter(|line| {
-            line.trim_start().starts_with(['.', '\\']) || line.contains('\\') || {
+            line.trim_start().starts_with(['.', '\\', '!']) || line.contains('\\') || {
                 let line = line.trim_start();
                 line.starts_with("system ")
+                    || line.starts_with("host ")
                     || line.starts_with("source ")
                     || line.starts_with("tee ")
                     || line.starts_with("pager ")

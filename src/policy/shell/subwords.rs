@@ -42,6 +42,7 @@ impl Walker<'_> {
             "run(",
             "fork",
             "os.cmd",
+            "command",
             "run-program",
             "process",
             "Process",
@@ -57,7 +58,11 @@ impl Walker<'_> {
         for quote in ['"', '\'', '`'] {
             strings.extend(code.split(quote).skip(1).step_by(2).take(32));
         }
-        for text in strings {
+        let together: Vec<String> = ['"', '\'']
+            .iter()
+            .map(|quote| code.split(*quote).skip(1).step_by(2).take(16).collect::<Vec<_>>().join(" "))
+            .collect();
+        for text in strings.into_iter().chain(together.iter().map(String::as_str)) {
             let level = self.try_out(|w| {
                 w.text(text, span, None);
             });

@@ -12,6 +12,9 @@ use crate::policy::table::Level;
 const RESERVED: &[&str] = &["while", "until", "if", "for", "case", "select", "do", "then", "!", "{"];
 /// Words in which the start of a command is looked for.
 const MAX_STARTS: usize = 12;
+/// Texts inside of one that are looked at, and lines of it.
+const MAX_INNER: usize = 16;
+const MAX_LINES: usize = 64;
 /// Options whose value is text for people.
 const PROSE: &[&str] = &[
     "-m",
@@ -30,7 +33,7 @@ const PROSE: &[&str] = &[
 
 impl Walker<'_> {
     /// A command that the table does not know: its paths may be secrets, and it may run its arguments.
-    pub(super) fn unknown_command(&mut self, argv: &[Field], me: usize) {
+    pub(super) fn unknown_command(&mut self, argv: &[Field], input: Option<&Stream>, me: usize) {
         // Behind `sudo` or `env` a word of the shell's own is the name of a program: the line means something else than it does.
         if let Some(first) = argv.first().filter(|f| RESERVED.contains(&f.text.as_str())) {
             let say = format!("`{}` is no command here; it may run otherwise than it looks", first.text);
@@ -38,6 +41,7 @@ impl Walker<'_> {
         }
         self.named_words(argv.get(1..).unwrap_or_default());
         self.may_run(argv, false, me);
+        self.may_hold(argv, input);
     }
 
     /// A program that is known to run another one: what starts at the first word that names a program runs.
@@ -71,7 +75,9 @@ impl Walker<'_> {
         let tail = |mark: char| text.split_once(mark).map_or("", |(_, rest)| rest);
         let mut tried: Vec<&str> = Vec::new();
         let transport = text.split_once("::").map_or("", |(_, rest)| rest);
-        for line in [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e'), transport] {
+        let inner = inner_texts(text);
+        let plain = [text, tail('='), tail('!'), tail('|'), tail(' '), tail('e'), transport];
+        for line in plain.into_iter().chain(inner.iter().map(String::as_str)) {
             let line = line
                 .trim_start_matches(['!', ':', '+', '@', ' '])
                 .trim_start_matches("exec=")
@@ -88,6 +94,43 @@ impl Walker<'_> {
                 self.subshell(|w| w.text(line, span, None));
                 self.current = current;
                 return;
+            }
+        }
+    }
+
+    /// Texts that a program which no table knows is given: code, or lines on its standard input, may hand a part of them to a
+    /// shell.
+    pub(super) fn may_hold(&mut self, argv: &[Field], input: Option<&Stream>) {
+        let words = argv.iter().enumerate().skip(1).take(64).filter(|(i, field)| {
+            let prose = PROSE.contains(&argv[i - 1].text.as_str())
+                || field.text.split_once('=').is_some_and(|(name, _)| PROSE.contains(&name));
+            !prose && field.text.contains([' ', '\n'])
+        });
+        let mut texts: Vec<(String, Span)> = words.map(|(_, f)| (f.text.clone(), f.span.clone())).collect();
+        let streams = argv.iter().skip(1).filter(|field| field.process).filter_map(|field| field.stream.as_ref());
+        for stream in streams.chain(input) {
+            let text = stream.text.as_ref().or(stream.some.as_ref());
+            texts.extend(text.map(|text| (text.clone(), stream.span.clone())));
+        }
+        for (text, span) in texts {
+            let lines = text.lines().take(MAX_LINES).filter(|_| text.contains('\n')).map(str::to_owned);
+            let value = text.split_once('=').filter(|_| text.starts_with('-')).map(|(_, value)| value.to_owned());
+            let whole = [text.clone()].into_iter().chain(value);
+            let all: Vec<String> = whole.chain(inner_texts(&text)).chain(lines).collect();
+            for inner in all {
+                let inner = inner.trim().trim_start_matches(['!', ':', '@', '\\']).trim_start();
+                let tail = inner.split_once(char::is_whitespace).map_or("", |(_, tail)| tail.trim());
+                for line in [inner, tail] {
+                    if line.len() < 4 || line.len() > 4096 || !self.spend(4, &span) {
+                        continue;
+                    }
+                    let level = self.try_out(|w| {
+                        w.text(line, &span, None);
+                    });
+                    if level == Level::Refuse {
+                        return self.find("may run a refused command", span);
+                    }
+                }
             }
         }
     }
@@ -169,6 +212,45 @@ impl Walker<'_> {
             Level::Allow => {}
             Level::Ask | Level::AskAlways => self.find("may run a dangerous command", span),
             Level::Refuse => self.find("may run a refused command", span),
+        }
+    }
+}
+
+/// What stands in quotes or brackets in a text of some language, and what all its strings are together.
+fn inner_texts(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for quote in ['"', '\'', '`'] {
+        let strings: Vec<&str> = text.split(quote).skip(1).step_by(2).take(MAX_INNER).collect();
+        if strings.len() > 1 {
+            all.push(strings.join(" "));
+        }
+        all.extend(strings.into_iter().map(str::to_owned));
+    }
+    for (open, close) in [('(', ')'), ('{', '}')] {
+        let parts = text.split(open).skip(1).filter_map(|part| part.split(close).next());
+        all.extend(parts.take(MAX_INNER).map(str::to_owned));
+    }
+    all.extend(text.split_once('!').map(|(_, rest)| rest.to_owned()));
+    all.extend(text.split_once(':').map(|(_, rest)| rest.to_owned()));
+    all.retain(|inner| inner.trim().len() > 3);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_inside_of_texts() {
+        for (text, want) in [
+            ("Sys.command \"ls -l\"", vec!["ls -l"]),
+            ("(sh \"ls\" \"-la\")", vec!["ls -la", "sh \"ls\" \"-la\""]),
+            ("start:execute(ls -l)", vec!["ls -l", "execute(ls -l)"]),
+            ("!ls -l", vec!["ls -l"]),
+            ("plain", vec![]),
+            ("\"", vec![]),
+        ] {
+            assert_eq!(inner_texts(text), want, "{text}");
         }
     }
 }

@@ -15,6 +15,8 @@ use std::rc::Rc;
 
 /// Sources of one copy, and files of one script, that are followed.
 const MAX_COPIES: usize = 16;
+/// Shell lines of one file of recipes.
+const MAX_RECIPES: usize = 256;
 
 impl Walker<'_> {
     /// Files and links that a command makes out of what is known: copies, links, what tools write that get their text.
@@ -192,10 +194,12 @@ impl Walker<'_> {
 
     /// The shell lines of a file of recipes.
     pub(super) fn recipes(&mut self, text: &str, span: &Span) {
-        if text.len() < MAX_TEXT {
-            for recipe in recipes(text).into_iter().take(64) {
-                self.subshell(|w| w.text(&recipe, span, None));
-            }
+        let all = if text.len() < MAX_TEXT { recipes(text) } else { Vec::new() };
+        if text.len() >= MAX_TEXT || all.len() > MAX_RECIPES {
+            self.limit(span);
+        }
+        for recipe in all.into_iter().take(MAX_RECIPES) {
+            self.subshell(|w| w.text(&recipe, span, None));
         }
     }
 }

@@ -94,8 +94,10 @@ impl Walker<'_> {
                 let decoded = input.as_ref().is_some_and(|s| s.decoded);
                 let whole = text.map(str::trim).filter(|t| !t.is_empty() && !t.contains('\n') && !decoded);
                 let value = whole.map_or(UNKNOWN.to_string(), str::to_owned);
-                for field in &mut inner {
+                let matched = input.as_ref().is_some_and(|s| s.matched);
+                for field in inner.iter_mut().filter(|field| field.text.contains(&mark)) {
                     field.text = field.text.replace(&mark, &value);
+                    field.glob |= matched;
                 }
             }
             None => {
