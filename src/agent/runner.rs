@@ -27,6 +27,8 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
+use crate::policy::permissions::Permission;
+use crate::policy::rule::Action;
 use crate::policy::{ApprovalId, Grant};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
@@ -200,13 +202,14 @@ type Asked = (Option<String>, Arc<dyn Provider>);
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
 const REPEATS: u32 = 4;
 
-/// The rules of a configuration, for work in a kind of place (`local`, `ssh`).
+/// The rules of a configuration, for work in a kind of place (`local`, `ssh`): lines of permission files, and the entries
+/// of `config.yaml` as such lines.
 pub fn rules(loaded: &Loaded, backend: &str) -> crate::policy::rule::Rules {
     let config = &loaded.config;
+    let listed = config.command_allowlist.iter().map(|entry| Permission::entry(Action::Allow, entry));
+    let denied = config.approvals.deny.iter().map(|entry| Permission::entry(Action::Deny, entry));
     crate::policy::rule::Rules {
-        allowlist: config.command_allowlist.clone(),
-        deny_globs: config.approvals.deny.clone(),
-        permissions: Arc::clone(&loaded.permissions.all),
+        permissions: Arc::new(loaded.permissions.all.iter().cloned().chain(listed).chain(denied).collect()),
         unreadable: loaded.permissions.unreadable.clone(),
         here: crate::policy::permissions::Here {
             backend: backend.to_owned(),

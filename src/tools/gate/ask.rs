@@ -349,11 +349,10 @@ impl Gate {
                 let (world, made) = (Arc::clone(&self.world), grant.clone());
                 let work = move || {
                     proposals::with(&mut rules, &made, &*world);
-                    (rules.permissions, rules.allowlist)
+                    rules.permissions
                 };
-                if let Ok((permissions, allowlist)) = tokio::task::spawn_blocking(work).await {
-                    let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-                    (rules.permissions, rules.allowlist) = (permissions, allowlist);
+                if let Ok(permissions) = tokio::task::spawn_blocking(work).await {
+                    self.rules.lock().unwrap_or_else(PoisonError::into_inner).permissions = permissions;
                 }
                 self.made(&grant, ctx);
                 let place = if grant.scope == Scope::Project { " in this project" } else { "" };
