@@ -5,6 +5,7 @@ use crate::config::held::{Change, Held, version};
 use crate::config::load::{Sources, load};
 use crate::config::{Loaded, Paths};
 use crate::policy::frozen::Stricter;
+use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,11 +59,8 @@ impl Frozen {
     fn stricter(&self) -> Arc<Stricter> {
         let loaded = load(&self.sources);
         let lines = loaded.permissions.all.iter().filter(|line| line.action != Action::Allow).cloned();
-        Arc::new(Stricter {
-            permissions: lines.collect(),
-            deny_globs: loaded.config.approvals.deny,
-            unreadable: loaded.permissions.unreadable,
-        })
+        let denied = loaded.config.approvals.deny.iter().map(|entry| Permission::entry(Action::Deny, entry));
+        Arc::new(Stricter { permissions: lines.chain(denied).collect(), unreadable: loaded.permissions.unreadable })
     }
 
     /// What is not as it was. Blocks.

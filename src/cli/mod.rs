@@ -6,6 +6,7 @@ mod chat;
 pub mod config;
 pub mod debug;
 pub mod doctor;
+pub mod files;
 pub mod hooks;
 pub mod keys;
 pub mod mcp;
@@ -125,6 +126,9 @@ enum Command {
     Hooks(hooks::Command),
     /// Skins and themes
     Skins(skins::SkinsArgs),
+    /// Files to and from the place where commands run
+    #[command(subcommand)]
+    Files(files::Command),
     /// Keys and what they do
     Keys(keys::KeysArgs),
     /// What is set up and what is not
@@ -218,6 +222,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Plugins(command) => setup::block_on(plugins::main(command, &mut out)),
         Command::Hooks(command) => hooks::run(&command, &mut out),
         Command::Skins(args) => skins::run(&args, &setup::paths()?, &mut out),
+        Command::Files(command) => setup::block_on(files::run(command, &mut out)),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
         Command::Completion { shell } => {

@@ -88,6 +88,13 @@ const VARIABLES: &[(&str, &str, bool)] = &[
     ("TERMINAL_CWD", "terminal.cwd", true),
     ("TERMINAL_TIMEOUT", "terminal.timeout", true),
     ("TERMINAL_MAX_FOREGROUND_TIMEOUT", "terminal.max_foreground_timeout", true),
+    ("TERMINAL_LIFETIME_SECONDS", "terminal.lifetime_seconds", true),
+    ("TERMINAL_DOCKER_IMAGE", "terminal.docker_image", true),
+    ("TERMINAL_SINGULARITY_IMAGE", "terminal.singularity_image", true),
+    ("TERMINAL_SSH_HOST", "terminal.ssh_host", true),
+    ("TERMINAL_SSH_USER", "terminal.ssh_user", true),
+    ("TERMINAL_SSH_PORT", "terminal.ssh_port", true),
+    ("TERMINAL_SSH_KEY", "terminal.ssh_key", true),
 ];
 
 /// Reads all layers.

@@ -64,6 +64,8 @@ pub(crate) struct Process {
     pub(crate) input: Mutex<VecDeque<u8>>,
     /// Wakes the reader thread.
     pub(crate) wake: std::io::PipeWriter,
+    /// It runs on another machine, and its client program here.
+    pub(crate) far: Option<std::sync::Arc<dyn super::Far>>,
     /// The pane shows it.
     pub(crate) watched: AtomicBool,
 }
@@ -91,6 +93,8 @@ pub(crate) struct Life {
     pub(crate) cwd_after: Option<PathBuf>,
     /// Variables that it exported and that later commands do not get.
     pub(crate) not_kept: Vec<String>,
+    /// What became of it on another machine, when its client did not live to see that.
+    pub(crate) lost: Option<String>,
     /// The model has seen how it ended: no notice is needed.
     pub(crate) consumed: bool,
     pub(crate) notify: bool,

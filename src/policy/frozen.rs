@@ -10,9 +10,8 @@ use std::sync::Arc;
 /// waits for the person.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stricter {
-    /// Lines that ask and deny.
+    /// What asks and denies: lines, and entries of `approvals.deny`.
     pub permissions: Vec<Permission>,
-    pub deny_globs: Vec<String>,
     /// Why a permission file cannot be read any more.
     pub unreadable: Option<String>,
 }
@@ -25,7 +24,6 @@ impl Stricter {
         if !news.is_empty() {
             rules.permissions = Arc::new(rules.permissions.iter().cloned().chain(news).collect());
         }
-        rules.deny_globs.extend(self.deny_globs.iter().cloned());
         if rules.unreadable.is_none() {
             rules.unreadable.clone_from(&self.unreadable);
         }
@@ -40,7 +38,7 @@ pub const CHANGED: &str = "the policy changed on disk";
 pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdict {
     let stricter = rules.permissions.iter().filter(|one| one.action != Action::Allow).cloned().collect();
     let permissions = Arc::new(stricter);
-    let rules = Rules { allow: Vec::new(), allowlist: Vec::new(), permissions, ..rules.clone() };
+    let rules = Rules { permissions, ..rules.clone() };
     decide_in(intent, cwd, &rules, Mode::Manual, world)
 }
 
@@ -65,7 +63,7 @@ mod tests {
     fn what_passes_by_a_rule_or_a_mode_asks_and_the_rest_is_as_it_was() {
         let mut rules =
             Rules { session: vec!["git reset --hard (destroys uncommitted changes)".into()], ..Rules::default() };
-        rules.allowlist.push("recursive delete".into());
+        rules.hold([Permission::entry(Action::Allow, "recursive delete")]);
         rules.add("allow chmod *, deny shred *").unwrap();
         for (line, mode, want) in [
             ("rm -rf build", Mode::Manual, "ask"),
@@ -90,7 +88,8 @@ mod tests {
         }
         let tool =
             Intent::Remote { server: "git".into(), tool: "mcp__git__log".into(), args: "{}".into(), claims: vec![] };
-        let rules = Rules { allowlist: vec!["mcp__git__*".into()], ..Rules::default() };
+        let mut rules = Rules::default();
+        rules.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let cwd = Path::new("/");
         assert_eq!(decide_in(&tool, cwd, &rules, Mode::Manual, &Alice).name(), "allow");
         let got = frozen(decide_in(&tool, cwd, &rules, Mode::Manual, &Alice), unaided(&tool, cwd, &rules, &Alice));

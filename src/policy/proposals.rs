@@ -5,7 +5,7 @@ mod words;
 
 use super::decide::{BY_RULE, decide_in};
 use super::permissions::{Layer, Permission};
-use super::rule::{Exact, Rules};
+use super::rule::{Action, Exact, Rules};
 use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ pub fn with(rules: &mut Rules, grant: &Grant, world: &dyn World) {
         return rules.grant(&grant.entries);
     }
     if grant.scope == Scope::Global && !matches!(grant.width, Width::Words | Width::Command) {
-        return rules.allowlist.extend(grant.entries.iter().cloned());
+        return rules.hold(grant.entries.iter().map(|entry| Permission::entry(Action::Allow, entry)));
     }
     let here = (grant.scope == Scope::Project).then(|| rules.here.folder.clone());
     let place = |entry: &String| match Exact::read(entry) {

@@ -10,7 +10,6 @@ use std::path::Path;
 /// Judges a call of `tool`, by its whole name.
 pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mut Vec<String>) -> Verdict {
     let why = |text: String| Why { effect: tool.to_owned(), text, span: 0..0 };
-    let names = |words: &[String]| words.first().is_some_and(|word| glob::matches(word, tool));
     let held: Vec<&Permission> = rules.held(cwd).filter(|one| one.on.argument == Argument::None).collect();
     let means = |one: &&&Permission, action| {
         one.action == action
@@ -19,21 +18,17 @@ pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mu
                 Action::Ask | Action::Deny => glob::matches(&one.on.name, tool),
             }
     };
-    let denied = rules.deny.iter().find(|rule| names(&rule.words)).map(ToString::to_string);
-    let denied = denied.or_else(|| held.iter().find(|one| means(one, Action::Deny)).map(|one| one.label()));
-    let denied = denied.or_else(|| denied_by_glob(&rules.deny_globs, tool).map(|entry| format!("deny {entry}")));
+    let denied = held.iter().find(|one| means(one, Action::Deny)).map(|one| one.label());
+    let denied =
+        denied.or_else(|| denied_by_glob(rules.entries(Action::Deny), tool).map(|entry| format!("deny {entry}")));
     if let Some(label) = denied {
         by.push(label.clone());
         return Verdict::DeniedByRule(why(format!("your rule `{label}` denies")));
     }
     let asks = held.iter().filter(|one| means(one, Action::Ask)).max_by_key(|one| one.weight());
     let allows = held.iter().filter(|one| means(one, Action::Allow)).max_by_key(|one| one.weight());
-    if let Some(rule) = rules.ask.iter().find(|rule| names(&rule.words)) {
-        by.push(rule.to_string());
-        return Verdict::Ask(vec![why(format!("your rule `{rule}` asks"))]);
-    }
-    let named = |entry: &&String| names_tool(entry, server, tool);
-    let session = rules.session.iter().find(named);
+    let named = |entry: &&str| names_tool(entry, server, tool);
+    let session = rules.session.iter().map(String::as_str).find(named);
     if let Some(ask) = asks
         && session.is_none()
         && allows.is_none_or(|allow| allow.weight() <= ask.weight())
@@ -41,10 +36,9 @@ pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mu
         by.push(ask.label());
         return Verdict::Ask(vec![why(format!("your rule `{}` asks", ask.label()))]);
     }
-    let listed = rules.allowlist.iter().find(named).map(|entry| format!("command_allowlist: {entry}"));
-    let by_rule = rules.allow.iter().find(|rule| rule.words.first().is_some_and(|word| named(&word)));
+    let listed = rules.entries(Action::Allow).find(named).map(|entry| format!("command_allowlist: {entry}"));
     let label = session.map(|entry| format!("{entry} (this session)"));
-    let label = label.or_else(|| allows.map(|one| one.label())).or(listed).or_else(|| by_rule.map(ToString::to_string));
+    let label = label.or_else(|| allows.map(|one| one.label())).or(listed);
     let found = vec![why(format!("what a tool of {server} does cannot be told from here"))];
     match label {
         Some(label) => {
@@ -85,6 +79,7 @@ mod tests {
     use super::*;
     use crate::policy::Mode;
     use crate::policy::decide::decide;
+    use crate::policy::permissions::subject;
     use crate::policy::tests::Alice;
 
     fn judge(server: &str, tool: &str, rules: &Rules) -> Verdict {
@@ -92,9 +87,12 @@ mod tests {
     }
 
     fn rules(allowlist: &[&str], text: &str) -> Rules {
-        let mut rules = Rules { allowlist: allowlist.iter().map(|s| (*s).to_owned()).collect(), ..Rules::default() };
-        if !text.is_empty() {
-            rules.add(text).unwrap();
+        let mut rules = Rules::default();
+        rules.hold(allowlist.iter().map(|entry| Permission::entry(Action::Allow, entry)));
+        if let Some((action, name)) = text.split_once(' ') {
+            let action =
+                [Action::Allow, Action::Ask, Action::Deny].into_iter().find(|one| one.word() == action).unwrap();
+            rules.hold([Permission::new(action, subject(name).unwrap())]);
         }
         rules
     }
@@ -116,7 +114,8 @@ mod tests {
             let verdict = judge("git", "mcp__git__log", &rules(allowlist, text));
             assert_eq!(verdict.name(), want, "{allowlist:?} {text}");
         }
-        let denied = Rules { deny_globs: vec!["mcp__git__*".into()], ..Rules::default() };
+        let mut denied = Rules::default();
+        denied.hold([Permission::entry(Action::Deny, "mcp__git__*")]);
         assert_eq!(judge("git", "mcp__git__log", &denied).name(), "denied-by-rule");
     }
 

@@ -1,7 +1,7 @@
 //! Rules that a person gave: `allow|ask|deny WORDS` with `*`, effects and commands of `command_allowlist`, session grants.
 
 use super::files::normal;
-use super::permissions::{Here, Permission};
+use super::permissions::{Argument, Here, Permission};
 use super::shell::{Invocation, UNKNOWN};
 use super::{World, glob};
 use std::path::{Path, PathBuf};
@@ -36,16 +36,9 @@ pub struct Rule {
 /// All rules that hold for a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    pub allow: Vec<Rule>,
-    pub ask: Vec<Rule>,
-    pub deny: Vec<Rule>,
-    /// `command_allowlist`: names of effects, exact commands, globs.
-    pub allowlist: Vec<String>,
-    /// `approvals.deny`: globs over the whole command.
-    pub deny_globs: Vec<String>,
     /// Granted for this session: effects and tools, lines like `terminal(git push *)`, and commands as [`Exact`] writes them.
     pub session: Vec<String>,
-    /// Lines of permission files.
+    /// Lines of permission files, entries of `config.yaml`, and what a question comes with.
     pub permissions: Arc<Vec<Permission>>,
     /// Why a permission file cannot be read: its denials are not known, so everything is asked about.
     pub unreadable: Option<String>,
@@ -131,14 +124,22 @@ impl Rules {
             if words.is_empty() {
                 return Err(RuleError::Empty(part.into()));
             }
-            let rule = Rule { action: now, words };
-            match now {
-                Action::Allow => self.allow.push(rule),
-                Action::Ask => self.ask.push(rule),
-                Action::Deny => self.deny.push(rule),
-            }
+            self.hold([Permission::given(Rule { action: now, words })]);
         }
         Ok(())
+    }
+
+    /// Holds these too.
+    pub fn hold(&mut self, more: impl IntoIterator<Item = Permission>) {
+        Arc::make_mut(&mut self.permissions).extend(more);
+    }
+
+    /// The entries of `command_allowlist`, or of `approvals.deny`.
+    pub fn entries(&self, action: Action) -> impl Iterator<Item = &str> + Clone {
+        self.permissions.iter().filter_map(move |one| match &one.on.argument {
+            Argument::Entry(text) if one.action == action => Some(text.as_str()),
+            _ => None,
+        })
     }
 
     /// Grants entries for this session.
@@ -178,14 +179,15 @@ impl Rules {
 
     /// Whether a class of effect was granted, by any of its names.
     pub fn grants(&self, effect: &str, aka: &[String]) -> bool {
-        self.session.iter().chain(&self.allowlist).any(|g| g == effect || aka.contains(g))
+        self.granter(effect, aka).is_some()
     }
 
     /// Where a class of effect was granted, in words; `None` when it was not.
     pub fn granter(&self, effect: &str, aka: &[String]) -> Option<String> {
-        let means = |entry: &&String| **entry == effect || aka.contains(entry);
-        let session = self.session.iter().find(means).map(|entry| format!("{entry} (this session)"));
-        session.or_else(|| self.allowlist.iter().find(means).map(|entry| format!("command_allowlist: {entry}")))
+        let means = |entry: &&str| *entry == effect || aka.iter().any(|name| name == entry);
+        let session = self.session.iter().map(String::as_str).find(means);
+        let session = session.map(|entry| format!("{entry} (this session)"));
+        session.or_else(|| self.entries(Action::Allow).find(means).map(|entry| format!("command_allowlist: {entry}")))
     }
 }
 
@@ -349,15 +351,15 @@ fn matches_joined(pattern: &[String], words: &[String]) -> bool {
 }
 
 /// Whether the whole command is in an allowlist, literally or by a glob. A line with operators never is by a glob.
-pub fn listed(allowlist: &[String], command: &str) -> Option<Listed> {
-    if allowlist.iter().any(|entry| entry == command) {
+pub fn listed<'a>(mut allowlist: impl Iterator<Item = &'a str> + Clone, command: &str) -> Option<Listed> {
+    if allowlist.clone().any(|entry| entry == command) {
         return Some(Listed::Exactly);
     }
     let operators = ["\n", "&", "|", ";", "<", ">", "`", "$("];
     if operators.iter().any(|op| command.contains(op)) {
         return None;
     }
-    allowlist.iter().any(|entry| glob::is_pattern(entry) && glob::matches(entry, command)).then_some(Listed::ByGlob)
+    allowlist.any(|entry| glob::is_pattern(entry) && glob::matches(entry, command)).then_some(Listed::ByGlob)
 }
 
 /// How an allowlist names a command.
@@ -368,9 +370,9 @@ pub enum Listed {
 }
 
 /// The first glob that matches the whole command, without regard to case.
-pub fn denied_by_glob<'a>(globs: &'a [String], command: &str) -> Option<&'a str> {
+pub fn denied_by_glob<'a>(mut globs: impl Iterator<Item = &'a str>, command: &str) -> Option<&'a str> {
     let command = command.to_lowercase();
-    globs.iter().find(|g| glob::matches(&g.to_lowercase(), &command)).map(String::as_str)
+    globs.find(|g| glob::matches(&g.to_lowercase(), &command))
 }
 
 #[cfg(test)]
@@ -381,6 +383,12 @@ mod tests {
     fn rules(text: &str) -> Rules {
         let mut rules = Rules::default();
         rules.add(text).unwrap();
+        rules
+    }
+
+    fn entries(action: Action, list: &Value) -> Rules {
+        let mut rules = Rules::default();
+        rules.hold(list.as_array().unwrap().iter().map(|entry| Permission::entry(action, entry.as_str().unwrap())));
         rules
     }
 
@@ -400,8 +408,8 @@ mod tests {
     #[test]
     fn reads_rules() {
         let rules = rules("allow .venv/bin/pylint *, grep *, deny rm *");
-        assert_eq!(rules.allow.len(), 2);
-        assert_eq!(rules.deny[0].to_string(), "deny rm *");
+        let labels: Vec<String> = rules.permissions.iter().map(Permission::label).collect();
+        assert_eq!(labels, ["allow .venv/bin/pylint *", "allow grep *", "deny rm *"]);
         assert_eq!(Rules::default().add("git *"), Err(RuleError::Action("git *".into())));
         assert_eq!(Rules::default().add("deny"), Err(RuleError::Empty("deny".into())));
     }
@@ -430,7 +438,7 @@ mod tests {
             ("allow git log *", "git push", false),
             ("allow git add -A*", "git add -A", true),
         ] {
-            assert_eq!(rules(rule).allow[0].covers(&invocation(command)), want, "{rule}: {command}");
+            assert_eq!(rules(rule).permissions[0].on.rule.covers(&invocation(command)), want, "{rule}: {command}");
         }
     }
 
@@ -448,7 +456,7 @@ mod tests {
             ("deny rm", "/b*/r[m] y", true),
             ("deny rm", "g* y", false),
         ] {
-            assert_eq!(rules(rule).deny[0].catches(&invocation(command)), want, "{rule}: {command}");
+            assert_eq!(rules(rule).permissions[0].on.rule.catches(&invocation(command)), want, "{rule}: {command}");
         }
     }
 
@@ -457,9 +465,13 @@ mod tests {
         for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-allow-globs.jsonl")).lines()
         {
             let case: Value = serde_json::from_str(line).unwrap();
-            let list: Vec<String> = serde_json::from_value(case["allow"].clone()).unwrap();
+            let rules = entries(Action::Allow, &case["allow"]);
             let command = case["command"].as_str().unwrap();
-            assert_eq!(listed(&list, command).is_some(), case["allowed_by_glob"].as_bool().unwrap(), "{line}");
+            assert_eq!(
+                listed(rules.entries(Action::Allow), command).is_some(),
+                case["allowed_by_glob"].as_bool().unwrap(),
+                "{line}"
+            );
         }
     }
 
@@ -468,8 +480,8 @@ mod tests {
         for line in include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/approval-deny-globs.jsonl")).lines()
         {
             let case: Value = serde_json::from_str(line).unwrap();
-            let list: Vec<String> = serde_json::from_value(case["deny"].clone()).unwrap();
-            assert_eq!(denied_by_glob(&list, case["command"].as_str().unwrap()), case["matched"].as_str(), "{line}");
+            let (rules, command) = (entries(Action::Deny, &case["deny"]), case["command"].as_str().unwrap());
+            assert_eq!(denied_by_glob(rules.entries(Action::Deny), command), case["matched"].as_str(), "{line}");
         }
     }
 }

@@ -355,7 +355,8 @@ fn lasts_or_leaves(unaided: &Verdict, intent: &Intent, world: &dyn World) -> Opt
 mod tests {
     use super::*;
     use crate::policy::frozen::unaided;
-    use crate::policy::rule::Rules;
+    use crate::policy::permissions::Permission;
+    use crate::policy::rule::{Action, Rules};
     use crate::policy::tests::Alice;
     use crate::policy::{EditIntent, decide_in};
 
@@ -426,7 +427,8 @@ mod tests {
             args: args.into(),
             claims: vec![],
         };
-        let rules = Rules { allowlist: vec!["mcp__web__*".into()], ..Rules::default() };
+        let mut rules = Rules::default();
+        rules.hold([Permission::entry(Action::Allow, "mcp__web__*")]);
         for (said, args, want) in [
             ("", r#"{"url": "https://evil.example/x"}"#, "ask"),
             ("see https://docs.rs", r#"{"url": "https://docs.rs/x"}"#, "allow"),

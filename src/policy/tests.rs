@@ -1,6 +1,8 @@
 //! The case tables through the whole judgement, and what holds for any input.
 
+use super::permissions::Permission;
 use super::permissions::Reader;
+use super::rule::Action;
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -148,7 +150,21 @@ fn judge_cases() {
 #[test]
 fn long_texts_take_little_time() {
     let start = std::time::Instant::now();
-    for piece in ["a|", "|", "a||", "a&&", "a;|", "((", "a <", "$((1++", "${a", "[[ a ("] {
+    for piece in [
+        "a|",
+        "|",
+        "a||",
+        "a&&",
+        "a;|",
+        "((",
+        "a <",
+        "$((1++",
+        "${a",
+        "[[ a (",
+        "$((1+x=<<E\n",
+        "((a <<E\n`",
+        "make & ",
+    ] {
         let command = piece.repeat(64 * 1024 / piece.len());
         let got = judge(&command, &[], Mode::Manual);
         assert!(matches!(got, Verdict::Ask(_) | Verdict::AskAlways(_)), "{piece}: {}", got.name());
@@ -192,7 +208,8 @@ fn rules_and_grants() {
     let intent = Intent::Command { line: "rm -rf build".into(), cwd: "/home/alice/project".into(), background: false };
     let granted = Rules { session: vec!["recursive delete".into()], ..Rules::default() };
     assert_eq!(decide(&intent, &granted, Mode::Manual, &Alice).name(), "allow");
-    let listed = Rules { allowlist: vec!["rm -rf build".into()], ..Rules::default() };
+    let mut listed = Rules::default();
+    listed.hold([Permission::entry(Action::Allow, "rm -rf build")]);
     assert_eq!(decide(&intent, &listed, Mode::Manual, &Alice).name(), "allow");
     let outside =
         Intent::Command { line: "rm -rf /opt/app".into(), cwd: "/home/alice/project".into(), background: false };
@@ -254,7 +271,8 @@ fn edits_and_reads() {
     assert_eq!(read("/home/alice/.ssh/id_rsa"), "ask");
     assert_eq!(read("/proc/self/environ"), "refuse");
     for (session, allowlist) in [("read of a secret", ""), ("", "read of a secret")] {
-        let rules = Rules { session: vec![session.into()], allowlist: vec![allowlist.into()], ..Rules::default() };
+        let mut rules = Rules { session: vec![session.into()], ..Rules::default() };
+        rules.hold([Permission::entry(Action::Allow, allowlist)]);
         let read = |path: &str| decide(&Intent::Read(path.into()), &rules, Mode::Manual, &Alice).name();
         assert_eq!((read("/home/alice/.ssh/id_rsa"), read("/proc/self/environ")), ("allow", "refuse"));
     }

@@ -2,6 +2,7 @@
 
 mod find;
 mod grep;
+mod there;
 
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
@@ -78,8 +79,8 @@ impl Tool for SearchFiles {
                 return Err(ToolError::Args("pattern is empty".into()));
             }
             let place = paths::place(args.path.as_deref().unwrap_or("."), ctx)?;
-            if !place.path.exists() {
-                return Err(super::not_found(&place));
+            if ctx.disk().about(&place.path).is_err() {
+                return Err(super::not_found(&place, ctx));
             }
             if paths::is_blocked_device(&place.path) {
                 return Err(ToolError::Failed(format!("{}: not searched: it is a device", place.shown)));
@@ -217,20 +218,25 @@ impl Call for SearchCall {
         Box::pin(async move {
             let bounds = Bounds { deadline: Instant::now() + TIMEOUT, cancel: ctx.cancel.clone() };
             let closed = ctx.closed.clone();
+            let there = ctx.places.current();
             let work = move || {
                 // The folder itself was judged: where that is closed, somebody has opened it.
                 if !closed.has(&self.place.path) {
                     self.secrets.closed = closed;
                 }
-                self.search(&bounds)
+                match there {
+                    Some(there) => there::search(&self, &there, &bounds),
+                    None => Ok(self.search(&bounds)),
+                }
             };
-            let output = super::blocking(work).await?;
+            let output = super::blocking(work).await??;
             if ctx.cancel.is_cancelled() { Err(ToolError::Interrupted) } else { Ok(output) }
         })
     }
 }
 
 impl SearchCall {
+    /// On this machine.
     fn search(&self, bounds: &Bounds) -> ToolOutput {
         let names = match &self.kind {
             Kind::Files(names) => Some(names),
@@ -241,7 +247,7 @@ impl SearchCall {
         let walked = find::walk(&self.place.path, names, secrets, bounds);
         let mut result = Reply { notes: walked.notes.clone(), ..Reply::default() };
         match &self.kind {
-            Kind::Files(_) => self.files(walked, &mut result),
+            Kind::Files(_) => self.files(&find::newest_first(walked.files), &mut result),
             Kind::Content { query, .. } => self.content(query, &walked, bounds, &mut result),
         }
         if bounds.over() {
@@ -251,8 +257,7 @@ impl SearchCall {
         result.output(self.offset)
     }
 
-    fn files(&self, walked: Walked, result: &mut Reply) {
-        let newest = find::newest_first(walked.files);
+    fn files(&self, newest: &[PathBuf], result: &mut Reply) {
         let all = newest.len();
         let page: Vec<String> = newest.iter().skip(self.offset).take(self.limit).map(|path| self.shown(path)).collect();
         result.more = self.offset + page.len() < all;
@@ -265,11 +270,15 @@ impl SearchCall {
         // One more than asked for tells whether there is more.
         let searched = grep::search(query, &walked.files, self.offset + self.limit + 1, bounds);
         result.notes.extend(searched.notes());
+        self.hits(query, &searched.hits, result);
+    }
+
+    fn hits(&self, query: &Query, hits: &[grep::FileHits], result: &mut Reply) {
         match query.mode {
-            Mode::Lines => self.lines(query, &searched.hits, result),
+            Mode::Lines => self.lines(query, hits, result),
             Mode::Files | Mode::Count => {
-                let all = searched.hits.len();
-                let page: Vec<_> = searched.hits.iter().skip(self.offset).take(self.limit).collect();
+                let all = hits.len();
+                let page: Vec<_> = hits.iter().skip(self.offset).take(self.limit).collect();
                 result.more = self.offset + page.len() < all;
                 result.count(all, page.len(), "file");
                 let counts = page.iter().map(|hits| (self.shown(&hits.path), json!(hits.matches)));

@@ -4,6 +4,7 @@ use super::offer::Among;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
+use crate::places::{Files, Places};
 use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
@@ -221,6 +222,8 @@ pub struct ToolCtx {
     /// A person said that this call runs without its sandbox. Only the gate sets it.
     pub unconfined: bool,
     pub exec: Exec,
+    /// Where commands run and files are.
+    pub places: Places,
     pub world: Arc<dyn World>,
     /// What this session has read and written, for stale-write warnings and repeated reads.
     pub files: Arc<Mutex<FileLedger>>,
@@ -234,6 +237,16 @@ pub struct ToolCtx {
     pub spill: PathBuf,
     /// What the results of this step may take together.
     pub room: super::room::Room,
+}
+
+impl ToolCtx {
+    /// The files of the place where work is done.
+    pub fn disk(&self) -> Arc<dyn Files> {
+        match self.places.current() {
+            Some(there) => there,
+            None => Arc::new(super::file::Disk),
+        }
+    }
 }
 
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.

@@ -63,6 +63,9 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, wo
     let named = named::of(intent, verdict, &judgement, world);
     let places = leads(&named, here, world);
     tell(&|found| found.places = Some(places.clone()));
+    if !world.is_here() {
+        return elsewhere(&named, world, found);
+    }
     let mut repos = git::Stakes::default();
     for (at, named) in named.iter().take(MAX_TARGETS).enumerate() {
         let target = row(named, here, world, until, &mut repos, at);
@@ -91,8 +94,26 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, wo
     tell(&|found| found.git_is_late = late);
 }
 
+/// Rows of paths on another machine: named, not counted. A count there takes as long as it takes.
+fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
+    let row = |named: &Named| {
+        let matches = || crate::text::format::plural(named.paths(world, MAX_MATCHES).len() as u64, "path", "paths");
+        let note = match () {
+            () if named.is_unknown() => "only known when it runs".to_owned(),
+            () if glob::is_pattern(&named.text) => matches(),
+            () => "not counted on another machine".to_owned(),
+        };
+        Target { name: named.name.clone(), files: None, bytes: None, at_least: false, note }
+    };
+    let rows: Vec<Target> = named.iter().take(MAX_TARGETS).map(row).collect();
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    found.targets.extend(rows);
+    found.counted = true;
+}
+
 /// Where every path of the call leads now. Reads links, counts nothing.
 pub fn places(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Places {
+    world.fresh();
     let here = match intent {
         Intent::Command { cwd, .. } => cwd.as_path(),
         _ => cwd,

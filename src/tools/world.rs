@@ -138,6 +138,8 @@ impl LocalWorld {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::permissions::Permission;
+    use crate::policy::rule::Action;
     use crate::policy::{Intent, Mode, Rules, decide};
 
     #[test]
@@ -338,7 +340,8 @@ mod tests {
         }
         for (line, want) in [("rm -rf build", "allow"), ("rm -rf build/../src", "ask"), ("rm -rf build-link/x", "ask")]
         {
-            let rules = Rules { allowlist: vec!["rm -rf build*".into()], ..Rules::default() };
+            let mut rules = Rules::default();
+            rules.hold([Permission::entry(Action::Allow, "rm -rf build*")]);
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
             assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{line}");
         }

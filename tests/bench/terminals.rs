@@ -106,7 +106,9 @@ fn flood() -> Vec<Row> {
         Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": "yes flooding" }))])]);
     let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").send("go\r").wait("flooding");
+    term.wait("❯");
+    term.send("go\r");
+    term.wait("flooding");
     let before = proc::rss(term.pid());
     let keys = percentile(typed(&mut term, 60), 95);
     spin(Duration::from_secs(1), || true);

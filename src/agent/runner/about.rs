@@ -175,7 +175,7 @@ impl Runner {
         let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded));
+        self.gate.set_rules(super::rules(&loaded, self.deps.places.kind()));
         self.deps.exec.ask_person(loaded.config.terminal.on_input == crate::config::OnInput::AskUser);
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);

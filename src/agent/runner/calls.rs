@@ -163,12 +163,14 @@ impl Runner {
             unconfined: false,
             closed: Default::default(),
             exec: self.deps.exec.clone(),
+            places: self.deps.places.clone(),
             world: Arc::clone(&self.deps.world),
             files: Arc::clone(&self.session.files),
             agent: Arc::clone(&self.port) as Arc<dyn crate::tools::spec::AgentPort>,
             progress,
             cancel: cancel.child_token(),
-            history: Some(FileHistory {
+            // Files of other machines are not kept: a rewind leaves them as they are.
+            history: self.deps.places.current().is_none().then(|| FileHistory {
                 store: self.deps.store.clone(),
                 blobs: Blobs::new(self.deps.paths.history()),
                 session: self.session.id.clone(),

@@ -17,7 +17,14 @@ impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
         let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let asked = async move { tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten() };
+        // A repository of this machine says nothing of another one.
+        let here = self.deps.places.current().is_none();
+        let asked = async move {
+            if !here {
+                return None;
+            }
+            tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten()
+        };
         tokio::spawn(asked)
     }
 
@@ -36,6 +43,7 @@ impl Runner {
                 1 => format!("{branch}, 1 changed file"),
                 n => format!("{branch}, {n} changed files"),
             }),
+            place: self.deps.places.current().map(|there| there.label().to_owned()),
             processes: &processes,
             plan: &plan,
             tools: tools.as_deref(),
@@ -48,7 +56,11 @@ impl Runner {
             self.offer_tools().await;
         }
         if self.session.prompt.is_empty() {
-            let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let here = self.deps.places.current().is_none();
+            let cwd = match here {
+                true => self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                false => self.start.cwd.clone(),
+            };
             let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
             let window = self.session.window;
             let plugins = self.deps.extensions.prompt().join("\n\n");

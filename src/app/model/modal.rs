@@ -207,6 +207,7 @@ pub enum PickerKind {
     Provider,
     Servers,
     Toolsets,
+    Backends,
     Permissions,
     Inbox,
     History,

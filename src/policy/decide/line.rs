@@ -43,15 +43,7 @@ struct Book<'a> {
 
 impl<'a> Book<'a> {
     fn of(rules: &'a Rules, names: Names<'_>, cwd: &'a Path) -> Self {
-        let given = |list: &'a [Rule]| -> Vec<Held<'a>> {
-            let held = list.iter().map(|rule| {
-                let (words, letters) = rule.says();
-                let weight = Weight(Layer::Own, words, if words == 0 { 0 } else { 1000 + letters }, 0);
-                Held { rule, weight, folder: None, whole: true, label: rule.to_string() }
-            });
-            held.collect()
-        };
-        let mut book = Self { allow: given(&rules.allow), ask: given(&rules.ask), deny: given(&rules.deny) };
+        let mut book = Self { allow: Vec::new(), ask: Vec::new(), deny: Vec::new() };
         for one in rules.held(cwd) {
             let of_commands = matches!(one.on.argument, Argument::Words | Argument::None);
             if !of_commands || !one.names(names) {
@@ -62,7 +54,7 @@ impl<'a> Book<'a> {
                 weight: one.weight(),
                 // What asks or denies holds wherever the line goes.
                 folder: one.folder.as_deref().filter(|_| one.action == Action::Allow),
-                whole: false,
+                whole: one.layer == Layer::Given,
                 label: one.label(),
             };
             match one.action {
@@ -129,8 +121,8 @@ pub(super) fn judge(
         return denied(&label, span);
     }
     allow(line, cwd, rules, &book, &invocations, &mut findings, world, by);
-    let exactly =
-        listed(&rules.allowlist, line) == Some(Listed::Exactly) || rules.grants_line(line, cwd, world).is_some();
+    let exactly = listed(rules.entries(Action::Allow), line) == Some(Listed::Exactly)
+        || rules.grants_line(line, cwd, world).is_some();
     let neutral = |i: &Invocation| i.quiet || i.plain.first().is_some_and(|name| NEUTRAL.contains(&name.as_str()));
     let only_neutral = invocations.iter().all(neutral);
     for invocation in &invocations {
@@ -188,13 +180,13 @@ fn forbidden(
             return Some((held.label.clone(), 0..line.len()));
         }
     }
-    if let Some(glob) = denied_by_glob(&rules.deny_globs, line) {
+    if let Some(glob) = denied_by_glob(rules.entries(Action::Deny), line) {
         return Some((format!("deny {glob}"), 0..line.len()));
     }
     invocations.iter().find_map(|i| {
         [&i.words, &i.plain]
             .into_iter()
-            .find_map(|words| denied_by_glob(&rules.deny_globs, &words.join(" ")))
+            .find_map(|words| denied_by_glob(rules.entries(Action::Deny), &words.join(" ")))
             .map(|glob| (format!("deny {glob}"), i.span.clone()))
     })
 }
@@ -238,7 +230,7 @@ fn on_places(
                 }
             }
             Argument::Line(_) if one.is_line(line) => found.push((one.action, one.label(), 0..line.len())),
-            Argument::Line(_) | Argument::Host(_) | Argument::Words | Argument::None => {}
+            Argument::Line(_) | Argument::Host(_) | Argument::Words | Argument::Entry(_) | Argument::None => {}
         }
     }
     found
@@ -285,7 +277,7 @@ fn allow(
     by: &mut Vec<String>,
 ) {
     let covered: Vec<bool> = (0..invocations.len()).map(|i| book.is_covered(i, invocations)).collect();
-    let in_list = listed(&rules.allowlist, line);
+    let in_list = listed(rules.entries(Action::Allow), line);
     let granted = rules.grants_line(line, cwd, world);
     let table = table().ok();
     findings.retain(|f| {

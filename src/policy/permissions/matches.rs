@@ -82,7 +82,7 @@ impl Permission {
                 let bare = wanted.strip_prefix("*.").unwrap_or(wanted);
                 glob::matches(wanted, host) || (self.action != Action::Allow && bare == host)
             }
-            Argument::Words | Argument::Line(_) | Argument::Path(_) => false,
+            Argument::Words | Argument::Line(_) | Argument::Path(_) | Argument::Entry(_) => false,
         }
     }
 }

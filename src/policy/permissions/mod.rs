@@ -57,11 +57,16 @@ pub enum Argument {
     Path(String),
     /// A host with `*`.
     Host(String),
+    /// No argument but an entry of `config.yaml`. Of `command_allowlist`: a class of effects, a tool, a command or a pattern for
+    /// whole commands; of `approvals.deny`: a pattern for whole commands.
+    Entry(String),
 }
 
 /// Who wrote a permission. A later one wins over an earlier one, however specific that is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
+    /// Beside the question, for one judgement: a line passes only when all of its parts do.
+    Given,
     #[default]
     Own,
     /// For one platform.
@@ -123,6 +128,21 @@ impl Permission {
         }
     }
 
+    /// Words of a command that a question comes with.
+    pub fn given(rule: Rule) -> Self {
+        let text = format!("terminal({})", rule.words.join(" "));
+        let on = Subject { text, name: "terminal".into(), backend: None, argument: Argument::Words, rule };
+        Self { layer: Layer::Given, ..Self::new(on.rule.action, on) }
+    }
+
+    /// An entry of `command_allowlist`, or of `approvals.deny`.
+    pub fn entry(action: Action, text: &str) -> Self {
+        let rule = Rule { action, words: vec!["*".into()] };
+        let argument = Argument::Entry(text.to_owned());
+        let on = Subject { text: text.to_owned(), name: String::new(), backend: None, argument, rule };
+        Self { file: Some(PathBuf::from("config.yaml")), ..Self::new(action, on) }
+    }
+
     /// A grant of the session: `terminal(git push *)`.
     ///
     /// # Errors
@@ -161,7 +181,9 @@ impl Permission {
             Argument::None => (0, 0),
             Argument::Words => self.on.rule.says(),
             Argument::Line(line) => (line.split_whitespace().count().max(1), line.len()),
-            Argument::Path(text) | Argument::Host(text) => (1, text.chars().filter(|c| *c != '*').count()),
+            Argument::Path(text) | Argument::Host(text) | Argument::Entry(text) => {
+                (1, text.chars().filter(|c| *c != '*').count())
+            }
         };
         let name = self.on.name.chars().filter(|c| *c != '*').count();
         let folder = self.folder.as_deref().map_or(0, |folder| folder.components().count());
@@ -171,6 +193,12 @@ impl Permission {
 
     /// The rule and where it stands, for reasons: `terminal(git *): deny (permissions.yaml:3)`.
     pub fn label(&self) -> String {
+        match (&self.on.argument, self.action) {
+            (Argument::Entry(text), Action::Allow) => return format!("command_allowlist: {text}"),
+            (Argument::Entry(text), action) => return format!("{} {text}", action.word()),
+            _ if self.layer == Layer::Given => return self.on.rule.to_string(),
+            _ => {}
+        }
         let line = format!("{}: {}", self.on.text, self.action.word());
         match (&self.file, self.line) {
             (None, _) => format!("{line} (this session)"),

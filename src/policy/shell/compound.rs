@@ -157,7 +157,9 @@ impl Parser<'_> {
             }
             None => {
                 self.not_arithmetic.insert(start);
-                self.pos = start;
+                if self.reads_again(self.pos - start) {
+                    self.pos = start;
+                }
                 None
             }
         }

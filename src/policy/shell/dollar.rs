@@ -20,6 +20,9 @@ impl Parser<'_> {
                     }
                     self.troubles.truncate(troubles);
                     self.not_arithmetic.insert(start);
+                    if !self.reads_again(self.pos - start) {
+                        return true;
+                    }
                     self.pos = start;
                 }
                 self.pos += 2;

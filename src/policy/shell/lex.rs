@@ -1,7 +1,7 @@
 //! From text to words: quotes, escapes and substitutions; `dollar` reads what `$` begins.
 
 use super::ast::*;
-use super::parse::{Parser, parse_at};
+use super::parse::{Parser, parse_again};
 use super::source::Origin;
 use std::rc::Rc;
 
@@ -276,7 +276,10 @@ impl Parser<'_> {
         let origin =
             if changed { Origin::Fixed(self.origin.span(open..self.pos)) } else { self.origin.slice(open + 1..end) };
         let depth = self.depth + 1;
-        let mut parsed = self.deeper(|_| parse_at(&inner, origin, depth));
+        if !self.reads_again(inner.len()) {
+            return;
+        }
+        let mut parsed = self.deeper(|p| parse_again(&inner, origin, depth, &mut p.again));
         self.troubles.append(&mut parsed.troubles);
         self.names.extend(parsed.names);
         out.push(Part::Output { script: Rc::new(parsed.script), quoted });

@@ -13,7 +13,7 @@ const MAX_MADE: usize = 64;
 /// Answers that are kept.
 const MAX_KEPT: usize = 8192;
 /// Looks at the disk for one line: each takes some microseconds.
-const MAX_LOOKS: usize = 2048;
+const MAX_LOOKS: usize = 1536;
 
 /// The machine, with its answers kept for one line.
 pub(super) struct Memo<'w> {

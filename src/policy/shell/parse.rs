@@ -28,7 +28,13 @@ pub fn parse(text: &str, origin: Origin) -> Parsed {
 }
 
 pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
+    parse_again(text, origin, depth, &mut 0)
+}
+
+/// Reads a part of a text that was read before: `again` counts the bytes.
+pub(super) fn parse_again(text: &str, origin: Origin, depth: usize, again: &mut usize) -> Parsed {
     let mut parser = Parser::new(text, origin, depth);
+    parser.again = *again;
     let mut script = Vec::new();
     loop {
         script.append(&mut parser.list(&[]));
@@ -40,6 +46,7 @@ pub(super) fn parse_at(text: &str, origin: Origin, depth: usize) -> Parsed {
         parser.skip_stray();
     }
     parser.read_heredocs();
+    *again = parser.again;
     Parsed { script, troubles: parser.troubles, names: parser.names, commands: parser.commands, bodies: parser.bodies }
 }
 
@@ -62,6 +69,8 @@ pub(super) struct Parser<'a> {
     pub(super) not_arithmetic: HashSet<usize>,
     pub(super) names: BTreeSet<String>,
     pub(super) commands: usize,
+    /// Bytes that were read more than once, as another thing than before or within a body.
+    pub(super) again: usize,
     /// Bodies of here-documents, in bytes of this text.
     pub(super) bodies: Vec<std::ops::Range<usize>>,
 }
@@ -79,6 +88,7 @@ impl<'a> Parser<'a> {
             not_arithmetic: HashSet::new(),
             names: BTreeSet::new(),
             commands: 0,
+            again: 0,
             bodies: Vec::new(),
         }
     }
@@ -203,6 +213,7 @@ impl<'a> Parser<'a> {
         let node = if self.at("((") {
             match self.arithmetic_command() {
                 Some(node) => node,
+                None if self.done() => return None,
                 None => self.subshell(),
             }
         } else if self.peek(0) == b'(' {

@@ -4,6 +4,8 @@ use super::parse::Parser;
 
 /// Nested lists, substitutions and compound commands that are followed.
 const MAX_DEPTH: usize = 48;
+/// Bytes that are read again. Bodies within substitutions within arithmetic would be read twice at each level.
+const MAX_AGAIN: usize = 512 * 1024;
 /// Reserved words that end or divide a list.
 const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}", "in"];
 
@@ -30,6 +32,17 @@ impl Parser<'_> {
             let end = self.text[at..].chars().next().map_or(at, |c| at + c.len_utf8());
             self.troubles.push((self.origin.span(at..end), what));
         }
+    }
+
+    /// Whether so many bytes may be read once more; otherwise the rest of the text is left, which is noted.
+    pub(super) fn reads_again(&mut self, bytes: usize) -> bool {
+        self.again += bytes;
+        let ok = self.again <= MAX_AGAIN;
+        if !ok {
+            self.trouble(self.pos, "this is nested too deep to be judged");
+            self.pos = self.bytes.len();
+        }
+        ok
     }
 
     pub(super) fn deeper<T: Default>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {

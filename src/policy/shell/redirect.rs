@@ -41,7 +41,9 @@ impl Parser<'_> {
             } else {
                 let origin = self.origin.slice(start.min(body_end)..body_end);
                 let mut inner = Parser::new(text, origin, self.depth);
-                let parts = inner.heredoc_parts();
+                inner.again = self.again + text.len();
+                let parts = if inner.reads_again(0) { inner.heredoc_parts() } else { Vec::new() };
+                self.again = inner.again;
                 self.troubles.append(&mut inner.troubles);
                 self.names.extend(inner.names);
                 parts

@@ -101,7 +101,7 @@ impl Walker<'_> {
             return;
         }
         // A value that grows with each step is compared again at each.
-        if !self.spend(value.len() / 64, span) || self.is_harmless(spec, value) {
+        if !self.spend(4 + value.len() / 64, span) || self.is_harmless(spec, value) {
             return;
         }
         if matches!(name, "HERMES_HOME" | "HERMES_YOLO_MODE" | "HERMES_EXEC_ASK") {

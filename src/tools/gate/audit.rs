@@ -38,9 +38,9 @@ impl Gate {
             Intent::Command { cwd, .. } => cwd.display().to_string(),
             _ => folder(ctx).display().to_string(),
         };
-        record.backend = match ctx.config.terminal.backend.as_str() {
-            "local" => String::new(),
-            other => other.to_owned(),
+        record.backend = match ctx.places.current() {
+            None => String::new(),
+            Some(there) => there.label().to_owned(),
         };
         if let Some(seen) = seen {
             record.verdict = if seen.unasked { "ask" } else { seen.verdict.name() }.into();

@@ -90,7 +90,7 @@ impl Gate {
             let Decided { verdict, rules: by, unasked } = decided;
             // Without rules and grants of files: what passes even so is harmless.
             let lines = rules.permissions.iter().any(|line| line.action == Action::Allow);
-            let plain = mode == Mode::Manual && rules.allow.is_empty() && rules.allowlist.is_empty() && !lines;
+            let plain = mode == Mode::Manual && !lines;
             let unaided = if plain { verdict.clone() } else { frozen::unaided(&intent, &cwd, &rules, &*world) };
             let before = verdict.name();
             let mut verdict = verdict;

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::policy::decide::explain;
+use crate::policy::permissions::Permission;
+use crate::policy::rule::Action;
 use crate::policy::{Intent, Verdict};
 use crate::tools::testing::{Answers, Bench, Here};
 use std::sync::Condvar;
@@ -201,7 +203,8 @@ async fn what_no_mode_runs_does_not_run_again_either() {
     let asker = Answers::always(Decision::Once);
     let ctx = bench.ctx();
     let asks = Arc::clone(&asker) as Arc<dyn Asker>;
-    let rules = Rules { deny_globs: vec!["touch *".into()], ..Rules::default() };
+    let mut rules = Rules::default();
+    rules.hold([Permission::entry(Action::Deny, "touch *")]);
     let gate = Gate::new(Arc::new(bench.dispatch.clone()), rules, Mode::Off, Arc::clone(&ctx.world), asks);
     let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
     let call = call("terminal", r#"{"command":"touch made"}"#);
