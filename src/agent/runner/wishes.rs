@@ -102,10 +102,10 @@ impl Runner {
 
     /// Tells the person by a notice and a row, and the agent at the next step of its turn.
     async fn tell_all(&mut self, text: String) {
-        self.notice(Level::Warning, text.clone()).await;
         if self.session.created {
             self.append(Body::Note { kind: NoteKind::Warning, text: text.clone() }).await;
         }
+        self.notice(Level::Warning, text.clone()).await;
         if self.turn.is_running() {
             self.feed(Input::Steered(Said::program(format!("[{text}]"), text))).await;
         }
