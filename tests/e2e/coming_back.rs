@@ -74,7 +74,7 @@ fn a_cut_stream_is_one_line_that_opens() {
     term.send("\x18O").wait("cut off in transit");
 }
 
-/// A call of the shell, so that its folder is there.
+/// A call of the shell, so that its folder is there, and the one where programs ask.
 fn shell() -> Vec<Step> {
     let run = |line: &str| Step::Calls(String::new(), vec![call("terminal", json!({ "command": line }))]);
     vec![run("echo shell-$((40+2))"), Step::Text("all done".into())]
@@ -91,7 +91,7 @@ fn no_folder_stays_behind_after_any_end_that_can_clean_up() {
         let mut term = Term::start(&home, &[]);
         term.wait("❯");
         term.send("go\r").wait("all done");
-        assert_eq!(home.leftovers().len(), 1, "{name}: {:?}", home.leftovers());
+        assert_eq!(home.leftovers().len(), 2, "{name}: {:?}", home.leftovers());
         match signal {
             Some(signal) => term.signal(signal),
             None => drop(term.send("\x04")),
@@ -110,7 +110,7 @@ fn the_next_start_removes_what_a_killed_one_left() {
     killed.send("go\r").wait("all done");
     let mut demo = Term::start(&home, &["--demo"]);
     demo.wait("❯");
-    assert_eq!(home.leftovers().len(), 2, "{:?}", home.leftovers());
+    assert_eq!(home.leftovers().len(), 3, "{:?}", home.leftovers());
     killed.kill();
     demo.kill();
     std::fs::create_dir(home.tmp().join("hermes-shell-notours")).unwrap();
