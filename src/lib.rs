@@ -12,6 +12,7 @@ pub mod exec;
 pub mod knowledge;
 pub mod llm;
 pub mod mcp;
+pub mod places;
 pub mod plugins;
 pub mod policy;
 pub mod runtime;

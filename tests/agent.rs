@@ -1,5 +1,6 @@
 //! Whole conversations with a scripted model: the runner, the real tools and the gate, without a screen.
 
+mod askpass;
 mod gate;
 mod tools;
 
@@ -75,6 +76,7 @@ impl World {
             exec,
             dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain).with_secrets(secrets)),
             extensions: hermes::plugins::Extensions::default(),
+            places: hermes::places::Places::default(),
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,
         };

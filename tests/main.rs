@@ -7,4 +7,5 @@ mod e2e;
 #[allow(dead_code, reason = "the measures use some of it, the tests the rest")]
 mod harness;
 mod judge;
+mod places;
 mod tidy;

@@ -43,6 +43,8 @@ pub enum AgentCommand {
     Resume(SessionId),
     /// Only these toolsets from the next turn on; none: those of the configuration.
     SetToolsets(Vec<String>),
+    /// Works there from now on: `local`, `ssh`, `docker`; refused while a turn runs.
+    SetBackend(String),
     SetTitle(String),
     /// Goes back to a prompt; refused while a turn runs.
     Rewind(RewindOrder),
@@ -175,6 +177,8 @@ pub struct SessionInfo {
     pub effort: Effort,
     pub mode: Mode,
     pub cwd: String,
+    /// Where commands run, as people read it: `local`, `ssh dev@host`.
+    pub place: String,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// The toolsets that the person chose; `None`: those of the configuration.

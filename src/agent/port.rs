@@ -41,6 +41,8 @@ pub enum Wish {
     PolicyChanged(Vec<Change>),
     /// What is known of untrusted text changed.
     Untrusted,
+    /// Something to tell the person and the agent.
+    Told(String),
 }
 
 /// Characters of the words that the modal tells as the reason.
@@ -143,6 +145,12 @@ impl Port {
 }
 
 impl AgentPort for Port {
+    fn tell(&self, text: String) {
+        let wishes = self.wishes.clone();
+        // It must arrive: nothing else tells it.
+        tokio::spawn(async move { drop(wishes.send(Wish::Told(text)).await) });
+    }
+
     fn is_agent(&self) -> bool {
         !self.wishes.is_closed()
     }

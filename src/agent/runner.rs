@@ -6,6 +6,7 @@ mod about;
 mod actions;
 mod calls;
 mod hooks;
+mod place;
 mod policy;
 mod request;
 mod resume;
@@ -51,6 +52,8 @@ pub struct Deps {
     pub exec: Exec,
     pub models: Models,
     pub dispatch: Arc<Dispatch>,
+    /// Where commands run and files are.
+    pub places: crate::places::Places,
     pub world: Arc<dyn crate::policy::World>,
     /// Hooks and plugins.
     pub extensions: crate::plugins::Extensions,
@@ -199,8 +202,9 @@ type Asked = (Option<String>, Arc<dyn Provider>);
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
 const REPEATS: u32 = 4;
 
-/// The rules of a configuration: lines of permission files, and the entries of `config.yaml` as such lines.
-pub fn rules(loaded: &Loaded) -> crate::policy::rule::Rules {
+/// The rules of a configuration, for work in a kind of place (`local`, `ssh`): lines of permission files, and the entries of
+/// `config.yaml` as such lines.
+pub fn rules(loaded: &Loaded, backend: &str) -> crate::policy::rule::Rules {
     let config = &loaded.config;
     let listed = config.command_allowlist.iter().map(|entry| Permission::entry(Action::Allow, entry));
     let denied = config.approvals.deny.iter().map(|entry| Permission::entry(Action::Deny, entry));
@@ -208,7 +212,9 @@ pub fn rules(loaded: &Loaded) -> crate::policy::rule::Rules {
         permissions: Arc::new(loaded.permissions.all.iter().cloned().chain(listed).chain(denied).collect()),
         unreadable: loaded.permissions.unreadable.clone(),
         here: crate::policy::permissions::Here {
-            backend: config.terminal.backend.clone(),
+            backend: backend.to_owned(),
+            platform: "cli".into(),
+            chat: "private".into(),
             folder: loaded.permissions.folder.clone(),
             ..Default::default()
         },
@@ -258,7 +264,7 @@ impl Runner {
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
             Arc::clone(&deps.dispatch),
-            rules(&deps.loaded),
+            rules(&deps.loaded, deps.places.kind()),
             mode,
             Arc::clone(&deps.world),
             Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
@@ -379,6 +385,7 @@ impl Runner {
             AgentCommand::Submit { text, images } => self.submit(Said::person(text, images)).await,
             AgentCommand::Steer { text, images } if self.turn.is_running() => {
                 self.gate.heard_anew();
+                self.gate.person_said(&text);
                 self.feed(Input::Steered(Said::steer(text, images))).await;
             }
             AgentCommand::Steer { text, images } => self.submit(Said::person(text, images)).await,
@@ -396,6 +403,7 @@ impl Runner {
             AgentCommand::New => self.new_session().await,
             AgentCommand::Resume(id) => self.switch(id).await,
             AgentCommand::SetToolsets(names) => self.set_toolsets(names).await,
+            AgentCommand::SetBackend(kind) => self.set_backend(kind).await,
             AgentCommand::SetTitle(title) => self.set_title(title).await,
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,

@@ -1,17 +1,91 @@
 //! The values that are known to be secrets, and what enters a conversation without them: one place before the model, the
 //! disk and what is exported. Text that streams passes the screen as the model writes it.
 
-use crate::config::Loaded;
+use crate::config::{Loaded, dotenv};
 use crate::exec::keeps_back;
 use crate::llm::message::Body;
 use crate::policy::redact::{RedactKind, Secrets};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Logins that are read, and bytes of one.
 const LOGINS: usize = 64;
 const LOGIN_BYTES: u64 = 256 * 1024;
+
+/// Files of a project that hold its variables: how many are read, bytes of one, and entries of a folder that are looked at.
+const PROJECT_FILES: usize = 24;
+const PROJECT_BYTES: u64 = 128 * 1024;
+const ENTRIES: usize = 4096;
+/// Characters of a value that are masked at least.
+const SHORTEST: usize = 8;
+/// Endings of files that show how the others are written.
+const SAMPLES: [&str; 5] = [".example", ".sample", ".template", ".dist", ".defaults"];
+
+/// The secrets of the project that a session works in: those of its `.env` files, looked at again when one changes.
+#[derive(Debug, Default)]
+pub struct OfProject {
+    /// Path, time of the last change, size.
+    seen: Vec<(PathBuf, Option<std::time::SystemTime>, u64)>,
+}
+
+impl OfProject {
+    /// The values when the files are others than before; `None` when they are as they were. Reads files.
+    pub fn news(&mut self, cwd: &Path) -> Option<Vec<String>> {
+        let now = env_files(cwd);
+        if now == self.seen {
+            return None;
+        }
+        self.seen = now;
+        Some(self.values())
+    }
+
+    /// The values as the files were read last.
+    fn values(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (path, ..) in self.seen.iter().filter(|(.., size)| *size <= PROJECT_BYTES) {
+            let Ok(bytes) = std::fs::read(path) else { continue };
+            let (values, _) = dotenv::parse(&String::from_utf8_lossy(&bytes));
+            let telling = |(name, value): &(String, String)| is_secret(name, &[]) && value.chars().count() >= SHORTEST;
+            all.extend(values.into_iter().filter(telling).map(|(_, value)| value));
+        }
+        all
+    }
+}
+
+/// The secrets of the project of a folder. Reads files.
+pub fn of_project(cwd: &Path) -> Vec<String> {
+    OfProject::default().news(cwd).unwrap_or_default()
+}
+
+/// `.env` and its kin in a folder and at the top of its repository.
+fn env_files(cwd: &Path) -> Vec<(PathBuf, Option<std::time::SystemTime>, u64)> {
+    let top = cwd.ancestors().find(|dir| dir.join(".git").exists()).filter(|top| *top != cwd);
+    let mut found = Vec::new();
+    for dir in std::iter::once(cwd).chain(top) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(ENTRIES) {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_one = name == ".env" || name.starts_with(".env.") || name == ".envrc";
+            if is_one
+                && !SAMPLES.iter().any(|ending| name.ends_with(ending))
+                && found.len() < PROJECT_FILES
+                && let Ok(about) = std::fs::metadata(entry.path())
+                && about.is_file()
+            {
+                found.push((entry.path(), about.modified().ok(), about.len()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a variable of this name holds a secret.
+fn is_secret(name: &str, own: &[String]) -> bool {
+    // Addresses are kept from children, too, but are no secrets.
+    keeps_back(name, own) && !name.ends_with("_URL") && !name.ends_with("_ENDPOINT") && !name.starts_with("HERMES_")
+}
 
 /// Keys and tokens of the environment, of `.env`, of `config.yaml` and of the logins in this folder. Reads files.
 pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
@@ -22,15 +96,10 @@ pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
         .map(|provider| provider.key_env.clone())
         .chain(config.fallback_providers.iter().map(|fallback| fallback.key_env.clone()))
         .collect();
-    let holds = |name: &str| {
-        // Addresses are kept from children, too, but are no secrets.
-        keeps_back(name, &own)
-            && !name.ends_with("_URL")
-            && !name.ends_with("_ENDPOINT")
-            && !name.starts_with("HERMES_")
-    };
-    let named = loaded.env.iter().chain(&loaded.dotenv).filter(|(name, _)| holds(name)).map(|(_, value)| value.clone());
-    let mut all: Vec<String> = named.collect();
+    let named = loaded.env.iter().chain(&loaded.dotenv).filter(|(name, _)| is_secret(name, &own));
+    let mut all: Vec<String> = named.map(|(_, value)| value.clone()).collect();
+    // What the configuration takes from `.env` stands there to be kept.
+    all.extend(loaded.referenced.iter().filter_map(|name| loaded.dotenv.get(name)).cloned());
     all.push(config.model.api_key.clone());
     all.extend(config.providers.values().map(|provider| provider.api_key.clone()));
     all.extend(config.fallback_providers.iter().map(|fallback| fallback.api_key.clone()));
@@ -117,13 +186,45 @@ mod tests {
             ("MINE", "by-name-1"),
         ]);
         loaded.dotenv = pairs(&[("OPENAI_API_KEY", "dotenv-value-1"), ("HERMES_MODEL", "some-model-1")]);
+        loaded.dotenv.insert("PLAIN".into(), "behind-config-1".into());
+        loaded.dotenv.insert("OTHER".into(), "behind-nothing-1".into());
+        loaded.referenced.insert("PLAIN".into());
         loaded.config.model.api_key = "config-value-1".into();
         let provider = crate::config::ProviderConfig { key_env: "MINE".into(), ..Default::default() };
         loaded.config.providers.insert("p".into(), provider);
         let mut known: Vec<_> = values(&loaded, folder.path()).into_iter().filter(|value| !value.is_empty()).collect();
         known.sort();
-        let want = ["by-name-1", "config-value-1", "dotenv-value-1", "env-value-1", "login-access-2", "login-secret-1"];
+        let want = [
+            "behind-config-1",
+            "by-name-1",
+            "config-value-1",
+            "dotenv-value-1",
+            "env-value-1",
+            "login-access-2",
+            "login-secret-1",
+        ];
         assert_eq!(known, want);
+    }
+
+    #[test]
+    fn secrets_of_a_project_are_read_with_bounds_and_again_when_they_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let (top, cwd) = (folder.path(), folder.path().join("app"));
+        std::fs::create_dir_all(top.join(".git")).unwrap();
+        std::fs::create_dir_all(&cwd).unwrap();
+        std::fs::write(cwd.join(".env"), "API_KEY=project-value-1\nNAME=not-a-secret-1\nDB_PASSWORD=short\n").unwrap();
+        std::fs::write(top.join(".env.local"), "export STRIPE_SECRET='project-value-2'\n").unwrap();
+        std::fs::write(cwd.join(".env.example"), "API_KEY=example-value-3\n").unwrap();
+        std::fs::write(cwd.join(".env.big"), format!("API_KEY=large-value-4{}\n", " ".repeat(200_000))).unwrap();
+        let mut project = OfProject::default();
+        let mut known = project.news(&cwd).unwrap();
+        known.sort();
+        assert_eq!(known, ["project-value-1", "project-value-2"]);
+        assert_eq!(project.news(&cwd), None);
+        std::fs::write(cwd.join(".env"), "API_KEY=project-value-new-5\n").unwrap();
+        let mut known = project.news(&cwd).unwrap();
+        known.sort();
+        assert_eq!(known, ["project-value-2", "project-value-new-5"]);
     }
 
     #[test]

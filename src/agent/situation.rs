@@ -12,6 +12,8 @@ pub struct Situation<'a> {
     pub cwd: &'a str,
     /// `main, 3 changed files`.
     pub git: Option<String>,
+    /// The other machine that commands and files are on: `ssh dev@host`.
+    pub place: Option<String>,
     pub processes: &'a [ProcessInfo],
     pub plan: &'a [Todo],
     /// What came and went among the tools that can be searched for.
@@ -24,6 +26,9 @@ const MOST: usize = 12;
 /// The text; a few lines.
 pub fn describe(situation: &Situation<'_>) -> String {
     let mut out = format!("cwd: {}", situation.cwd);
+    if let Some(place) = &situation.place {
+        let _ = write!(out, "\nbackend: {place} (commands run there and files are there, not on this machine)");
+    }
     if let Some(git) = &situation.git {
         let _ = write!(out, "\ngit: {git}");
     }

@@ -163,6 +163,7 @@ actions! {
     SkinNext "skin-next" Model "Next skin";
     ThemePicker "theme-picker" Model "Choose a theme" => "theme" [], "[name]";
     Tools "tools" Model "Tools: what is there, what is not and why" => "tools" [], "";
+    Backend "backend" Model "Where commands run and files are" => "backend" [], "[name]";
     Toolsets "toolsets" Model "Toolsets of this session: what is on, what it costs, on and off" => "toolsets" [], "[a,b|default]";
     Mcp "mcp" Model "MCP servers: state, tools, cost, on and off" => "mcp" ["servers"], "[name|login name|reload]";
     Skills "skills" Model "Skills" => "skills" [], "";

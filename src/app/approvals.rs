@@ -156,6 +156,7 @@ pub fn seen_again(model: &mut Model) {
             Modal::Trust(modal) => modal.inert_until = until,
             Modal::Frozen(modal) => modal.inert_until = until,
             Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
+            Modal::Input(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Picker(_)
             | Modal::Sessions(_)
             | Modal::Rewind(_)
@@ -176,6 +177,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         Some(Modal::Trust(modal)) => &mut modal.inert_until,
         Some(Modal::Frozen(modal)) => &mut modal.inert_until,
         Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
+        Some(Modal::Input(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         // what cannot be seen takes no key at all
         _ => return too_small,
     };
@@ -190,6 +192,9 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
 
 /// The inbox: one question opens at once, several are listed.
 pub fn inbox(model: &mut Model) {
+    if super::asks::reopen(model) {
+        return;
+    }
     let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
         [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),

@@ -24,6 +24,7 @@ pub fn open(model: &mut Model, words: &str) {
         then: InputThen::Find,
         message: String::new(),
         busy: false,
+        inert_until: 0,
     }));
 }
 

@@ -5,6 +5,8 @@
 pub mod action;
 pub mod answers;
 pub mod approvals;
+mod asks;
+mod backends;
 pub mod borders;
 pub mod completion;
 pub mod composer;

@@ -27,6 +27,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     }
     let Some(key) = vi::modal_key(model, out, key) else { return };
     let key = usual::in_modal(model, key);
+    if super::asks::key(model, out, key) {
+        return;
+    }
     match model.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
         Some(Modal::Approval(_)) => answers::approval_key(model, out, key),
@@ -207,7 +210,7 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             match then {
                 InputThen::Find => find::close(model),
                 InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
-                InputThen::Title | InputThen::Key(_) => {}
+                InputThen::Title | InputThen::Key(_) | InputThen::Ask(_) => {}
             }
         }
         Code::Enter if !input.busy => enter(model, out),
@@ -243,7 +246,7 @@ fn input_changed(model: &mut Model) {
     let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
     match input.then {
         // The address stays in view.
-        InputThen::Login(_) => {}
+        InputThen::Login(_) | InputThen::Ask(_) => {}
         InputThen::Title | InputThen::Key(_) => input.message.clear(),
         InputThen::Find => {
             input.message.clear();
@@ -267,6 +270,8 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
             model.modals.pop();
             find::done(model);
         }
+        // It is answered where its keys are taken.
+        InputThen::Ask(_) => {}
         InputThen::Login(_) => servers::pasted(model, out),
         InputThen::Key(_) if text.trim().is_empty() => *message = "paste the key first".into(),
         InputThen::Key(provider) => {
@@ -294,6 +299,7 @@ pub fn ask_key(model: &mut Model, provider: &str) {
         then: InputThen::Key(provider.to_owned()),
         message: String::new(),
         busy: false,
+        inert_until: 0,
     }));
 }
 

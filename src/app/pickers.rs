@@ -6,7 +6,7 @@ use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
-use super::{approvals, history, looks, models, palette, permissions, servers, toolsets};
+use super::{approvals, backends, history, looks, models, palette, permissions, servers, toolsets};
 use crate::config::keymap::{Code, Context, Key};
 
 /// Opens a picker with its rows; the current one is selected.
@@ -145,7 +145,12 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Servers => servers::note(model),
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Permissions => permissions::note(model),
-        PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
+        PickerKind::Palette
+        | PickerKind::Model
+        | PickerKind::Provider
+        | PickerKind::Backends
+        | PickerKind::Inbox
+        | PickerKind::History => {}
     }
 }
 
@@ -159,6 +164,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Toolsets
+            | PickerKind::Backends
             | PickerKind::Permissions
             | PickerKind::Inbox
             | PickerKind::History => {}
@@ -185,6 +191,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => looks::take_skin(model, out, &value),
         PickerKind::Theme => looks::take_theme(model, out, &value),
         PickerKind::Provider => modals::ask_key(model, &value),
+        PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
         PickerKind::Inbox => {
             let entry = value.parse::<usize>().ok().and_then(|at| model.approvals.entries.get(at));

@@ -60,6 +60,9 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
                 super::marking::lines(model, out, &lines);
             }
         }
+        ProcessEvent::Asks(ask) => super::asks::asked(model, out, ask),
+        ProcessEvent::AskClosed(_, id) => super::asks::closed(model, id),
+        ProcessEvent::Told(_, text) => model.notices.add(model.now, Level::Warning, text),
         ProcessEvent::Screen(id, screen) => {
             let pane = &mut model.processes.pane;
             if pane.shown.as_ref() == Some(&id) {
@@ -95,7 +98,9 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     if (new && !background && !pane.chosen && !pane.taken_over) || pane.shown.is_none() {
         show_tab(model, Some(id.clone()));
     }
-    if asks && !asked {
+    if asks && super::asks::is_asking(model, &id) {
+        // The field says it.
+    } else if asks && !asked {
         let text = format!("{} needs input", short(&command));
         if !background && !model.processes.pane.touched {
             show_tab(model, Some(id.clone()));

@@ -84,6 +84,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::ThemePicker => looks::pick_theme(model, out, argument),
         Action::Mcp => super::servers::open(model, out, argument),
         Action::Permissions => super::permissions::open(model, out, argument),
+        Action::Backend => super::backends::open(model, out, argument),
         Action::Toolsets => super::toolsets::open(model, out, argument),
         Action::Tools
         | Action::Skills

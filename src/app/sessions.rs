@@ -396,6 +396,7 @@ pub fn title(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         then: InputThen::Title,
         message: String::new(),
         busy: false,
+        inert_until: 0,
     }));
 }
 

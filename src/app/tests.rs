@@ -115,6 +115,7 @@ fn session(id: &str, model: &str) -> SessionInfo {
         effort: Effort::Medium,
         mode: Mode::Manual,
         cwd: "/src/app".into(),
+        place: "local".into(),
         window: None,
         toolsets: None,
         adviser: None,

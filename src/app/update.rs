@@ -199,10 +199,12 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
 fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     focus::settle(model);
     first_run::settle(model);
+    super::asks::open_waiting(model);
     approvals::open_waiting(model);
     frozen::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);
+    super::asks::tell_hands(model, out);
     processes::watch(model, out);
     vi::settle(model, out);
     queue::settle(model, out);

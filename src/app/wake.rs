@@ -21,7 +21,8 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),
         Modal::Frozen(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
-        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Input(_) => None,
+        Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
+        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) => None,
     });
     let candidates = [
         motion(model),

@@ -3,6 +3,7 @@
 use crate::config::Loaded;
 use crate::exec::Exec;
 use crate::mcp::{self, Mcp};
+use crate::places::Places;
 use crate::plugins::Extensions;
 use crate::plugins::consent::Standing;
 use std::io::Write as _;
@@ -18,6 +19,7 @@ pub struct Beside {
     pub extensions: Extensions,
     pub mcp: Mcp,
     pub exec: Exec,
+    pub places: Places,
     pub loaded: Arc<Loaded>,
 }
 
@@ -100,5 +102,9 @@ impl Beside {
     pub async fn shutdown(&self) {
         tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
         self.exec.shutdown(true).await;
+        let places = self.places.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || places.leave()).await {
+            tracing::error!("leaving where commands ran: {error}");
+        }
     }
 }

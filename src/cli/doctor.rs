@@ -1,6 +1,7 @@
 //! `hermes doctor`: what is set up, what is missing, and what to do about it.
 
 mod extensions;
+mod place;
 mod sandbox;
 
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Look, theme::Canvas};
@@ -94,6 +95,7 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(database(&paths.state().join("state.db")));
     rows.extend(terminal(paths, loaded));
     rows.push(shell(loaded));
+    rows.push(place::row(&loaded.config.terminal));
     rows.push(sandbox::row(&loaded.config.sandbox, &crate::exec::probe()));
     rows.push(program(loaded, "git", "branch and changed files are not shown without it; install git"));
     rows.push(certificates(loaded));

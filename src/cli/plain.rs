@@ -38,6 +38,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let house = setup::house(&base, None, false);
     let store = house.deps.store.clone();
     let beside = house.beside.clone();
+    let exec = house.deps.exec.clone();
     beside.start();
     let start = Start {
         cwd: base.cwd.clone(),
@@ -92,7 +93,13 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                 let Some(event) = event else { break };
                 talk.event(event)?;
             }
-            Some(_) = processes.recv() => {}
+            Some(event) = processes.recv() => {
+                // There is no field whose text stays hidden.
+                if let crate::exec::ProcessEvent::Asks(ask) = event {
+                    say(&format!("[{} asks “{}”: plain mode cannot answer it]\n", ask.who, ask.prompt))?;
+                    exec.answer(ask.id, None);
+                }
+            }
             _ = tokio::signal::ctrl_c() => {
                 if !talk.running {
                     break;

@@ -6,11 +6,13 @@ use crate::agent::Models;
 use crate::agent::frozen::Frozen;
 use crate::agent::runner::Deps;
 use crate::config::Config;
+use crate::config::OnInput;
 use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
-use crate::exec::{Exec, ExecOptions, Notice, ProcessEvent};
+use crate::exec::{Exec, ExecOptions, Hidden, Notice, ProcessEvent};
 use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
+use crate::places::{Places, Worlds};
 use crate::plugins::Extensions;
 use crate::plugins::host::Options;
 use crate::policy::World;
@@ -63,14 +65,20 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
     // `terminal.cwd` names a folder to work in; these words mean the current one.
     let configured = loaded.config.terminal.cwd.trim();
     let cwd = match configured {
-        _ if args.cwd.is_some() => cwd,
+        _ if args.cwd.is_some() || !is_here(&loaded.config) => cwd,
         "" | "." | "auto" | "cwd" => cwd,
         folder => std::fs::canonicalize(expand_home(folder))
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
     let secrets = Secrets::default();
-    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()));
+    let project = crate::agent::secrets::of_project(&cwd);
+    secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()).into_iter().chain(project));
     Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks, secrets })
+}
+
+/// Whether commands run on this machine: only then is `terminal.cwd` one of its folders.
+fn is_here(config: &Config) -> bool {
+    matches!(config.terminal.backend.as_str(), "" | "local")
 }
 
 /// The model that the flags ask for.
@@ -117,12 +125,15 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         headless,
         term_grace: std::time::Duration::from_secs_f64(terminal.daemon_term_grace_seconds.clamp(0.0, 60.0)),
         program: Some(this_program()),
+        sudo_password: base.loaded.env("SUDO_PASSWORD").map(|password| Hidden::new(password.to_owned())),
         ..ExecOptions::default()
     });
     // A closed channel never tells anything: nothing is lost when somebody else took it.
     let notices = exec.completions().unwrap_or_else(|| mpsc::channel(1).1);
     let registry = Arc::new(Registry::builtin());
     exec.mask_notices(base.loaded.config.security.redact_secrets);
+    exec.masks_in(base.secrets.clone());
+    exec.ask_person(terminal.on_input == OnInput::AskUser);
     // What a killed program left behind; nobody waits for it.
     tokio::task::spawn_blocking(|| crate::exec::sweep(&std::env::temp_dir()));
     let extensions = Extensions::new(Options {
@@ -133,7 +144,9 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         publish: registry.clone(),
         accept_hooks: base.accept_hooks,
     });
-    let world: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home));
+    let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home));
+    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd);
+    let world: Arc<dyn World> = Arc::new(Worlds::new(here, places.clone()));
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
         models = models.scripted(script);
@@ -157,12 +170,18 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
                 .with_secrets(base.secrets.clone())
                 .with_hooks(Arc::new(extensions.clone())),
         ),
+        places,
         world,
         extensions,
         policy: Arc::new(Frozen::new(base.paths.clone(), Arc::clone(&base.sources))),
     };
-    let beside =
-        Beside { extensions: deps.extensions.clone(), mcp, exec: deps.exec.clone(), loaded: Arc::clone(&base.loaded) };
+    let beside = Beside {
+        extensions: deps.extensions.clone(),
+        mcp,
+        exec: deps.exec.clone(),
+        places: deps.places.clone(),
+        loaded: Arc::clone(&base.loaded),
+    };
     House { deps, notices, processes, registry, beside }
 }
 
@@ -185,7 +204,7 @@ fn this_program() -> PathBuf {
 }
 
 /// The environment variables that hold keys of the configured providers.
-fn key_names(config: &Config) -> Vec<String> {
+pub(super) fn key_names(config: &Config) -> Vec<String> {
     let providers = config.providers.values().map(|provider| &provider.key_env);
     let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
     all.filter(|name| !name.is_empty()).cloned().collect()

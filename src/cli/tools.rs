@@ -95,7 +95,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
     let config = &base.loaded.config;
     let port = Arc::new(Port::alone());
     let mode = if yolo { Mode::Off } else { config.approvals.mode };
-    let rules = crate::agent::rules(&base.loaded);
+    let rules = crate::agent::rules(&base.loaded, house.deps.places.kind());
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
     let gate = Gate::new(Arc::clone(&house.deps.dispatch), rules, mode, Arc::clone(&house.deps.world), asker);
     let gate = gate.with_log(house.deps.store.clone());
@@ -106,7 +106,9 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         cwd: Arc::new(Mutex::new(base.cwd.clone())),
         workspace: base.cwd.clone(),
         unconfined: false,
+        closed: Default::default(),
         exec: house.deps.exec.clone(),
+        places: house.deps.places.clone(),
         world: Arc::clone(&house.deps.world),
         files: Arc::default(),
         agent: port,
@@ -146,6 +148,9 @@ async fn run(
             let (events, unheard) = mpsc::channel(1);
             drop(unheard);
             let body = gate.call(&call, ctx, events).await;
+            if body.name != call.name && !body.name.is_empty() {
+                writeln!(std::io::stderr(), "hermes: no tool is named {}: {} was meant", call.name, body.name).ok();
+            }
             writeln!(out, "{}", body.content)?;
             Ok(match body.outcome {
                 Outcome::Ok => 0,

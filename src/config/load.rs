@@ -6,7 +6,8 @@ use super::layer::{Layer, Reader, Variables, Warning, merge};
 use super::yaml::{self, Node};
 use super::{Config, Paths, dotenv, permissions, project, schema};
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What a configuration is made from.
@@ -40,6 +41,8 @@ pub struct Loaded {
     pub env: BTreeMap<String, String>,
     /// The names of `.env`.
     pub dotenv: BTreeMap<String, String>,
+    /// Names that `config.yaml` takes as `${NAME}`.
+    pub referenced: BTreeSet<String>,
     /// Keys of Python Hermes in `config.yaml` that have no meaning here, with their lines.
     pub foreign: Vec<(String, u64)>,
     /// The project file that counts.
@@ -85,6 +88,13 @@ const VARIABLES: &[(&str, &str, bool)] = &[
     ("TERMINAL_CWD", "terminal.cwd", true),
     ("TERMINAL_TIMEOUT", "terminal.timeout", true),
     ("TERMINAL_MAX_FOREGROUND_TIMEOUT", "terminal.max_foreground_timeout", true),
+    ("TERMINAL_LIFETIME_SECONDS", "terminal.lifetime_seconds", true),
+    ("TERMINAL_DOCKER_IMAGE", "terminal.docker_image", true),
+    ("TERMINAL_SINGULARITY_IMAGE", "terminal.singularity_image", true),
+    ("TERMINAL_SSH_HOST", "terminal.ssh_host", true),
+    ("TERMINAL_SSH_USER", "terminal.ssh_user", true),
+    ("TERMINAL_SSH_PORT", "terminal.ssh_port", true),
+    ("TERMINAL_SSH_KEY", "terminal.ssh_key", true),
 ];
 
 /// Reads all layers.
@@ -94,15 +104,20 @@ pub fn load(sources: &Sources) -> Loaded {
     let mut values = Map::new();
 
     let file = sources.paths.config();
+    let referenced = RefCell::new(BTreeSet::new());
     let variables = {
-        let (env, dotenv) = (loaded.env.clone(), loaded.dotenv.clone());
-        move |name: &str| env.get(name).or_else(|| dotenv.get(name)).cloned()
+        let (env, dotenv, referenced) = (loaded.env.clone(), loaded.dotenv.clone(), &referenced);
+        move |name: &str| {
+            referenced.borrow_mut().insert(name.to_owned());
+            env.get(name).or_else(|| dotenv.get(name)).cloned()
+        }
     };
     if let Some(layer) = read_file(&file, Some(&variables), &mut loaded.warnings) {
         merge(&mut values, layer.values);
         loaded.warnings.extend(layer.warnings);
         loaded.foreign = layer.foreign;
     }
+    loaded.referenced = referenced.take();
     if let Some(file) = sources.cwd.as_deref().and_then(project::find) {
         read_project(&sources.paths, &file, &mut values, &mut loaded);
     }

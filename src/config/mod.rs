@@ -18,6 +18,7 @@ pub mod remove;
 pub mod schema;
 pub mod skin;
 pub mod suggest;
+pub mod terminal;
 pub mod theme;
 pub mod trust;
 pub mod yaml;
@@ -27,6 +28,7 @@ pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
 pub use mcp::McpServerConfig;
 pub use paths::Paths;
+pub use terminal::TerminalConfig;
 
 use crate::policy::Mode;
 use serde::{Deserialize, Serialize};
@@ -168,34 +170,6 @@ impl Default for AgentConfig {
     }
 }
 
-/// `terminal:`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TerminalConfig {
-    pub backend: String,
-    pub cwd: String,
-    /// Seconds.
-    pub timeout: u64,
-    pub max_foreground_timeout: u64,
-    pub env_passthrough: Vec<String>,
-    pub daemon_term_grace_seconds: f64,
-    pub shell_init_files: Vec<String>,
-}
-
-impl Default for TerminalConfig {
-    fn default() -> Self {
-        Self {
-            backend: "local".into(),
-            cwd: ".".into(),
-            timeout: 180,
-            max_foreground_timeout: 600,
-            env_passthrough: Vec::new(),
-            daemon_term_grace_seconds: 2.0,
-            shell_init_files: Vec::new(),
-        }
-    }
-}
-
 /// `approvals:`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -205,6 +179,18 @@ pub struct ApprovalsConfig {
     pub deny: Vec<String>,
     /// Seconds that a question waits for its answer before the call is not run; 0: for ever.
     pub timeout: u64,
+    pub containers: InContainers,
+}
+
+/// `approvals.containers`: questions about commands that run in a container of ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InContainers {
+    /// As on this machine.
+    #[default]
+    Ask,
+    /// Not asked where nothing of this machine is mounted; what is refused stays refused.
+    Relax,
 }
 
 /// `sandbox:`; a plain word means `mode`.
@@ -222,6 +208,19 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self { mode: SandboxMode::Off, network: true, writable: Vec::new() }
     }
+}
+
+/// Who is asked when a command waits for input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnInput {
+    /// The person is told, and types into it when they like.
+    #[default]
+    Notify,
+    /// The call returns with what is on the screen, the command goes on in the background.
+    AskAgent,
+    /// The person is asked by a question; the answer is typed.
+    AskUser,
 }
 
 /// What local commands may write.

@@ -391,6 +391,25 @@ mod tests {
     }
 
     #[test]
+    fn lines_for_this_program_hold_in_it_and_those_for_others_do_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::at(dir.path());
+        let text = "platforms:\n  cli:\n    terminal(make *): deny\n    private:\n      terminal(cargo *): deny\n    group:\n      terminal(npm *): deny\n  telegram:\n    terminal(git *): deny\n";
+        std::fs::write(paths.permissions(), text).unwrap();
+        let sources = super::super::load::Sources { cwd: None, env: Default::default(), overrides: Vec::new(), paths };
+        let here =
+            crate::policy::permissions::Here { platform: "cli".into(), chat: "private".into(), ..Default::default() };
+        let held: Vec<String> = super::super::load::load(&sources)
+            .permissions
+            .all
+            .iter()
+            .filter(|one| one.holds(&here, Path::new("/srv")))
+            .map(|one| one.on.text.clone())
+            .collect();
+        assert_eq!(held, ["terminal(make *)", "terminal(cargo *)"]);
+    }
+
+    #[test]
     fn a_project_only_tightens_and_only_when_trusted() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();

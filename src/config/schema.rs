@@ -6,7 +6,7 @@
 mod keys;
 mod pages;
 
-pub use keys::{BUSY, EDITING, EFFORTS, INDICATORS, KEYS, SANDBOX, SEARCH};
+pub use keys::{BACKENDS, BUSY, EDITING, EFFORTS, INDICATORS, KEYS, SANDBOX, SEARCH};
 pub use pages::{json_schema, markdown};
 
 use super::{Config, suggest};

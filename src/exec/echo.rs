@@ -329,9 +329,12 @@ mod tests {
         all[0].clone()
     }
 
+    /// Keys as they are written, the output after them, what is left of it.
+    type Case<'a> = (&'a [&'a [u8]], &'a [u8], &'a str);
+
     #[test]
     fn echo_goes_and_output_stays() {
-        let cases: &[(&[&[u8]], &[u8], &str)] = &[
+        let cases: &[Case] = &[
             (&[b"World\r"], b"Name? World\nhello World\n", "Name? hello World\n"),
             (&[b"W", b"o", b"\r"], b"Wo\nWo\n", "Wo\n"),
             (&[b"ab\x7fc\r"], b"ab\x08 \x08c\nac\n", "ac\n"),

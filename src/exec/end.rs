@@ -1,7 +1,7 @@
 //! Ends processes: SIGINT, then SIGTERM, then SIGKILL, to everything in the session.
 
-use super::ExitReason;
 use super::process::{Process, lock};
+use super::{ExitReason, FarSignal};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,6 +22,9 @@ impl Graces {
     pub(crate) const NONE: Self = Self { interrupt: Duration::ZERO, terminate: Duration::ZERO };
 }
 
+/// How long the client of a command that was killed on another machine may take to notice.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// How long what a killed leader started may hold on after being told to end.
 const SURVIVORS: Duration = Duration::from_millis(500);
 
@@ -40,14 +43,24 @@ pub(crate) fn end(process: &Arc<Process>, reason: ExitReason, graces: Graces) {
     if process.over() {
         return;
     }
-    if again || graces == Graces::NONE {
-        send(process, Signal::KILL);
-        return;
+    let kill = again || graces == Graces::NONE;
+    // Here the first signal goes out before this returns: a stop is felt at once. Another machine may not answer soon.
+    let here = process.far.is_none();
+    if here && kill {
+        return send(process, Signal::KILL);
+    }
+    if here {
+        send(process, Signal::INT);
     }
     let target = Arc::clone(process);
-    // The first signal goes out before this returns: a stop is felt at once.
-    send(process, Signal::INT);
-    let started = std::thread::Builder::new().name("exec-end".into()).spawn(move || escalate(&target, graces));
+    let started = std::thread::Builder::new().name("exec-end".into()).spawn(move || {
+        if !here {
+            send(&target, if kill { Signal::KILL } else { Signal::INT });
+        }
+        if !kill {
+            escalate(&target, graces);
+        }
+    });
     if let Err(error) = started {
         tracing::error!("no thread to end {} gently: {error}", process.id.0);
         send(process, Signal::KILL);
@@ -91,8 +104,20 @@ fn wait(process: &Process, most: Duration, all: bool) -> bool {
     }
 }
 
-/// Sends a signal to the leader's group, to the group that has the terminal, and to all others of the session.
+/// Sends a signal to the leader's group, to the group that has the terminal, and to all others of the session. What runs
+/// on another machine gets it there; its client ends with it, and is ended here only when nothing else helps.
 pub(crate) fn send(process: &Process, signal: Signal) {
+    if let Some(far) = &process.far {
+        let wanted = match signal {
+            Signal::INT => FarSignal::Interrupt,
+            Signal::CONT => FarSignal::Continue,
+            Signal::KILL => FarSignal::Kill,
+            _ => FarSignal::Terminate,
+        };
+        if far.signal(wanted) && (signal != Signal::KILL || wait(process, LAST_WORDS, false)) {
+            return;
+        }
+    }
     let foreground = lock(&process.tty).as_ref().and_then(|tty| tty.foreground());
     let Some(leader) = Pid::from_raw(process.pid as i32) else { return };
     // While this is held the leader is not waited for, so its number cannot belong to a stranger.

@@ -3,7 +3,7 @@
 use super::notice::Notice;
 use super::process::lock;
 use super::reader::Reader;
-use super::{Exit, ExitReason, ProcessEvent};
+use super::{Exit, ExitReason, FarEnd, ProcessEvent};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -35,13 +35,12 @@ impl Reader {
         let exit = self.reap();
         // Of a command that was moved to the background the state belongs to nobody: the task went on without it.
         let keep = self.keep && !lock(&self.process.life).background;
-        let state = if keep { self.hub.shell_state(&self.process) } else { None };
-        let (cwd_after, not_kept) = state.map_or((None, Vec::new()), |(cwd, not_kept)| (Some(cwd), not_kept));
+        let left = self.left(keep);
         let survivors = self.pipe.is_some() || self.tty.is_some();
         let notify = {
             let mut life = lock(&self.process.life);
             life.exit = Some(exit.clone());
-            (life.cwd_after, life.not_kept) = (cwd_after, not_kept);
+            (life.cwd_after, life.not_kept, life.lost) = (left.cwd, left.not_kept, left.lost);
             life.finished_at = Some(Instant::now());
             life.survivors = survivors;
             life.closed = !survivors;
@@ -52,6 +51,7 @@ impl Reader {
             life.notify
         };
         self.process.ended.notify_all();
+        super::waiting::went_on(&self.hub, &self.process);
         self.process.phase.send_modify(|phase| phase.exited = true);
         if notify {
             let tail = lock(&self.process.out).log.tail(8192);
@@ -67,6 +67,17 @@ impl Reader {
         if self.process.watched.load(Ordering::Relaxed) {
             self.hub.screens.touch();
         }
+    }
+
+    /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
+    fn left(&self, keep: bool) -> FarEnd {
+        if let Some(far) = &self.process.far {
+            let left = far.finish(lock(&self.process.life).ending.is_some());
+            return if keep { left } else { FarEnd { lost: left.lost, ..FarEnd::default() } };
+        }
+        let state = if keep { self.hub.shell_state(&self.process) } else { None };
+        let (cwd, not_kept) = state.map_or((None, Vec::new()), |(cwd, not_kept)| (Some(cwd), not_kept));
+        FarEnd { cwd, not_kept, lost: None }
     }
 
     fn reap(&mut self) -> Exit {

@@ -28,6 +28,10 @@ impl Exec {
     /// looks at `/proc`.
     pub fn front(&self, task: &str, id: &ProcessId) -> Option<Front> {
         let process = self.hub.find(id).ok().filter(|process| process.task == task && !process.over())?;
+        // What reads it on another machine is not seen from here.
+        if process.far.is_some() {
+            return None;
+        }
         let (name, raw) = {
             let tty = lock(&process.tty);
             let tty = tty.as_ref()?;

@@ -11,7 +11,7 @@ use super::sandbox::Guard;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
 use super::{
-    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
+    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
 };
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 const EVENTS: usize = 256;
 
 /// A command to start, and what to do with its output.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Launch {
     pub spawn: Spawn,
     /// Where output goes that outgrows memory; by default a file in the folder of the options.
@@ -33,11 +33,13 @@ pub struct Launch {
     pub notify_on_complete: bool,
     /// Tell the agent when a line holds one of these.
     pub watch_patterns: Vec<String>,
+    /// It runs on another machine: its client program is started in its place, everything on its terminal.
+    pub far: Option<Arc<dyn Far>>,
 }
 
 impl From<Spawn> for Launch {
     fn from(spawn: Spawn) -> Self {
-        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new() }
+        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new(), far: None }
     }
 }
 
@@ -46,7 +48,7 @@ impl From<Spawn> for Launch {
 pub struct Running {
     pub id: ProcessId,
     pub pid: u32,
-    process: Arc<Process>,
+    pub(super) process: Arc<Process>,
     guard: Guard,
 }
 
@@ -67,6 +69,8 @@ pub struct Finished {
     pub cwd_after: Option<PathBuf>,
     /// Names of variables that it exported and that later commands do not get: they make programs run something else.
     pub not_kept: Vec<String>,
+    /// What became of it on another machine and what to do, when the connection did not live to see that.
+    pub lost: Option<String>,
     /// What it started still holds its output or its terminal; it is in the table under the same id.
     pub survivors: bool,
 }
@@ -79,11 +83,11 @@ impl Running {
         let exit = lock(&self.process.life).exit.clone();
         match (seen, exit) {
             (Ok(_), Some(exit)) => {
-                let (cwd_after, not_kept, survivors) = {
-                    let life = lock(&self.process.life);
-                    (life.cwd_after.clone(), life.not_kept.clone(), life.survivors && !life.closed)
-                };
-                Waited::Finished(Finished { exit, output: self.process.captured(), cwd_after, not_kept, survivors })
+                let output = self.process.captured();
+                let life = lock(&self.process.life);
+                let survivors = life.survivors && !life.closed;
+                let (cwd_after, not_kept, lost) = (life.cwd_after.clone(), life.not_kept.clone(), life.lost.clone());
+                Waited::Finished(Finished { exit, output, cwd_after, not_kept, lost, survivors })
             }
             _ => Waited::Moved(self.process.captured()),
         }
@@ -157,18 +161,26 @@ impl Exec {
 
     /// Starts a command: in a session of its own, with the exported variables of its task.
     pub async fn launch(&self, launch: Launch) -> Result<Running, ExecError> {
-        let Launch { spawn, spill, notify_on_complete, watch_patterns } = launch;
+        let Launch { spawn, spill, notify_on_complete, watch_patterns, far } = launch;
         self.hub.make_room()?;
         let shell = self.hub.shell().await?;
-        let env = self.hub.env_of(&spawn.task).await;
+        // A client has this program's environment: variables that commands export belong to the other side.
+        let env = if far.is_some() { Arc::clone(self.hub.base().await) } else { self.hub.env_of(&spawn.task).await };
         let size = if spawn.pty { spawn.size } else { (super::WIDE, spawn.size.1) };
-        let wiring = Wiring { pty: spawn.pty, headless: spawn.headless, size };
+        let wiring = Wiring { pty: spawn.pty || far.is_some(), headless: spawn.headless, size };
         let wide = wiring.terminal() && !spawn.pty;
         let cwd = spawn.cwd;
         let keep = !spawn.background;
         let id = new_id();
-        let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
-        command.env_clear().envs(env.iter()).current_dir(&cwd);
+        let (mut command, prelude) = match &far {
+            Some(far) => (client(&**far, &env), None),
+            None => {
+                let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
+                command.env_clear().envs(env.iter()).current_dir(&cwd);
+                (command, prelude)
+            }
+        };
+        command.envs(self.hub.askpass(&env, spawn.headless).await);
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
@@ -182,7 +194,7 @@ impl Exec {
             (prepared, guard) = (Some(held.prepared), held.guard);
         }
         let started = Instant::now();
-        let failed = |source| match cwd.is_dir() {
+        let failed = |source| match far.is_some() || cwd.is_dir() {
             true => ExecError::Spawn { command: spawn.command.clone(), source },
             // Never in another folder: the command was judged in this one.
             false => ExecError::Folder(cwd.clone()),
@@ -214,6 +226,7 @@ impl Exec {
             tty: Mutex::new(tty),
             input: Mutex::default(),
             wake,
+            far: far.clone(),
             watched: AtomicBool::new(false),
         });
         self.hub.add(Arc::clone(&process));
@@ -259,6 +272,14 @@ impl Exec {
                 Ok(())
             }
             ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
+            ProcessCommand::TakeOver(id) => {
+                self.hold_keys(id.as_ref());
+                Ok(())
+            }
+            ProcessCommand::Answer(id, text) => {
+                self.answer(id, text);
+                Ok(())
+            }
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
@@ -283,6 +304,7 @@ impl Exec {
     fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         process.fit(None, *lock(&self.hub.size));
+        lock(&process.life).typed = true;
         process.type_in(bytes)
     }
 
@@ -348,7 +370,22 @@ impl Exec {
             tracing::error!("waiting for processes to end: {error}");
         }
         self.hub.discard_shell();
+        self.hub.discard_askpass();
     }
+}
+
+/// The client of a command on another machine, with this environment beside what it brings.
+fn client(far: &dyn Far, env: &super::env::Env) -> std::process::Command {
+    let mut client = far.client();
+    let own: Vec<_> = client.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+    client.env_clear().envs(env.iter());
+    for (name, value) in own {
+        match value {
+            Some(value) => client.env(name, value),
+            None => client.env_remove(name),
+        };
+    }
+    client
 }
 
 fn new_id() -> ProcessId {

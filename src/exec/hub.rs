@@ -1,5 +1,7 @@
 //! What all processes share: the table, shell states, and the ways out to the UI and the agent.
 
+use super::askpass::{self, Askpass, Passwords};
+use super::asks::Asks;
 use super::env::{self, Env};
 use super::notice::Notices;
 use super::outbox::Outbox;
@@ -8,11 +10,12 @@ use super::sandbox::{self, Held, Sandbox, Support};
 use super::screens::Screens;
 use super::shell::Shell;
 use super::{ExecError, ExecOptions, ProcessId, keep, login};
+use crate::policy::redact::Secrets;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
@@ -30,6 +33,15 @@ pub(crate) struct Hub {
     pub(crate) notices: Notices,
     /// Secrets in notices are masked (`security.redact_secrets`).
     pub(crate) masks: AtomicBool,
+    /// Programs that wait for input ask by a question.
+    pub(crate) asks_person: AtomicBool,
+    pub(crate) asks: Asks,
+    /// Where passwords are masked that were typed.
+    pub(crate) secrets: OnceLock<Secrets>,
+    /// Passwords of `sudo`.
+    pub(crate) passwords: Passwords,
+    /// Where programs ask; made for the first command, `None` where it cannot be had.
+    pub(crate) askpass: OnceCell<Option<Askpass>>,
     pub(crate) screens: Arc<Screens>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
@@ -48,6 +60,11 @@ impl Hub {
     pub(crate) fn new(options: ExecOptions, outbox: Arc<Outbox>) -> Self {
         Self {
             size: Mutex::new(options.size),
+            asks_person: AtomicBool::new(false),
+            asks: Asks::default(),
+            secrets: OnceLock::new(),
+            passwords: Passwords::new(options.sudo_password.clone()),
+            askpass: OnceCell::new(),
             options,
             outbox,
             notices: Notices::new(),
@@ -70,6 +87,13 @@ impl Hub {
     pub(crate) fn discard_shell(&self) {
         if let Some(shell) = self.shell.get() {
             shell.discard();
+        }
+    }
+
+    /// Removes the folder where programs ask.
+    pub(crate) fn discard_askpass(&self) {
+        if let Some(Some(askpass)) = self.askpass.get() {
+            askpass.discard();
         }
     }
 
@@ -126,7 +150,10 @@ impl Hub {
     pub(crate) fn shell_state(&self, process: &Process) -> Option<(PathBuf, Vec<String>)> {
         let state = self.shell.get()?.take_state(process.pid)?;
         let mut not_kept = Vec::new();
-        if let (Some(exported), Some(base)) = (state.exported, self.base.get()) {
+        if let (Some(mut exported), Some(base)) = (state.exported, self.base.get()) {
+            if let Some(Some(askpass)) = self.askpass.get() {
+                askpass::forget(&askpass.variables(base, self.options.headless), base, &mut exported);
+            }
             let (mut exported, refused) = keep::kept(base, exported);
             not_kept = refused;
             // Exported functions are not listed, and the shell's depth must not grow from command to command.

@@ -3,26 +3,32 @@
 //! Owns: PTYs and pipes, process groups, the process table, output rings and spill files, screens. Does not own: whether
 //! a command may run (the gate decided), what the model is told (the tool formats).
 
+mod askpass;
+mod asks;
 mod blocked;
 mod browse;
 mod confine;
 mod echo;
 mod end;
 mod env;
+mod far;
 mod finish;
 mod front;
 mod fullscreen;
 mod glass;
 mod handle;
+mod hidden;
 mod hub;
 mod keep;
 mod leave;
+mod link;
 mod log;
 mod login;
 mod notice;
 mod once;
 mod outbox;
 mod piped;
+mod plain;
 mod port;
 mod process;
 mod query;
@@ -33,19 +39,27 @@ mod screens;
 mod shell;
 mod spawn;
 mod spill;
+mod stat;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
+pub use askpass::{HELPER, ask as ask_for_helper};
+pub use asks::{Ask, AskId};
 pub use browse::browse;
 pub use confine::confine;
 pub use env::keeps_back;
+pub use far::{Far, FarEnd, FarSignal, Variables, exported, left_behind};
 pub use front::Front;
 pub use handle::{Finished, Launch, Running, Waited};
+pub use hidden::Hidden;
+pub use link::{Link, LinkError, Said};
 pub use log::Captured;
 pub use notice::Notice;
 pub use once::{Bounds, Done, Most, Once, OnceError, Rest};
 pub use piped::{Piped, PipedEnds};
+pub use plain::{plain, plain_rest};
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, sweep};
 pub use table::{LogPage, Report};
@@ -136,10 +150,16 @@ pub enum ProcessEvent {
     Screen(ProcessId, std::sync::Arc<Snapshot>),
     /// Lines that were asked for, as a screen that is high enough for them.
     Lines(ProcessId, std::sync::Arc<Snapshot>),
+    /// A program wants an answer of the person.
+    Asks(Ask),
+    /// It wants none any more, or has got it.
+    AskClosed(ProcessId, AskId),
+    /// A program has a word for the person: touch the key.
+    Told(ProcessId, String),
 }
 
 /// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
-pub const WIDE: u16 = 1000;
+pub(crate) const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;
@@ -164,7 +184,12 @@ pub enum ProcessCommand {
     Scroll(ProcessId, Scroll),
     /// Send these lines of the watched process (first and last, as its screens number them), at most [`LINES`].
     Lines(ProcessId, (i64, i64)),
+    /// What the person types.
     Write(ProcessId, Vec<u8>),
+    /// The person has the keys of this process, or of none: the agent waits with its own hands.
+    TakeOver(Option<ProcessId>),
+    /// The answer to a question; `None`: the person gives none.
+    Answer(AskId, Option<Hidden>),
     /// INT, then TERM, then KILL, on the group.
     Kill(ProcessId),
     /// A running foreground command goes on in the background; the agent is told.
@@ -195,6 +220,8 @@ pub struct ExecOptions {
     pub size: (u16, u16),
     /// This program, for work that is done in a process of its own; `None` when there is no such program.
     pub program: Option<PathBuf>,
+    /// The answer to `sudo` (`SUDO_PASSWORD` of the environment or `.env`).
+    pub sudo_password: Option<Hidden>,
 }
 
 impl Default for ExecOptions {
@@ -210,6 +237,7 @@ impl Default for ExecOptions {
             term_grace: Duration::from_secs(2),
             size: (120, 30),
             program: None,
+            sudo_password: None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What the agent is told of background processes by itself: that one ended, that a pattern appeared.
 
+use super::plain::plain_rest;
 use super::process::{Process, lock};
 use super::{Exit, ProcessId};
 use crate::policy::redact::{RedactKind, redact};
-use crate::text::clean::{clean, clean_rest};
+use crate::text::clean::clean;
 use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -66,7 +67,7 @@ impl Mask {
 
 impl Notice {
     pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8], masks: bool) -> Self {
-        let output = clean_rest(output);
+        let output = plain_rest(output);
         let output = Mask::of(&process.command, masks).apply(&output);
         Self::Completed {
             id: process.id.clone(),

@@ -73,7 +73,11 @@ impl Outbox {
 fn id(event: &ProcessEvent) -> &ProcessId {
     match event {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) => &info.id,
-        ProcessEvent::Screen(id, _) | ProcessEvent::Lines(id, _) => id,
+        ProcessEvent::Screen(id, _)
+        | ProcessEvent::Lines(id, _)
+        | ProcessEvent::AskClosed(id, _)
+        | ProcessEvent::Told(id, _) => id,
+        ProcessEvent::Asks(ask) => &ask.process,
     }
 }
 

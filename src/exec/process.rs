@@ -26,6 +26,21 @@ pub(crate) struct Phase {
     pub(crate) exited: bool,
     /// It was in the foreground and is no more.
     pub(crate) moved: bool,
+    /// It waits for input.
+    pub(crate) waits: bool,
+    /// What it waits for must not be seen.
+    pub(crate) secret: bool,
+    /// The person has its keys.
+    pub(crate) held: bool,
+    /// Programs in it that ask the person with the helper.
+    pub(crate) asking: usize,
+}
+
+impl Phase {
+    /// The person does something about it: its time stands still.
+    pub(crate) fn is_in_hand(&self) -> bool {
+        self.held || self.asking > 0
+    }
 }
 
 /// A process of the table.
@@ -49,6 +64,8 @@ pub(crate) struct Process {
     pub(crate) input: Mutex<VecDeque<u8>>,
     /// Wakes the reader thread.
     pub(crate) wake: std::io::PipeWriter,
+    /// It runs on another machine, and its client program here.
+    pub(crate) far: Option<std::sync::Arc<dyn super::Far>>,
     /// The pane shows it.
     pub(crate) watched: AtomicBool,
 }
@@ -58,6 +75,10 @@ pub(crate) struct Process {
 pub(crate) struct Life {
     pub(crate) background: bool,
     pub(crate) needs_input: bool,
+    /// Programs in it that ask the person with the helper.
+    pub(crate) helpers: usize,
+    /// The person typed into it.
+    pub(crate) typed: bool,
     pub(crate) port: Option<u16>,
     /// Why it is being ended, once it is.
     pub(crate) ending: Option<ExitReason>,
@@ -72,6 +93,8 @@ pub(crate) struct Life {
     pub(crate) cwd_after: Option<PathBuf>,
     /// Variables that it exported and that later commands do not get.
     pub(crate) not_kept: Vec<String>,
+    /// What became of it on another machine, when its client did not live to see that.
+    pub(crate) lost: Option<String>,
     /// The model has seen how it ended: no notice is needed.
     pub(crate) consumed: bool,
     pub(crate) notify: bool,
@@ -88,7 +111,7 @@ impl Process {
         let life = lock(&self.life);
         let state = match &life.exit {
             Some(exit) if !life.survivors || life.closed => ProcessState::Exited(exit.clone()),
-            None if life.needs_input => ProcessState::NeedsInput,
+            None if life.needs_input || life.helpers > 0 => ProcessState::NeedsInput,
             _ => ProcessState::Running,
         };
         ProcessInfo {

@@ -1,7 +1,6 @@
 //! The thread of one process: reads its output, types its input, notices its end. Sleeps in `poll` otherwise.
 
 use super::ProcessEvent;
-use super::blocked;
 use super::echo::{Discipline, Echo};
 use super::fullscreen::FullScreen;
 use super::hub::Hub;
@@ -11,6 +10,7 @@ use super::port;
 use super::process::{Process, lock};
 use super::query::Queries;
 use super::spawn::Spawned;
+use super::waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Silence after which a process may be waiting for keys.
 const SILENCE: Duration = Duration::from_millis(300);
-/// The longest pause between two looks at a silent process.
-const LONGEST_LOOK: Duration = Duration::from_secs(2);
+/// A process that was silent for this long is not looked at again before it prints.
+const LAST_LOOK: Duration = Duration::from_secs(600);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
 /// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
@@ -33,6 +33,8 @@ const HURRY: Duration = Duration::from_micros(500);
 const GULP: Duration = Duration::from_millis(1);
 /// A terminal hands out at most 4 KiB at a time: this much is gathered before it is looked at.
 const GATHER: usize = 64 * 1024;
+/// A terminal that hands out less than this at once has no more.
+const DRAINED: usize = 2048;
 
 /// What the thread owns.
 pub(crate) struct Reader {
@@ -125,7 +127,8 @@ impl Reader {
             if ready.pipe || ready.tty {
                 let count = self.read_pipe(8) + self.read_tty(8);
                 let now = Instant::now();
-                let hurried = count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
+                let hurried =
+                    self.pipe.is_some() && count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
                 self.small_reads = if hurried { self.small_reads.saturating_add(1) } else { 0 };
                 self.last_round = now;
             }
@@ -147,11 +150,7 @@ impl Reader {
         if self.gone || self.tty.is_none() || self.headless {
             return None;
         }
-        if self.echo.holds() {
-            return Some(self.look_after.saturating_sub(self.quiet_since.elapsed()));
-        }
-        let background = lock(&self.process.life).background;
-        if background && !self.process.watched.load(Ordering::Relaxed) {
+        if self.look_after > LAST_LOOK && !self.echo.holds() {
             return None;
         }
         Some(self.look_after.saturating_sub(self.quiet_since.elapsed()))
@@ -243,27 +242,35 @@ impl Reader {
     pub(super) fn read_tty(&mut self, times: usize) -> usize {
         let mut sum = 0;
         for _ in 0..times {
-            let count = self.gather();
-            if count == 0 {
-                break;
-            }
+            let (count, drained) = self.gather();
             sum += count;
             let bytes = std::mem::take(&mut self.gathered);
-            self.took(&bytes[..count]);
+            if count > 0 {
+                self.took(&bytes[..count]);
+            }
             self.gathered = bytes;
+            if drained {
+                break;
+            }
         }
         sum
     }
 
-    /// Reads what the terminal has now, as far as the buffer goes.
-    fn gather(&mut self) -> usize {
+    /// Reads what the terminal has now, as far as the buffer goes: the bytes, and whether that was all.
+    fn gather(&mut self) -> (usize, bool) {
         let mut count = 0;
         while let Some(fd) = &self.tty
             && count < self.gathered.len()
         {
             match log::read(fd.as_fd(), &mut self.gathered[count..]) {
-                Ok(Got::Bytes(more)) => count += more,
-                Ok(Got::Later | Got::Full) => break,
+                Ok(Got::Bytes(more)) => {
+                    count += more;
+                    // To be told that there is nothing costs as much as to be woken when there is.
+                    if more < DRAINED {
+                        return (count, true);
+                    }
+                }
+                Ok(Got::Later | Got::Full) => return (count, true),
                 Ok(Got::End) => self.tty = None,
                 Err(error) => {
                     tracing::warn!("reading the terminal of {}: {error}", self.process.id.0);
@@ -271,7 +278,7 @@ impl Reader {
                 }
             }
         }
-        count
+        (count, self.tty.is_none())
     }
 
     /// Keeps what the terminal showed, and does what it asks for.
@@ -371,6 +378,9 @@ impl Reader {
             }
             awake || found.is_some()
         };
+        if changed {
+            waiting::went_on(&self.hub, &self.process);
+        }
         if self.process.watched.load(Ordering::Relaxed) {
             self.hub.screens.touch();
         }
@@ -433,17 +443,9 @@ impl Reader {
         if self.release_echo() {
             return;
         }
-        let waits = {
-            let tty = lock(&self.process.tty);
-            tty.as_ref().is_some_and(|tty| blocked::waits_for_keys(self.process.pid, &tty.name, tty.raw_mode()))
-        };
-        self.look_after = (self.look_after * 2).min(LONGEST_LOOK);
+        self.look_after *= 2;
         self.quiet_since = Instant::now();
-        let changed = {
-            let mut life = lock(&self.process.life);
-            std::mem::replace(&mut life.needs_input, waits) != waits
-        };
-        if changed {
+        if waiting::look(&self.hub, &self.process) {
             self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
         }
     }

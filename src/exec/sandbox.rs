@@ -77,7 +77,7 @@ impl Sandbox {
             return Err(lacks("this system has no seccomp filters, which refuse sockets"));
         }
         let plan = Plan::new(self, scratch, support.mounts.is_ok());
-        let guard = Guard::new(&plan.absent);
+        let guard = Guard::new(&plan.absent, &plan.links);
         let private_temp = plan.private_temp.clone();
         let prepared = Prepared::new(self, plan, cwd).map_err(|error| self.fail(error.to_string()))?;
         Ok(Held { prepared, guard, private_temp })

@@ -108,7 +108,7 @@ fn quote(path: &Path) -> String {
 }
 
 /// The folder on the first line, then `declare -x NAME="value"` or `export NAME='value'` statements.
-fn parse_state(bytes: &[u8]) -> Option<ShellState> {
+pub(super) fn parse_state(bytes: &[u8]) -> Option<ShellState> {
     let end = bytes.iter().position(|&b| b == b'\n')?;
     if bytes.first() != Some(&b'/') {
         return None;

@@ -3,6 +3,7 @@
 //! The only unsafe code of this room beside `sandbox::kernel`: what runs between fork and exec, and borrowing the descriptor of a PTY.
 
 use super::sandbox::{Prepared, Step, failed_step};
+use super::waiting::Modes;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::fs::OFlags;
 use rustix::process::Pid;
@@ -199,6 +200,16 @@ impl Tty {
     /// Keys arrive one by one (an editor, a menu), not line by line.
     pub(crate) fn raw_mode(&self) -> bool {
         self.modes().is_some_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
+    }
+
+    /// How it treats keys. One that does not say shows them.
+    pub(crate) fn key_modes(&self) -> Modes {
+        use rustix::termios::LocalModes;
+        let modes = self.modes().map(|modes| modes.local_modes);
+        modes.map_or(Modes { raw: false, echo: true }, |modes| Modes {
+            raw: !modes.contains(LocalModes::ICANON),
+            echo: modes.contains(LocalModes::ECHO),
+        })
     }
 }
 

@@ -1,9 +1,9 @@
 //! Questions about tracked processes, as the `process` tool asks them.
 
 use super::notice::last_characters;
+use super::plain::{plain, plain_rest};
 use super::process::{Process, lock};
 use super::{Exec, ExecError, Exit, ProcessId, ProcessInfo};
-use crate::text::clean::{clean, clean_rest};
 use std::time::Duration;
 
 /// What is known of a process now.
@@ -17,6 +17,8 @@ pub struct Report {
     /// What it started still runs.
     pub survivors: bool,
     pub uptime: Duration,
+    /// The person typed into it.
+    pub typed: bool,
     /// Clean text; which part depends on the question.
     pub output: String,
 }
@@ -63,7 +65,7 @@ impl Exec {
         };
         lock(&process.life).polled = end;
         consumed(&process);
-        Ok(report(&process, last_characters(&clean_rest(&bytes), 1000).to_owned()))
+        Ok(report(&process, last_characters(&plain_rest(&bytes), 1000).to_owned()))
     }
 
     /// The last `count` characters of output.
@@ -78,12 +80,12 @@ impl Exec {
     pub fn log(&self, id: &ProcessId, offset: Option<usize>, limit: usize) -> Result<LogPage, ExecError> {
         let process = self.hub.find(id)?;
         let captured = process.captured();
-        let mut text = clean(&captured.head);
+        let mut text = plain(&captured.head);
         if captured.omitted > 0 {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&clean_rest(&captured.tail));
+            text.push_str(&plain_rest(&captured.tail));
         }
         let total_lines = text.lines().count();
         let first_line = offset.unwrap_or(total_lines.saturating_sub(limit)).min(total_lines);
@@ -123,6 +125,7 @@ fn report(process: &Process, output: String) -> Report {
         task: process.task.clone(),
         exit: life.exit.clone(),
         survivors: life.survivors && !life.closed,
+        typed: life.typed,
         uptime: life.exit.as_ref().map_or_else(|| process.started.elapsed(), |exit| exit.duration),
         output,
     }
@@ -131,7 +134,7 @@ fn report(process: &Process, output: String) -> Report {
 fn tail(process: &Process, count: usize) -> String {
     // Four bytes a character, and as much again for escapes that vanish.
     let bytes = lock(&process.out).log.tail(8 * count as u64);
-    last_characters(&clean_rest(&bytes), count).to_owned()
+    last_characters(&plain_rest(&bytes), count).to_owned()
 }
 
 fn consumed(process: &Process) {

@@ -1,5 +1,7 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
+mod waits;
+
 use super::*;
 use crate::text::{Cell, Modes, MouseFormat, MouseReports, Paint, Role};
 use std::future::Future;
@@ -247,6 +249,26 @@ async fn the_echo_of_keys_is_in_the_pane_and_not_in_the_output() {
     until("cat printed both", || text_of(&running).ends_with("two\n")).await;
     room.exec.command(ProcessCommand::Write(running.id.clone(), b"\x04".to_vec()));
     assert_eq!(text(&finished(&running).await), "Name? hello World\none\ntwo\n");
+}
+
+#[tokio::test]
+async fn every_editing_key_is_echoed_as_it_is_expected() {
+    let room = room();
+    for keys in [
+        "plain words\r",
+        "slip\x7f\x7fx\rtwo\r",
+        "two words\x17\x17gone\r",
+        "all\x15of it\r",
+        "a\ttab\x16\x03literal\x7f\r",
+        "日本語\x7f\x7fé\x17\r",
+        "again\x12more\r",
+        "\x7f\x15\x17none\r",
+        "bell\x07 escape\x1b[A\x7f\x7f\x7f\r",
+    ] {
+        let running = room.start("cat >/dev/null; echo end").await;
+        room.exec.write(&running.id, format!("{keys}\x04\x04").as_bytes()).unwrap();
+        assert_eq!(text(&finished(&running).await), "end\n", "{keys:?}");
+    }
 }
 
 #[tokio::test]

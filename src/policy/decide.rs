@@ -1,7 +1,10 @@
 //! From what a call would do and the rules that hold to a verdict.
 
+mod closed;
 mod line;
 mod path;
+
+pub use closed::Closed;
 
 use super::permissions::{Names, Reader};
 use super::rule::{Action, Rules};

@@ -10,6 +10,7 @@ pub mod frozen;
 pub mod glob;
 pub mod low_risk;
 pub mod permissions;
+pub mod place;
 pub mod proposals;
 pub mod reach;
 pub mod redact;
@@ -139,6 +140,12 @@ pub trait World: Send + Sync {
     fn text(&self, path: &std::path::Path, limit: usize) -> Option<String> {
         let _ = (path, limit);
         None
+    }
+    /// Answers from now on are new ones, whatever was asked before.
+    fn fresh(&self) {}
+    /// Whether this is the machine that the program runs on.
+    fn is_here(&self) -> bool {
+        true
     }
 }
 

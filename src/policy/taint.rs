@@ -3,6 +3,10 @@
 //! Text of strangers may hold orders that the model follows. What lasts beyond the conversation and what sends data out is
 //! therefore asked about while such text is in it, whatever rules and grants say. The lists are `assets/policy/taint.yaml`.
 
+mod named;
+
+pub use named::moved;
+
 use super::shell::{self, Invocation, UNKNOWN};
 use super::{Intent, Mode, Verdict, Why, World, glob};
 use serde::{Deserialize, Serialize};
@@ -44,6 +48,8 @@ pub struct Untrusted {
     pub origins: Vec<String>,
     /// Files and folders that were fetched, and from where.
     pub files: Vec<(PathBuf, String)>,
+    /// Hosts that the person has named in this conversation.
+    pub named: Vec<String>,
 }
 
 impl Untrusted {
@@ -287,7 +293,9 @@ pub fn guarded(
     if untrusted.origins.is_empty() || mode == Mode::Off || !matches!(verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
         return verdict;
     }
-    let Some(what) = lasts_or_leaves(unaided, intent, world) else { return verdict };
+    let strange = LISTS.as_ref().ok().and_then(|lists| named::unnamed(intent, untrusted, lists, world));
+    let reaches = strange.map(|host| format!("reaches {host}, which you have not named"));
+    let Some(what) = lasts_or_leaves(unaided, intent, world).map(str::to_owned).or(reaches) else { return verdict };
     let mut why: Vec<Why> = match (&verdict, unaided) {
         (Verdict::Ask(why), _) | (_, Verdict::Ask(why)) => why.clone(),
         _ => Vec::new(),

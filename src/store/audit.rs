@@ -54,6 +54,8 @@ pub enum By {
     Smart,
     /// It was a question, and nobody could be asked or answered.
     Nobody,
+    /// A hook of the person's.
+    Hook,
 }
 
 impl By {
@@ -66,6 +68,7 @@ impl By {
             By::Yolo => "yolo: not asked".into(),
             By::Smart => "by the auxiliary model".into(),
             By::Nobody => "nobody answered".into(),
+            By::Hook => "by a hook".into(),
         }
     }
 }

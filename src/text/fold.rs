@@ -202,7 +202,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_row_is_too_wide_and_no_glyph_is_lost(text in "[a-z日é ]{0,90}", columns in 2u16..30) {
-            let (rows, _, _) = folded(&text, columns, 60);
+            let (rows, _, _) = folded(&text, columns, 100);
             proptest::prop_assert!(rows.iter().all(|row| width(row) <= usize::from(columns)));
             proptest::prop_assert_eq!(rows.concat(), text.trim_end());
         }

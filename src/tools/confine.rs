@@ -14,8 +14,13 @@ const TAIL: usize = 16 * 1024;
 
 /// What this call's commands are held in; `None`: nothing.
 pub fn sandbox(ctx: &ToolCtx) -> Option<Sandbox> {
+    if ctx.unconfined { None } else { wanted(ctx) }
+}
+
+/// The sandbox of the configuration.
+fn wanted(ctx: &ToolCtx) -> Option<Sandbox> {
     let wanted = &ctx.config.sandbox;
-    if ctx.unconfined || wanted.mode == SandboxMode::Off && wanted.network {
+    if wanted.mode == SandboxMode::Off && wanted.network {
         return None;
     }
     let home = ctx.world.home();
@@ -37,6 +42,32 @@ pub fn sandbox(ctx: &ToolCtx) -> Option<Sandbox> {
 fn workspace(started: &Path, home: &Path) -> PathBuf {
     let root = started.ancestors().find(|folder| folder.join(".git").exists());
     root.filter(|root| !home.starts_with(root)).unwrap_or(started).to_owned()
+}
+
+/// The first of these files that no command could write in the sandbox of the configuration, and that sandbox in words.
+pub fn beyond<'a>(files: impl IntoIterator<Item = &'a Path>, ctx: &ToolCtx) -> Option<(PathBuf, String)> {
+    let sandbox = wanted(ctx).filter(|sandbox| sandbox.mode != SandboxMode::Off)?;
+    let closed = files.into_iter().find(|path| !is_open(path, &sandbox))?;
+    Some((closed.to_owned(), sandbox.words()))
+}
+
+/// What the sandbox blocked when a program says nothing of it and its exit code does: it could not reach the network.
+pub fn silent(line: &str, code: i32, sandbox: &Sandbox) -> Option<String> {
+    let codes: &[(&str, &[i32])] = &[
+        ("curl", &[5, 6, 7, 28, 35]),
+        ("wget", &[4]),
+        ("ssh", &[255]),
+        ("scp", &[255]),
+        ("git", &[128]),
+        ("ping", &[2]),
+    ];
+    let named = |(program, failures): &&(&str, &[i32])| {
+        failures.contains(&code)
+            && line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == *program)
+    };
+    // Of git's failures most are others: only one without a word.
+    let found = codes.iter().filter(|_| !sandbox.network).find(named)?;
+    Some(format!("the network, this machine included: {} said only so by its exit code {code}", found.0))
 }
 
 /// What the sandbox blocked, as far as the output of a failed command tells; `None`: it looks like another failure.
@@ -86,9 +117,14 @@ fn is_closed(path: &Path, sandbox: &Sandbox) -> bool {
     if there.is_none_or(|there| rustix::fs::access(there, Access::WRITE_OK).is_err()) {
         return false;
     }
+    !is_open(path, sandbox)
+}
+
+/// Whether a command in the sandbox can write a path, as far as the sandbox goes.
+fn is_open(path: &Path, sandbox: &Sandbox) -> bool {
     let temporary = [std::env::temp_dir(), "/tmp".into(), "/dev".into()];
-    let open = match sandbox.mode {
-        SandboxMode::Off => return false,
+    match sandbox.mode {
+        SandboxMode::Off => true,
         SandboxMode::ReadOnly => false,
         SandboxMode::WorkspaceWrite => {
             let mut roots = temporary.iter().chain(&sandbox.writable).chain([&sandbox.workspace]);
@@ -98,8 +134,7 @@ fn is_closed(path: &Path, sandbox: &Sandbox) -> bool {
                 && !protected(&sandbox.workspace, path)
                 && !real.starts_with(&sandbox.closed)
         }
-    };
-    !open
+    }
 }
 
 /// The paths that a message names before it says why: `cp: cannot create 'x/y'`, `bash: line 1: /etc/x`.
@@ -222,6 +257,23 @@ mod tests {
                     assert!(got.as_ref().is_some_and(|got| got.starts_with(expected)), "{output}: {got:?}")
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_silent_failure_of_the_network_is_told_by_its_code() {
+        let dir = tempfile::tempdir().unwrap();
+        let (off, on) = (sandbox(dir.path(), SandboxMode::Off, false), sandbox(dir.path(), SandboxMode::Off, true));
+        for (line, code, told) in [
+            ("curl -s https://example.com", 6, true),
+            ("cd x && curl -fs https://example.com -o y", 7, true),
+            ("wget -q example.com", 4, true),
+            ("curl -s https://example.com", 22, false),
+            ("cargo test", 101, false),
+            ("./curl-tests", 6, false),
+        ] {
+            assert_eq!(silent(line, code, &off).is_some(), told, "{line} {code}");
+            assert_eq!(silent(line, code, &on), None);
         }
     }
 

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use finish::failure;
 
-use finish::{Limits, finish, kind_of, mask_all};
+use finish::{Limits, finish, kind_of, mask_all, masked, unmasked};
 
 /// How long a stopped call may take to deliver its outcome; what comes later is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(10);
@@ -53,6 +53,8 @@ pub struct Planned {
     pub call: Result<Box<dyn Call>, Box<ToolOutput>>,
     /// A hook wants a person to be asked, for this reason.
     pub ask: Option<String>,
+    /// Why a hook blocked it.
+    pub hooked: Option<String>,
     /// The arguments that it runs with, kept for hooks that hear of its end.
     pub args: Option<Value>,
     /// For the tool line.
@@ -117,6 +119,7 @@ impl Dispatch {
                 repaired: false,
                 call: Err(Box::new(failure(unknown))),
                 ask: None,
+                hooked: None,
                 args: None,
                 target: String::new(),
             };
@@ -128,6 +131,7 @@ impl Dispatch {
             repaired: known != name,
             call: Err(Box::default()),
             ask: None,
+            hooked: None,
             args: None,
             target: String::new(),
             spec: None,
@@ -165,15 +169,17 @@ impl Dispatch {
         }
         // What the agent does with its own state is no call to look at: it is taken out before the hooks.
         if let Some(hooks) = self.hooks.as_deref().filter(|hooks| !of_agent && hooks.wants(&spec.name)) {
-            let given = args.clone();
-            let said = AssertUnwindSafe(hooks.before_call(&spec.name, args, ctx)).catch_unwind().await;
-            args = match said.unwrap_or(Before::Go(given)) {
-                Before::Go(args) => coerce(args, &spec.schema),
-                Before::Ask { args, reason } => {
+            // A hook is another program: it hears no secrets, and what it leaves as it was stays what it was.
+            let shown = masked(&args, &self.masks_for(ctx));
+            let said = AssertUnwindSafe(hooks.before_call(&spec.name, shown.clone(), ctx)).catch_unwind().await;
+            args = match said.unwrap_or_else(|_| Before::Go(shown.clone())) {
+                Before::Go(back) => coerce(unmasked(back, &shown, &args), &spec.schema),
+                Before::Ask { args: back, reason } => {
                     planned.ask = Some(reason);
-                    coerce(args, &spec.schema)
+                    coerce(unmasked(back, &shown, &args), &spec.schema)
                 }
                 Before::Block(reason) => {
+                    planned.hooked = Some(reason.clone());
                     let mut output = failure(self.error(format!("blocked by a hook: {reason}"), kind, ctx));
                     output.outcome = Outcome::Denied;
                     return Err(Box::new(output));
@@ -238,6 +244,8 @@ impl Dispatch {
         let masks = self.masks_for(ctx);
         mask_all(&mut output, |text| bound::mask(text, kind, &masks));
         let before = output.clone();
+        let args = masked(called.args, &masks);
+        let called = Called { args: &args, ..called };
         AssertUnwindSafe(hooks.after_call(called, output, ctx)).catch_unwind().await.unwrap_or(before)
     }
 

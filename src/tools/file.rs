@@ -2,6 +2,7 @@
 
 mod checks;
 pub mod diff;
+mod disk;
 pub mod edit;
 pub mod history;
 mod masks;
@@ -9,3 +10,5 @@ pub mod restore;
 pub mod syntax;
 pub mod text;
 pub mod write;
+
+pub use disk::Disk;

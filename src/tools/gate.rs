@@ -17,12 +17,13 @@ use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
+use crate::policy::decide::Closed;
 use crate::policy::frozen::Stricter;
 use crate::policy::permissions::Reader;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Mode, Origin, World};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Origin, World};
 use crate::store::Store;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
@@ -197,6 +198,9 @@ impl Gate {
             view: ToolView { target: planned.target.clone(), ..ToolView::default() },
             ..ToolBody::default()
         };
+        if let Some(why) = &planned.hooked {
+            self.hooked(call, &planned.name, &planned.target, why, &ctx);
+        }
         let args = planned.args;
         let (spec, run) = match (planned.spec, planned.call) {
             (Some(spec), Ok(run)) => (spec, run),
@@ -293,6 +297,10 @@ impl Gate {
     ) -> ToolOutput {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
+        if let Intent::Read(_) = ready.run.intent() {
+            ctx.closed =
+                Closed::by(self.rules_for(&spec.name, &Reader::Unknown), &folder(&ctx), Arc::clone(&self.world));
+        }
         let dispatch = self.dispatch();
         let forwarded = async {
             while let Some(progress) = heard.recv().await {

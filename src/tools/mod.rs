@@ -44,7 +44,7 @@ pub mod write_file;
 use paths::Place;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use spec::{Access, Parallel, ToolError, ToolSpec, Verbs};
+use spec::{Access, Parallel, ToolCtx, ToolError, ToolSpec, Verbs};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -94,8 +94,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 /// The result for a file that is not there, with what may have been meant.
-fn not_found(place: &Place) -> ToolError {
-    let similar = paths::similar_files(&place.path);
+fn not_found(place: &Place, ctx: &ToolCtx) -> ToolError {
+    let similar = paths::similar_files(&place.path, &*ctx.disk());
     let mut result = json!({"error": format!("file not found: {}", place.shown)});
     if !similar.is_empty() {
         result["similar_files"] = json!(similar);

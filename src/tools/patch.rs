@@ -110,8 +110,8 @@ fn v4a_patch(patch: &str, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
 
 fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
     let place = paths::place(path, ctx)?;
-    let Some(before) = edit::read(&place.path, &place.shown)? else {
-        return Err(super::not_found(&place));
+    let Some(before) = edit::read(&*ctx.disk(), &place.path, &place.shown)? else {
+        return Err(super::not_found(&place, ctx));
     };
     let failed = |why: &str| ToolError::Failed(format!("{}: {why}", place.shown));
     let file = Text::decode(&before).map_err(failed)?;
@@ -134,7 +134,7 @@ fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result
     if replaced.strategy != fuzzy::Strategy::Exact {
         reply.insert("matched_by".to_owned(), json!(replaced.strategy.name()));
     }
-    warn(&mut reply, edit::stale(&ctx.files, &place.path, &place.shown).as_slice());
+    warn(&mut reply, edit::stale(ctx, &place.path, &place.shown).as_slice());
     let after = After::Write(file.encode(&replaced.text));
     let change = Change { path: place.path, shown: place.shown, before: Some(before), after };
     Ok(with_diff(EditCall::checked(vec![change], reply, ctx)?))

@@ -2,6 +2,7 @@
 
 use super::similarity;
 use super::spec::{ToolCtx, ToolError};
+use crate::places::Files;
 use crate::policy::files::blocked_device;
 use std::path::{Component, Path, PathBuf};
 
@@ -14,24 +15,28 @@ pub struct Place {
     pub shown: String,
 }
 
-/// Whoever asked for a container or another machine must not find a command or a file of the call on this one.
+/// Makes the place ready where commands run and files are: nobody who asked for a container or another machine must find
+/// a command or a file of the call on this one. Blocks the first time.
 ///
 /// # Errors
-/// When `terminal.backend` names another place than this machine.
-pub fn local_only(ctx: &ToolCtx) -> Result<(), ToolError> {
-    let backend = ctx.config.terminal.backend.as_str();
-    if matches!(backend, "" | "local") {
-        return Ok(());
+/// When it cannot be reached; says why and what to do.
+pub fn ready(ctx: &ToolCtx) -> Result<(), ToolError> {
+    match ctx.places.current() {
+        Some(there) => {
+            let from = cwd(ctx);
+            let folder = there.arrive(&ctx.task, &from, from != ctx.workspace);
+            if let Some(folder) = folder.map_err(|error| ToolError::Failed(error.to_string()))? {
+                *ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = folder;
+            }
+            Ok(())
+        }
+        None => Ok(()),
     }
-    Err(ToolError::Failed(format!(
-        "terminal.backend in config.yaml is `{backend}`, and only `local` can be used here; the user must change it"
-    )))
 }
 
-/// Resolves an argument against the working folder and the home. An empty one is an error, and so is any when files are
-/// not those of this machine.
+/// Resolves an argument against the working folder and the home of the place where files are. An empty one is an error.
 pub fn place(argument: &str, ctx: &ToolCtx) -> Result<Place, ToolError> {
-    local_only(ctx)?;
+    ready(ctx)?;
     let argument = argument.trim_end_matches(['\n', '\r']);
     if argument.trim().is_empty() {
         return Err(ToolError::Args("path is empty; name a file or folder".into()));
@@ -99,16 +104,14 @@ pub fn is_blocked_device(path: &Path) -> bool {
 }
 
 /// At most five names in the folder of a missing file that may have been meant, best first.
-pub fn similar_files(missing: &Path) -> Vec<String> {
+pub fn similar_files(missing: &Path, disk: &dyn Files) -> Vec<String> {
     let (Some(folder), Some(name)) = (missing.parent(), missing.file_name().and_then(|n| n.to_str())) else {
         return Vec::new();
     };
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let Ok(names) = disk.names(folder, 5_000) else { return Vec::new() };
     let wanted = name.to_lowercase();
-    let mut scored: Vec<(u32, String)> = entries
-        .flatten()
-        .take(5_000)
-        .filter_map(|entry| entry.file_name().into_string().ok())
+    let mut scored: Vec<(u32, String)> = names
+        .into_iter()
         .map(|found| (likeness(&wanted, &found.to_lowercase()), found))
         .filter(|(score, _)| *score > 0)
         .collect();
@@ -166,20 +169,25 @@ mod tests {
         for name in ["Main.rs", "main.go", "domain.rs", "other.txt"] {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
-        let found = similar_files(&dir.path().join("main.rs"));
+        let found = similar_files(&dir.path().join("main.rs"), &crate::tools::file::Disk);
         assert!(found[0].ends_with("Main.rs") && found[1].ends_with("main.go"), "{found:?}");
         assert!(!found.iter().any(|name| name.ends_with("other.txt")));
     }
 
     #[tokio::test]
-    async fn another_backend_means_no_tool_touches_this_machine() {
+    async fn a_place_that_is_not_there_means_no_tool_touches_this_machine() {
+        use crate::config::TerminalConfig;
         use crate::llm::message::Outcome;
+        use crate::places::Places;
         use serde_json::json;
         let mut bench = crate::tools::testing::Bench::new();
         bench.write("f.txt", "one\n");
-        let mut config = crate::config::Config::default();
-        config.terminal.backend = "docker".into();
-        bench.config = std::sync::Arc::new(config);
+        let terminal = TerminalConfig {
+            backend: "docker".into(),
+            docker_program: bench.path("no-such-engine").display().to_string(),
+            ..TerminalConfig::default()
+        };
+        bench.places = Places::new(&terminal, &crate::tools::testing::exec(), &bench.path(""), &bench.path(""));
         let patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch";
         for (tool, args) in [
             ("terminal", json!({"command": "touch n.txt"})),
@@ -191,7 +199,8 @@ mod tests {
         ] {
             let output = bench.call(tool, args.clone()).await;
             assert_eq!(output.outcome, Outcome::Failed, "{tool} {args}: {}", output.content);
-            assert!(output.content.contains("`docker`, and only `local`"), "{tool} {args}: {}", output.content);
+            let told = output.content.contains("is not there") && output.content.contains("is it installed");
+            assert!(told, "{tool} {args}: {}", output.content);
         }
         assert_eq!((bench.files().len(), bench.read("f.txt").as_str()), (1, "one\n"));
     }

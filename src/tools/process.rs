@@ -177,6 +177,19 @@ async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError
     if order.action != Action::List && *exec.last_output(id, 0)?.task != *ctx.task {
         return Err(ExecError::NotFound(id.clone()));
     }
+    // What would touch it waits until the person hands it back.
+    if matches!(order.action, Action::Write | Action::Submit | Action::Close | Action::Kill) {
+        tokio::select! {
+            biased;
+            free = exec.handed_back(id) => free?,
+            () = ctx.cancel.cancelled() => {
+                let value = json!({ "status": "interrupted", "session_id": id.0 });
+                let mut output = ToolOutput::json(&value).summary("stopped waiting");
+                output.outcome = Outcome::Interrupted;
+                return Ok(output);
+            }
+        }
+    }
     match order.action {
         Action::List => Ok(list(exec, &ctx.task)),
         Action::Poll => {
@@ -244,7 +257,7 @@ async fn wait(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
         biased;
         ended = ctx.exec.wait(&order.id) => ended.map(|()| "exited")?,
         () = ctx.cancel.cancelled() => "interrupted",
-        () = tokio::time::sleep(Duration::from_secs(limit)) => "timeout",
+        passed = ctx.exec.time(&order.id, Duration::from_secs(limit)) => passed.map(|()| "timeout")?,
     };
     let characters = if status == "exited" { WAIT_ENDED } else { WAIT_GOES_ON };
     let report = ctx.exec.last_output(&order.id, characters)?;
@@ -310,6 +323,9 @@ fn row(report: &Report) -> Value {
     }
     if report.info.state == crate::exec::ProcessState::NeedsInput {
         value["waiting_for_input"] = true.into();
+    }
+    if report.typed {
+        value["note"] = "the user typed into this process's terminal".into();
     }
     if let Some(port) = report.info.port {
         value["port"] = port.into();

@@ -3,10 +3,11 @@
 mod pager;
 
 use super::document::{self, Kind, Unreadable};
-use super::file::{edit, write};
+use super::file::edit;
 use super::gutter;
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::places::{Files, Kind as FileKind};
 use crate::policy::Intent;
 use futures::future::BoxFuture;
 use pager::{Page, PageError, Wanted};
@@ -116,23 +117,26 @@ impl ReadCall {
     fn read(&self, ctx: &ToolCtx) -> Result<ToolOutput, ToolError> {
         let shown = &self.place.shown;
         let failed = |why: String| ToolError::Failed(format!("{shown}: {why}"));
-        let meta = match std::fs::metadata(&self.place.path) {
-            Ok(meta) if meta.is_dir() => {
+        let disk = ctx.disk();
+        let about = match disk.about(&self.place.path) {
+            Ok(about) if about.kind == FileKind::Folder => {
                 return Err(failed("is a folder; list it with search_files (target=files)".into()));
             }
-            Ok(meta) if !meta.is_file() => return Err(failed("is not a regular file".into())),
-            Ok(meta) => meta,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(super::not_found(&self.place)),
+            Ok(about) if about.kind == FileKind::Other => return Err(failed("is not a regular file".into())),
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(super::not_found(&self.place, ctx)),
             Err(error) => return Err(failed(format!("could not be read: {error}"))),
         };
-        let stamp = write::stamp_of(&meta);
+        let stamp = (about.modified, about.len);
         let key = ReadKey { path: self.place.path.clone(), offset: self.offset, limit: self.limit };
         if let Some(repeat) = repeated(ctx, &key, stamp)? {
             return Ok(repeat);
         }
-        let (page, extracted) = match self.document(ctx)? {
+        let here = self.here(ctx)?;
+        let path = here.as_ref().map_or(self.place.path.as_path(), tempfile::TempPath::as_ref);
+        let (page, extracted) = match self.document(path, ctx)? {
             Some(page) => (page, true),
-            None => (self.plain(&meta, ctx)?, false),
+            None => (self.plain(path, about.len, ctx)?, false),
         };
         let mut ledger = edit::lock(&ctx.files);
         ledger.seen.insert(self.place.path.clone(), stamp);
@@ -141,27 +145,45 @@ impl ReadCall {
         }
         ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
         drop(ledger);
-        Ok(self.result(&page, meta.len(), extracted))
+        Ok(self.result(&page, about.len, extracted))
     }
 
     fn wanted(&self, ctx: &ToolCtx) -> Wanted {
         Wanted { offset: self.offset, limit: self.limit, line_chars: ctx.config.tool_output.max_line_length }
     }
 
-    fn plain(&self, meta: &std::fs::Metadata, ctx: &ToolCtx) -> Result<Page, ToolError> {
+    /// A copy of a file of another machine, gone with the value; `None` for a file of this one.
+    fn here(&self, ctx: &ToolCtx) -> Result<Option<tempfile::TempPath>, ToolError> {
+        let Some(there) = ctx.places.current() else { return Ok(None) };
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::FileTooLarge => {
+                let why = "is too large to be fetched; read a part of it with sed or tail in the terminal";
+                ToolError::Failed(format!("{}: {why}", self.place.shown))
+            }
+            _ => ToolError::Failed(format!("{}: could not be read: {error}", self.place.shown)),
+        };
+        let bytes = there.read(&self.place.path, edit::MAX_BYTES).map_err(failed)?;
+        // What a document is stands in its name.
+        let ending = self.place.path.extension().map(|ending| format!(".{}", ending.to_string_lossy()));
+        let mut copy = tempfile::Builder::new().suffix(&ending.unwrap_or_default()).tempfile().map_err(failed)?;
+        io::Write::write_all(&mut copy, &bytes).map_err(failed)?;
+        Ok(Some(copy.into_temp_path()))
+    }
+
+    fn plain(&self, path: &Path, size: u64, ctx: &ToolCtx) -> Result<Page, ToolError> {
         let failed = |why: String| ToolError::Failed(format!("{}: {why}", self.place.shown));
-        let file = File::open(&self.place.path).map_err(|error| failed(format!("could not be opened: {error}")))?;
+        let file = File::open(path).map_err(|error| failed(format!("could not be opened: {error}")))?;
         pager::page(file, &self.place.path, &self.wanted(ctx), &ctx.cancel).map_err(|error| match error {
-            PageError::Binary(kind) => binary(&self.place.shown, kind, meta.len()),
+            PageError::Binary(kind) => binary(&self.place.shown, kind, size),
             PageError::Io(error) => failed(format!("could not be read: {error}")),
             PageError::Cancelled => ToolError::Interrupted,
         })
     }
 
     /// A page of the text of a document; `None` when the file is read as it is.
-    fn document(&self, ctx: &ToolCtx) -> Result<Option<Page>, ToolError> {
-        let Some(kind) = Kind::of(&self.place.path) else { return Ok(None) };
-        let text = match document::text(&self.place.path, &ctx.exec, &ctx.cancel) {
+    fn document(&self, path: &Path, ctx: &ToolCtx) -> Result<Option<Page>, ToolError> {
+        let Some(kind) = Kind::of(path) else { return Ok(None) };
+        let text = match document::text(path, &ctx.exec, &ctx.cancel) {
             Ok(text) => text,
             // What only has the name of a notebook is a text all the same.
             Err(Unreadable::Broken(_)) if kind == Kind::Notebook => return Ok(None),

@@ -2,10 +2,12 @@
 
 mod find;
 mod grep;
+mod there;
 
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::policy::Intent;
+use crate::policy::decide::Closed;
 use crate::policy::files::SecretsBelow;
 use find::{Names, Walked};
 use futures::future::BoxFuture;
@@ -77,8 +79,8 @@ impl Tool for SearchFiles {
                 return Err(ToolError::Args("pattern is empty".into()));
             }
             let place = paths::place(args.path.as_deref().unwrap_or("."), ctx)?;
-            if !place.path.exists() {
-                return Err(super::not_found(&place));
+            if ctx.disk().about(&place.path).is_err() {
+                return Err(super::not_found(&place, ctx));
             }
             if paths::is_blocked_device(&place.path) {
                 return Err(ToolError::Failed(format!("{}: not searched: it is a device", place.shown)));
@@ -91,11 +93,21 @@ impl Tool for SearchFiles {
                 folder => format!("{} in {folder}", args.pattern),
             };
             let literal = paths::literal(args.path.as_deref().unwrap_or("."), ctx);
-            let intent = Intent::Read(literal.clone());
-            let secrets = Secrets::new(&place.path, literal, ctx);
+            let mut secrets = Secrets::new(&place.path, literal.clone(), ctx);
+            // A filter that names a secret asks for that file, wherever it lies below.
+            let meant = args.file_glob.as_deref().map(|glob| literal.join(without_wildcards(glob)));
+            let meant = meant.filter(|file| matches!(kind, Kind::Content { .. }) && secrets.has_named(file));
+            secrets.asked |= meant.is_some();
+            let intent = Intent::Read(meant.unwrap_or(literal));
             Ok(Box::new(SearchCall { place, secrets, kind, limit, offset, target, intent }) as Box<dyn Call>)
         })
     }
+}
+
+/// What a filter names when nothing is put in the place of its wildcards: `.env*` is `.env`, `**/id_rsa` is `id_rsa`.
+fn without_wildcards(glob: &str) -> String {
+    let parts = glob.trim().split('/').filter(|part| *part != "**");
+    parts.collect::<Vec<_>>().join("/").replace(['*', '?'], "").trim_start_matches('/').to_owned()
 }
 
 /// What is searched for.
@@ -144,6 +156,8 @@ struct Secrets {
     literal: PathBuf,
     below_root: SecretsBelow,
     below_literal: SecretsBelow,
+    /// What rules of the person close; known when it runs.
+    closed: Closed,
 }
 
 impl Secrets {
@@ -154,11 +168,19 @@ impl Secrets {
         let below = |root: &Path| SecretsBelow::new(&root.to_string_lossy(), home.clone(), own.clone());
         let (below_root, below_literal) = (below(root), below(&literal));
         let asked = below_root.has(&root.to_string_lossy()) || below_literal.has(&literal.to_string_lossy());
-        Self { asked, root: root.to_owned(), literal, below_root, below_literal }
+        Self { asked, root: root.to_owned(), literal, below_root, below_literal, closed: Closed::default() }
+    }
+
+    /// Whether a file that a filter names is one.
+    fn has_named(&self, file: &Path) -> bool {
+        !self.asked && self.below_literal.has(&file.to_string_lossy())
     }
 
     /// `path` is below the root; links are not followed there, so it has two names at most.
     fn has(&self, path: &Path) -> bool {
+        if self.closed.has(path) {
+            return true;
+        }
         if self.asked {
             return false;
         }
@@ -192,16 +214,29 @@ impl Call for SearchCall {
         self.target.clone()
     }
 
-    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+    fn run(mut self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let bounds = Bounds { deadline: Instant::now() + TIMEOUT, cancel: ctx.cancel.clone() };
-            let output = super::blocking(move || self.search(&bounds)).await?;
+            let closed = ctx.closed.clone();
+            let there = ctx.places.current();
+            let work = move || {
+                // The folder itself was judged: where that is closed, somebody has opened it.
+                if !closed.has(&self.place.path) {
+                    self.secrets.closed = closed;
+                }
+                match there {
+                    Some(there) => there::search(&self, &there, &bounds),
+                    None => Ok(self.search(&bounds)),
+                }
+            };
+            let output = super::blocking(work).await??;
             if ctx.cancel.is_cancelled() { Err(ToolError::Interrupted) } else { Ok(output) }
         })
     }
 }
 
 impl SearchCall {
+    /// On this machine.
     fn search(&self, bounds: &Bounds) -> ToolOutput {
         let names = match &self.kind {
             Kind::Files(names) => Some(names),
@@ -212,7 +247,7 @@ impl SearchCall {
         let walked = find::walk(&self.place.path, names, secrets, bounds);
         let mut result = Reply { notes: walked.notes.clone(), ..Reply::default() };
         match &self.kind {
-            Kind::Files(_) => self.files(walked, &mut result),
+            Kind::Files(_) => self.files(&find::newest_first(walked.files), &mut result),
             Kind::Content { query, .. } => self.content(query, &walked, bounds, &mut result),
         }
         if bounds.over() {
@@ -222,8 +257,7 @@ impl SearchCall {
         result.output(self.offset)
     }
 
-    fn files(&self, walked: Walked, result: &mut Reply) {
-        let newest = find::newest_first(walked.files);
+    fn files(&self, newest: &[PathBuf], result: &mut Reply) {
         let all = newest.len();
         let page: Vec<String> = newest.iter().skip(self.offset).take(self.limit).map(|path| self.shown(path)).collect();
         result.more = self.offset + page.len() < all;
@@ -236,11 +270,15 @@ impl SearchCall {
         // One more than asked for tells whether there is more.
         let searched = grep::search(query, &walked.files, self.offset + self.limit + 1, bounds);
         result.notes.extend(searched.notes());
+        self.hits(query, &searched.hits, result);
+    }
+
+    fn hits(&self, query: &Query, hits: &[grep::FileHits], result: &mut Reply) {
         match query.mode {
-            Mode::Lines => self.lines(query, &searched.hits, result),
+            Mode::Lines => self.lines(query, hits, result),
             Mode::Files | Mode::Count => {
-                let all = searched.hits.len();
-                let page: Vec<_> = searched.hits.iter().skip(self.offset).take(self.limit).collect();
+                let all = hits.len();
+                let page: Vec<_> = hits.iter().skip(self.offset).take(self.limit).collect();
                 result.more = self.offset + page.len() < all;
                 result.count(all, page.len(), "file");
                 let counts = page.iter().map(|hits| (self.shown(&hits.path), json!(hits.matches)));

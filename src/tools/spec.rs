@@ -4,6 +4,8 @@ use super::offer::Among;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
+use crate::places::{Files, Places};
+use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -215,9 +217,13 @@ pub struct ToolCtx {
     pub cwd: Arc<Mutex<PathBuf>>,
     /// Where the person started the program: what a sandbox leaves open. No command moves it.
     pub workspace: PathBuf,
+    /// Files that this call must leave out when it reads what is below a folder. Only the gate sets it.
+    pub closed: Closed,
     /// A person said that this call runs without its sandbox. Only the gate sets it.
     pub unconfined: bool,
     pub exec: Exec,
+    /// Where commands run and files are.
+    pub places: Places,
     pub world: Arc<dyn World>,
     /// What this session has read and written, for stale-write warnings and repeated reads.
     pub files: Arc<Mutex<FileLedger>>,
@@ -231,6 +237,16 @@ pub struct ToolCtx {
     pub spill: PathBuf,
     /// What the results of this step may take together.
     pub room: super::room::Room,
+}
+
+impl ToolCtx {
+    /// The files of the place where work is done.
+    pub fn disk(&self) -> Arc<dyn Files> {
+        match self.places.current() {
+            Some(there) => there,
+            None => Arc::new(super::file::Disk),
+        }
+    }
 }
 
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.
@@ -290,6 +306,10 @@ pub trait AgentPort: Send + Sync {
     fn set_plan(&self, plan: Vec<Todo>);
     /// Waits as long as the person does. `Err` holds the reason when nobody can be asked or the turn was stopped.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<String, String>>;
+    /// Something that a person and the agent should know, which no result holds any more.
+    fn tell(&self, text: String) {
+        tracing::warn!("{text}");
+    }
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
     fn is_agent(&self) -> bool {
         true

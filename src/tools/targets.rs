@@ -20,8 +20,6 @@ use std::time::{Duration, Instant};
 const MAX_TARGETS: usize = 12;
 /// Paths of one glob that are counted.
 const MAX_MATCHES: usize = 4096;
-/// Time for git, beside that for counting: it reads its whole index.
-pub const GIT_BUDGET: Duration = Duration::from_millis(1500);
 
 /// What was found so far.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +30,8 @@ pub struct Found {
     pub places: Option<Places>,
     /// The rows of paths are complete; what git says may still come.
     pub counted: bool,
+    /// Git was asked, and its time was over before it had said all.
+    pub git_is_late: bool,
 }
 
 /// Where the paths of a call lead: what must not change between the question and the run.
@@ -50,7 +50,7 @@ fn judged(intent: &Intent, cwd: &Path, world: &dyn World) -> Judgement {
     }
 }
 
-/// Counts files and bytes below each path that a reason points at until `budget` is over, then asks git.
+/// Counts files and bytes below each path that a reason points at, then asks git, all until `budget` is over.
 pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, world: &dyn World, found: &Mutex<Found>) {
     let until = Instant::now() + budget;
     let judgement = judged(intent, cwd, world);
@@ -63,6 +63,9 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, wo
     let named = named::of(intent, verdict, &judgement, world);
     let places = leads(&named, here, world);
     tell(&|found| found.places = Some(places.clone()));
+    if !world.is_here() {
+        return elsewhere(&named, world, found);
+    }
     let mut repos = git::Stakes::default();
     for (at, named) in named.iter().take(MAX_TARGETS).enumerate() {
         let target = row(named, here, world, until, &mut repos, at);
@@ -77,7 +80,6 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, wo
         tell(&|found| found.targets.push(target.clone()));
     }
     tell(&|found| found.counted = true);
-    let until = Instant::now() + GIT_BUDGET;
     for (at, note) in repos.of_files(until) {
         tell(&|found| {
             if let Some(target) = found.targets.get_mut(at) {
@@ -88,10 +90,30 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, wo
     for target in git::of_commands(verdict, &judgement, until) {
         tell(&|found| found.targets.push(target.clone()));
     }
+    let late = Instant::now() >= until && (repos.are_asked() || git::is_meant(verdict, &judgement));
+    tell(&|found| found.git_is_late = late);
+}
+
+/// Rows of paths on another machine: named, not counted. A count there takes as long as it takes.
+fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
+    let row = |named: &Named| {
+        let matches = || crate::text::format::plural(named.paths(world, MAX_MATCHES).len() as u64, "path", "paths");
+        let note = match () {
+            () if named.is_unknown() => "only known when it runs".to_owned(),
+            () if glob::is_pattern(&named.text) => matches(),
+            () => "not counted on another machine".to_owned(),
+        };
+        Target { name: named.name.clone(), files: None, bytes: None, at_least: false, note }
+    };
+    let rows: Vec<Target> = named.iter().take(MAX_TARGETS).map(row).collect();
+    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    found.targets.extend(rows);
+    found.counted = true;
 }
 
 /// Where every path of the call leads now. Reads links, counts nothing.
 pub fn places(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Places {
+    world.fresh();
     let here = match intent {
         Intent::Command { cwd, .. } => cwd.as_path(),
         _ => cwd,

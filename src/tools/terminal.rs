@@ -6,16 +6,21 @@ mod held;
 mod meaning;
 mod output;
 mod scan;
+mod sudo;
 mod summary;
+mod waits;
 
 pub use background::rewrite_compound;
 pub use guard::{foreground_guidance, validate_workdir};
 pub use meaning::exit_code_meaning;
+pub use sudo::rewrite_sudo;
 pub use summary::shell_summary;
 
 use super::spec::{Access, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use crate::exec::{ExitReason, Finished, Launch, Running, Spawn, Waited};
+use crate::config::OnInput;
+use crate::exec::{ExitReason, Far, Finished, Launch, Running, Spawn, Waited};
 use crate::llm::message::Outcome;
+use crate::places::{Job, JobSpec, Kind, Remote};
 use crate::policy::Intent;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -74,7 +79,12 @@ impl Tool for Terminal {
     }
 
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
-        Box::pin(async move { plan(&args, ctx).map(|call| Box::new(call) as Box<dyn Call>) })
+        Box::pin(async move {
+            let ctx = ctx.clone();
+            // Another machine is asked whether its folder is there.
+            let call = super::blocking(move || plan(&args, &ctx)).await??;
+            Ok(Box::new(call) as Box<dyn Call>)
+        })
     }
 }
 
@@ -85,6 +95,8 @@ struct Command {
     cwd: PathBuf,
     /// The task's folder, which the one that the command leaves behind replaces; `None`: the folder is for this command only.
     here: Option<PathBuf>,
+    /// The machine that it is for; `None`: this one. It runs nowhere else.
+    there: Option<Arc<Remote>>,
     background: bool,
     timeout: u64,
     pty: bool,
@@ -93,7 +105,8 @@ struct Command {
 }
 
 fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
-    super::paths::local_only(ctx)?;
+    super::paths::ready(ctx)?;
+    let there = ctx.places.current();
     let line = match args.get("command") {
         Some(Value::String(line)) if !line.trim().is_empty() => line.clone(),
         Some(Value::String(_)) | None => return Err(ToolError::Args("`command` is missing or empty".into())),
@@ -130,7 +143,7 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     }
     let here = ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     let workdir = args.get("workdir").and_then(Value::as_str).filter(|w| !w.is_empty());
-    let lost = !here.is_dir();
+    let lost = !is_dir(&here, ctx);
     let cwd = match workdir {
         // Nowhere else: the line was written for that folder.
         None if lost => return Err(ToolError::Failed(gone(&here))),
@@ -152,7 +165,7 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     // In the middle of a line the braces would need a separator after them: only a chain at the end is rewritten.
     let line = if line.trim_end().ends_with('&') { rewrite_compound(&line) } else { line };
     let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background };
-    Ok(Command { intent, line, cwd, here, background, timeout, pty, notify, patterns })
+    Ok(Command { intent, line, cwd, here, there, background, timeout, pty, notify, patterns })
 }
 
 /// Why nothing runs in a folder that is no more, and how to go on.
@@ -164,6 +177,10 @@ fn gone(folder: &Path) -> String {
     )
 }
 
+fn is_dir(path: &Path, ctx: &ToolCtx) -> bool {
+    ctx.disk().about(path).is_ok_and(|about| about.kind == Kind::Folder)
+}
+
 /// The folder that `workdir` names.
 fn folder(workdir: &str, here: &Path, ctx: &ToolCtx) -> Result<PathBuf, ToolError> {
     validate_workdir(workdir).map_err(ToolError::Failed)?;
@@ -172,7 +189,7 @@ fn folder(workdir: &str, here: &Path, ctx: &ToolCtx) -> Result<PathBuf, ToolErro
         Some(rest) if rest.starts_with('/') => ctx.world.home().join(&rest[1..]),
         _ => here.join(workdir),
     };
-    if path.is_dir() {
+    if is_dir(&path, ctx) {
         Ok(path)
     } else {
         Err(ToolError::Failed(format!(
@@ -202,10 +219,12 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     }
     let name: String =
         ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
-    let sandbox = super::confine::sandbox(&ctx);
+    let far = far(&command, &ctx).await?;
+    let sandbox = if far.is_some() { None } else { super::confine::sandbox(&ctx) };
+    let runs = if far.is_some() { None } else { runs(&command.line, &ctx).await };
     let launch = Launch {
         spawn: Spawn {
-            command: command.line.clone(),
+            command: runs.clone().unwrap_or_else(|| command.line.clone()),
             cwd: command.cwd.clone(),
             pty: command.pty,
             background: command.background,
@@ -218,27 +237,36 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         spill: Some(super::bound::suffixed(&ctx.spill.join(format!("{name}.log")))),
         notify_on_complete: command.background && command.notify,
         watch_patterns: command.patterns.clone(),
+        far,
     };
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
     // Lossy by contract: the tool line shows what it can.
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
+    let held = |failed, sandbox| held::Held { line: command.line.clone(), cwd: command.cwd.clone(), sandbox, failed };
     if command.background {
-        return Ok(held::said(started(&command, &running, &ctx), sandbox.as_ref()));
+        let output = held::said(started(&command, runs.as_deref(), &running, &ctx), sandbox.as_ref());
+        if let Some(sandbox) = sandbox {
+            held::watched(held(None, sandbox), running, Arc::clone(&ctx.agent));
+        }
+        return Ok(output);
     }
     let limit = Duration::from_secs(command.timeout);
+    let file = ctx.spill.join(format!("{name}.txt"));
     let waited = tokio::select! {
         biased;
         waited = running.wait() => waited,
         () = ctx.cancel.cancelled() => ended(&running, ExitReason::Stopped).await,
-        () = tokio::time::sleep(limit) => ended(&running, ExitReason::TimedOut).await,
+        () = running.time(limit) => ended(&running, ExitReason::TimedOut).await,
+        () = running.wants_input(), if ctx.config.terminal.on_input == OnInput::AskAgent => {
+            return Ok(waits::told(&running, &ctx, &file));
+        }
     };
-    let file = ctx.spill.join(format!("{name}.txt"));
     match waited {
         Waited::Finished(finished) => {
-            let failed = finished.exit.reason == ExitReason::Exited && finished.exit.code != 0;
-            let output = result(&command, &ctx, &running, finished, &file);
+            let failed = held::failed(&finished);
+            let output = result(&command, runs.as_deref(), &ctx, &running, finished, &file);
             match sandbox {
-                Some(sandbox) => Ok(held::told(output, failed, command.cwd, sandbox, &running).await),
+                Some(sandbox) => Ok(held::told(output, held(failed, sandbox), &running).await),
                 None => Ok(output),
             }
         }
@@ -249,7 +277,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         }
         Waited::Moved(captured) => {
             let output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
-            let value = json!({
+            let mut value = json!({
                 "output": output,
                 "session_id": running.id.0,
                 "pid": running.pid,
@@ -257,11 +285,37 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
                 "error": null,
                 "hint": "moved to the background by the user and still running; use `process`, you are told when it ends",
             });
+            if running.was_typed_into() {
+                value["note"] = waits::TYPED.into();
+            }
             let mut result = ToolOutput::json(&value).summary("in the background");
             result.view.output = output;
             Ok(result)
         }
     }
+}
+
+/// The command on the machine that it is for, ready to start; `None` on this one.
+async fn far(command: &Command, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, ToolError> {
+    let Some(there) = command.there.clone() else { return Ok(None) };
+    let spec = JobSpec {
+        line: command.line.clone(),
+        cwd: command.cwd.clone(),
+        task: ctx.task.to_string(),
+        // With a terminal it can be typed into, and ends with the connection.
+        detached: command.background && !command.pty,
+        headless: ctx.exec.headless(),
+        keep: !command.background,
+    };
+    let cancel = ctx.cancel.clone();
+    let job = super::blocking(move || Job::new(there, spec));
+    let job = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ToolError::Interrupted),
+        job = job => job?,
+    };
+    let job = job.map_err(|error| ToolError::Failed(error.to_string()))?;
+    Ok(Some(Arc::new(job)))
 }
 
 /// Ends a command and gives what it came to.
@@ -273,7 +327,13 @@ async fn ended(running: &Running, reason: ExitReason) -> Waited {
     }
 }
 
-fn started(command: &Command, running: &Running, ctx: &ToolCtx) -> ToolOutput {
+/// The line that runs when it is another than the one that was judged: `sudo` gets the option that asks the person.
+async fn runs(line: &str, ctx: &ToolCtx) -> Option<String> {
+    let (rewritten, count) = rewrite_sudo(line, sudo::ASKS);
+    (count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await).then_some(rewritten)
+}
+
+fn started(command: &Command, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {
     let mut value = json!({
         "output": "Background process started",
         "session_id": running.id.0,
@@ -287,14 +347,27 @@ fn started(command: &Command, running: &Running, ctx: &ToolCtx) -> ToolOutput {
     if !command.patterns.is_empty() {
         value["watch_patterns"] = command.patterns.clone().into();
     }
-    if ctx.exec.headless() {
+    if let Some(runs) = runs {
+        value["ran"] = runs.into();
+    }
+    if let Some(there) = &command.there {
+        value["on"] = there.label().into();
+    }
+    if ctx.exec.headless() || command.there.is_some() && !command.pty {
         value["hint"] = "standard input is empty: nothing can be typed into it".into();
     }
     ToolOutput::json(&value).summary("started")
 }
 
-fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finished, file: &Path) -> ToolOutput {
-    let Finished { exit, output: captured, cwd_after, not_kept, survivors } = finished;
+fn result(
+    command: &Command,
+    runs: Option<&str>,
+    ctx: &ToolCtx,
+    running: &Running,
+    finished: Finished,
+    file: &Path,
+) -> ToolOutput {
+    let Finished { exit, output: captured, cwd_after, not_kept, lost, survivors } = finished;
     let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
     match exit.reason {
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
@@ -303,6 +376,12 @@ fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finishe
         ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
+    if let Some(runs) = runs {
+        value["ran"] = runs.into();
+    }
+    if running.was_typed_into() {
+        value["note"] = waits::TYPED.into();
+    }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
     }
@@ -318,6 +397,9 @@ fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finishe
         value["session_id"] = running.id.0.clone().into();
         value["hint"] = "something it started still runs; `process` can read and kill it by this session_id".into();
     }
+    if let Some(lost) = &lost {
+        value["error"] = lost.clone().into();
+    }
     let mut result = ToolOutput::json(&value);
     result.outcome = match exit.reason {
         ExitReason::Stopped => Outcome::Interrupted,
@@ -328,6 +410,7 @@ fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finishe
         ExitReason::Stopped => "stopped".into(),
         ExitReason::TimedOut => format!("timed out after {} s", command.timeout),
         ExitReason::Killed => "killed".into(),
+        _ if lost.is_some() => "connection lost".into(),
         _ if exit.code != 0 => format!("exit {}", exit.code),
         _ => match output.lines().count() {
             0 => String::new(),

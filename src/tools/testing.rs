@@ -27,6 +27,7 @@ pub struct Bench {
     pub agent: Arc<Person>,
     pub dispatch: Dispatch,
     pub config: Arc<Config>,
+    pub places: crate::places::Places,
     files: Arc<Mutex<FileLedger>>,
 }
 
@@ -45,6 +46,7 @@ impl Bench {
             agent: Arc::default(),
             dispatch: Dispatch::new(Arc::new(registry), mask),
             config: Arc::default(),
+            places: Default::default(),
             files: Arc::default(),
         }
     }
@@ -95,7 +97,9 @@ impl Bench {
             cwd: Arc::new(Mutex::new(self.path(""))),
             workspace: self.path(""),
             unconfined: false,
+            closed: Default::default(),
             exec: exec(),
+            places: self.places.clone(),
             world: Arc::new(Here::new(self.dir.path().to_owned(), || {})),
             files: Arc::clone(&self.files),
             agent: Arc::clone(&self.agent) as Arc<dyn AgentPort>,

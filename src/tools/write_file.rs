@@ -63,7 +63,7 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
     if args.content.trim() == read_file::UNCHANGED {
         return Err(refused("the content is a note of read_file, not the file"));
     }
-    let before = edit::read(&place.path, &place.shown)?;
+    let before = edit::read(&*ctx.disk(), &place.path, &place.shown)?;
     // A file that is not text is replaced whole; there is nothing of it to keep.
     let old = before.as_deref().and_then(|bytes| Text::decode(bytes).ok()).unwrap_or_default();
     if let (Err(fault), Ok(())) = (syntax::check(&place.path, &args.content), syntax::check(&place.path, &old.text)) {
@@ -75,10 +75,10 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
         ("files_modified".to_owned(), json!([place.shown])),
         ("resolved_path".to_owned(), json!(place.path)),
     ]);
-    if place.path.parent().is_some_and(|folder| !folder.exists()) {
+    if place.path.parent().is_some_and(|folder| ctx.disk().about(folder).is_err()) {
         reply.insert("dirs_created".to_owned(), Value::Bool(true));
     }
-    if let Some(warning) = edit::stale(&ctx.files, &place.path, &place.shown) {
+    if let Some(warning) = edit::stale(ctx, &place.path, &place.shown) {
         reply.insert("_warning".to_owned(), Value::String(warning));
     }
     let change = Change { path: place.path, shown: place.shown, before, after: After::Write(bytes) };

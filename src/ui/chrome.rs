@@ -205,7 +205,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
         }
     };
     if mode != Mode::Narrow {
-        part(paint, &model.config.terminal.backend, dim);
+        part(paint, place(model), dim);
     }
     let sandbox = &model.config.sandbox;
     match sandbox.mode {
@@ -277,4 +277,9 @@ pub fn too_small(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         let role = if index == 0 { Role::Strong } else { Role::Dim };
         paint.fit(x, y, area.right().saturating_sub(x), text, paint.role(role));
     }
+}
+
+/// Where commands run.
+fn place(model: &Model) -> &str {
+    model.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| session.place.as_str())
 }

@@ -5,7 +5,7 @@ use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::approvals;
-use crate::app::model::modal::{ApprovalStage, Judged, Modal};
+use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Judged, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
 use crate::config::theme::Slot;
@@ -57,6 +57,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Rewind(_) => fixed(&[("↑↓", "choose"), ("Enter", "goes on"), ("Esc", "close")]),
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => {
                 fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
+            }
+            Modal::Input(input) if input.inert_until > model.now => Vec::new(),
+            Modal::Input(InputModal { then: InputThen::Ask(_), .. }) => {
+                fixed(&[("Enter", "answers"), ("Esc", "later"), ("Ctrl-C", "gives none")])
             }
             Modal::Input(_) => fixed(&[("Enter", "sends"), ("Esc", "close")]),
         };

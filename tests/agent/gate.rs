@@ -208,6 +208,7 @@ async fn only_the_version_that_was_shown_is_taken_and_nothing_takes_it_along() {
     }
     world.config("approvals: { mode: manual }\n");
     let mut talk = world.start(None);
+    talk.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     world.config("approvals: { mode: off, timeout: 0 }\n");
     talk.order(AgentCommand::LookAtPolicy).await;
     let shown = changes(&mut talk).await;
@@ -264,7 +265,7 @@ async fn what_the_files_newly_deny_holds_at_once_and_what_they_allow_waits() {
     let (_, seen) = talk.finished().await;
     assert!(outcome(&seen).contains("deny *three*"), "{}", outcome(&seen));
     world.config("approvals: { mode: manual }\n");
-    std::fs::write(&file, "terminal(ls): aloww\n").unwrap();
+    std::fs::write(&file, "terminal(ls): alow\n").unwrap();
     talk.say("5").await;
     let approval = asked(&mut talk).await;
     assert!(has(&approval, "permissions.yaml:1") && has(&approval, "did you mean allow"), "{:?}", approval.verdict);
@@ -391,4 +392,23 @@ steps:
     let result = &results(&seen)[0];
     assert!(result.1 == Outcome::Failed && result.2.contains("stands for a secret"), "{result:?}");
     assert!(!world.work().join(".env").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn switching_to_yolo_and_back_stands_in_the_audit_log() {
+    let world = World::new("steps:\n  - text: done\n");
+    let mut talk = world.start(None);
+    talk.say("hi").await;
+    talk.finished().await;
+    for mode in [Mode::Off, Mode::Off, Mode::Manual] {
+        talk.order(AgentCommand::SetMode(mode)).await;
+        talk.until(|event| matches!(event, AgentEvent::SessionChanged(_))).await;
+    }
+    talk.order(AgentCommand::Close).await;
+    let _ = talk.agent.task.await;
+    let store = Store::spawn(world.root.path().join("home"));
+    let rows = store.audit_rows(hermes::store::audit::Wanted { limit: 9, ..Default::default() }).await.unwrap();
+    let modes: Vec<&str> = rows.iter().rev().map(|row| row.record.what.as_str()).collect();
+    assert_eq!(modes, ["ask → yolo", "yolo → ask"]);
+    store.close().await;
 }

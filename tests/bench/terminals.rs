@@ -4,7 +4,7 @@ use super::harness::mock::{Step, call};
 use super::harness::{Home, Mock, Term};
 use super::proc;
 use crate::measures::{Row, ms, percentile, row, spin, typed};
-use hermes::exec::{Exec, ExecOptions, Spawn, WIDE, Waited};
+use hermes::exec::{Exec, ExecOptions, Spawn, Waited};
 use rustix::termios::{OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 use serde_json::json;
 use std::os::fd::OwnedFd;
@@ -22,7 +22,7 @@ fn terminal() -> (OwnedFd, std::fs::File) {
     let mut modes = tcgetattr(&theirs).unwrap();
     modes.output_modes -= OutputModes::ONLCR;
     tcsetattr(&theirs, OptionalActions::Now, &modes).unwrap();
-    tcsetwinsize(&theirs, Winsize { ws_row: 30, ws_col: WIDE, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    tcsetwinsize(&theirs, Winsize { ws_row: 30, ws_col: 1000, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
     (ours, theirs)
 }
 

@@ -159,3 +159,40 @@ fn known_secrets_reach_neither_model_nor_disk_nor_export() {
         }
     }
 }
+
+#[test]
+fn a_name_that_was_mended_and_a_call_that_did_not_run_are_told_on_standard_error() {
+    let home = Home::empty();
+    let done = soon(&home, &["tools", "run", "Terminal", r#"{"command":"echo hi"}"#]);
+    assert_eq!(done.status.code(), Some(0), "{}{}", out(&done), err(&done));
+    assert!(err(&done).contains("no tool is named Terminal: terminal was meant"), "{}", err(&done));
+    let quiet = soon(&home, &["tools", "run", "terminal", r#"{"command":"echo hi"}"#]);
+    assert!(!err(&quiet).contains("was meant"), "{}", err(&quiet));
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![("terminal".into(), serde_json::json!({"command": "rm -rf build"}))]),
+        Step::Text("I could not.".into()),
+    ]);
+    home.model(&mock, "");
+    let done = soon(&home, &["-p", "clean"]);
+    assert_eq!((done.status.code(), out(&done).trim()), (Some(2), "I could not."));
+    assert!(err(&done).contains("terminal rm -rf build did not run: not run: it needs the approval"), "{}", err(&done));
+}
+
+#[test]
+fn secrets_of_a_project_do_not_reach_the_model() {
+    let home = Home::empty();
+    let first = "project-value-4711";
+    let later = "later-value-0815x";
+    std::fs::write(home.project().join(".env"), format!("STRIPE_SECRET_KEY={first}\nNAME=plain-name-1234\n")).unwrap();
+    std::fs::write(home.project().join("notes.txt"), format!("{first} plain-name-1234\n")).unwrap();
+    let make = format!("printf 'API_TOKEN=%s\\n' {later} > .env.local");
+    let calls = [
+        ("terminal", serde_json::json!({"command": "cat notes.txt"})),
+        ("terminal", serde_json::json!({"command": make})),
+        ("terminal", serde_json::json!({"command": format!("printf '%s\\n' later-value-0815 | sed 's/$/x/'")})),
+    ];
+    let seen = results(&home, "", &["--yolo"], &calls);
+    let text = serde_json::to_string(&seen).unwrap();
+    assert!(text.contains("plain-name-1234") && !text.contains(first), "{text}");
+    assert!(home.project().join(".env.local").exists() && !text.contains(later), "{text}");
+}

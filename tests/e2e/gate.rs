@@ -8,19 +8,6 @@ use serde_json::{Value, json};
 
 /// The ways by which a command or a stranger's tool comes to run. `tidy::processes_start_in_few_places` keeps new ones
 /// from being opened unnoticed.
-const DOORS: &[Door] = &[
-    Door::Foreground,
-    Door::Background,
-    Door::Pty,
-    Door::Indirect,
-    Door::Typed,
-    Door::Submitted,
-    Door::CommandLine,
-    Door::Person,
-    Door::Server,
-    Door::Plugin,
-];
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Door {
     Foreground,
@@ -40,6 +27,67 @@ enum Door {
     Server,
     /// A tool of a plugin, likewise.
     Plugin,
+}
+
+impl Door {
+    /// Each after the one before: a new door has its place here, or this does not compile.
+    fn next(self) -> Option<Self> {
+        match self {
+            Door::Foreground => Some(Door::Background),
+            Door::Background => Some(Door::Pty),
+            Door::Pty => Some(Door::Indirect),
+            Door::Indirect => Some(Door::Typed),
+            Door::Typed => Some(Door::Submitted),
+            Door::Submitted => Some(Door::CommandLine),
+            Door::CommandLine => Some(Door::Person),
+            Door::Person => Some(Door::Server),
+            Door::Server => Some(Door::Plugin),
+            Door::Plugin => None,
+        }
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(Door::Foreground), |door| door.next())
+    }
+}
+
+/// Every tool of the program, with a call that needs no question and what that call is to the gate. A new tool fails the test
+/// below until it stands here.
+const TOOLS: &[(&str, &str, Gated)] = &[
+    ("clarify", r#"{"question":"which?"}"#, Gated::Own),
+    ("patch", r#"{"path":".git/hooks/pre-commit","old_string":"a","new_string":"b"}"#, Gated::Path),
+    ("process", r#"{"action":"list"}"#, Gated::Own),
+    ("read_file", r#"{"path":".env"}"#, Gated::Path),
+    ("search_files", r#"{"pattern":"x","file_glob":"id_rsa"}"#, Gated::Path),
+    ("terminal", r#"{"command":"rm -rf build"}"#, Gated::Line),
+    ("todo", "{}", Gated::Own),
+    ("tool_call", r#"{"name":"terminal","arguments":{"command":"rm -rf build"}}"#, Gated::Line),
+    ("tool_describe", r#"{"name":"terminal"}"#, Gated::Own),
+    ("tool_search", r#"{"query":"files"}"#, Gated::Own),
+    ("write_file", r#"{"path":".git/hooks/pre-commit","content":"x"}"#, Gated::Path),
+];
+
+/// Every action of `process`, and what it is to the gate.
+const ACTIONS: &[(&str, Gated)] = &[
+    ("close", Gated::Own),
+    ("kill", Gated::Own),
+    ("list", Gated::Own),
+    ("log", Gated::Own),
+    ("poll", Gated::Own),
+    ("submit", Gated::Line),
+    ("wait", Gated::Own),
+    ("write", Gated::Line),
+];
+
+/// What a call is judged by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Gated {
+    /// It touches the agent's own state, or what the agent itself has started.
+    Own,
+    /// By its path.
+    Path,
+    /// By its line of shell.
+    Line,
 }
 
 /// What is tried: a line that only this home's owner would miss, if the gate failed.
@@ -175,7 +223,7 @@ fn every_door_leads_through_the_gate() {
         let home = home();
         with_plugin(&home);
         let mut tried: Vec<(Door, Try, (String, Value))> = Vec::new();
-        for door in DOORS.iter().copied().filter(|door| !matches!(door, Door::CommandLine | Door::Person)) {
+        for door in Door::all().filter(|door| !matches!(door, Door::CommandLine | Door::Person)) {
             for what in [Try::Refused, Try::Asked, Try::Denied, Try::Free] {
                 // Under yolo a question is a yes, and what it was about would be done.
                 if !asks && matches!(what, Try::Asked)
@@ -191,7 +239,8 @@ fn every_door_leads_through_the_gate() {
         let seen = headless(&home, mode, &order);
         assert_eq!(seen.len(), tried.len(), "{seen:?}");
         for ((door, what, call), seen) in tried.iter().zip(&seen) {
-            let stranger = matches!(door, Door::Server | Door::Plugin);
+            // What a process is that does not run nobody knows, like what a stranger's tool does.
+            let stranger = matches!(door, Door::Server | Door::Plugin | Door::Typed | Door::Submitted);
             let blocked = match what {
                 Try::Refused | Try::Asked | Try::Denied => true,
                 Try::Free => stranger && asks,
@@ -203,6 +252,43 @@ fn every_door_leads_through_the_gate() {
         }
         assert!(!home.project().join("made-by-denied").exists());
         assert!(home.project().join("made-by-free").exists());
+    }
+}
+
+#[test]
+fn every_tool_and_every_action_is_known_to_this_test_and_judged_as_it_says() {
+    let home = home();
+    std::fs::create_dir_all(home.project().join(".git/hooks")).unwrap();
+    for (name, text) in [(".git/hooks/pre-commit", "a"), (".env", "KEY=1"), ("id_rsa", "x")] {
+        std::fs::write(home.project().join(name), text).unwrap();
+    }
+    let listed: Value = serde_json::from_str(&out(&home.run(&["tools", "list", "--json"]))).unwrap();
+    let mut names: Vec<&str> =
+        listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, TOOLS.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "a tool without its line here");
+    let schema: Value = serde_json::from_str(&out(&home.run(&["tools", "schema", "process", "--json"]))).unwrap();
+    let enumerated = schema["tool"]["parameters"]["properties"]["action"]["enum"].as_array().unwrap();
+    let mut actions: Vec<&str> = enumerated.iter().map(|action| action.as_str().unwrap()).collect();
+    actions.sort_unstable();
+    assert_eq!(actions, ACTIONS.iter().map(|(name, _)| *name).collect::<Vec<_>>(), "an action without its line here");
+    let judged = |name: &str, args: &str| {
+        let done = home.run(&["approvals", "test", "--json", "--tool", name, "--args", args]);
+        let told: Value = serde_json::from_str(&out(&done)).unwrap_or_else(|_| json!({ "verdict": err(&done) }));
+        told["verdict"].as_str().unwrap().to_owned()
+    };
+    for (name, args, gated) in TOOLS {
+        // The agent's own tools are planned in a conversation only.
+        if matches!(*name, "clarify" | "todo") {
+            assert!(judged(name, args).contains("conversation"), "{name}");
+            continue;
+        }
+        let want = if *gated == Gated::Own { "allow" } else { "ask" };
+        assert_eq!(judged(name, args), want, "{name} {args}");
+    }
+    for (action, gated) in ACTIONS {
+        let args = json!({ "action": action, "session_id": "proc_0", "data": "rm -rf build" }).to_string();
+        assert_eq!(judged("process", &args), if *gated == Gated::Own { "allow" } else { "ask" }, "{action}");
     }
 }
 

@@ -92,3 +92,26 @@ fn a_person_sees_the_sandbox_and_may_run_a_command_again_without() {
         "{last}"
     );
 }
+
+#[test]
+fn a_background_command_that_was_blocked_is_told_by_a_notice_and_a_row() {
+    let background = json!({ "command": "sleep 0.1; echo x > made-in-background", "background": true });
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![call("terminal", background)]),
+        Step::Text("It is on its way.".into()),
+    ]);
+    let home = Home::with(&mock, "sandbox: read-only\n");
+    if !able(&home, "a_background_command_that_was_blocked_is_told_by_a_notice_and_a_row") {
+        return;
+    }
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("write it\r").wait("It is on its way.").wait("blocked writing");
+    drop(term);
+    assert!(!home.project().join("made-in-background").exists());
+    // The row is an item of the session.
+    let found: Value = serde_json::from_str(&out(&home.run(&["sessions", "search", "write", "--json"]))).unwrap();
+    let id = found[0]["session_id"].as_str().unwrap();
+    let export = out(&home.run(&["sessions", "export", id, "--format", "jsonl"]));
+    assert!(export.contains("the sandbox (read-only) blocked writing"), "{export}");
+}

@@ -1,14 +1,18 @@
 //! What the integration tests share: a home of their own, the built program in a real PTY, a model on loopback.
 
 pub mod disk;
+pub mod engine;
 pub mod home;
 pub mod mock;
+pub mod sshd;
 pub mod term;
 pub mod wiki;
 
 pub use disk::Disk;
+pub use engine::Engine;
 pub use home::Home;
 pub use mock::{Mock, Step};
+pub use sshd::Sshd;
 pub use term::{Modes, Term};
 pub use wiki::Wiki;
 

@@ -4,7 +4,8 @@ use super::Runner;
 use crate::agent::event::{AgentEvent, Level};
 use crate::llm::Provider;
 use crate::llm::message::Item;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
 
 /// Characters of a title made from the first prompt.
 const TITLE: usize = 60;
@@ -131,6 +132,27 @@ impl Runner {
         }
     }
 
+    /// The folder that the session works in now.
+    fn folder(&self) -> PathBuf {
+        self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Learns the secrets of the project again when a file of them changed.
+    pub(super) async fn learn_secrets(&mut self) {
+        let (cwd, mut project) = (self.folder(), std::mem::take(&mut self.session.project));
+        let (loaded, logins) = (Arc::clone(&self.deps.loaded), self.deps.paths.mcp_tokens());
+        let secrets = self.deps.dispatch.secrets().clone();
+        let look = move || {
+            if let Some(news) = project.news(&cwd) {
+                secrets.learn(crate::agent::secrets::values(&loaded, &logins).into_iter().chain(news));
+            }
+            project
+        };
+        if let Ok(project) = tokio::task::spawn_blocking(look).await {
+            self.session.project = project;
+        }
+    }
+
     /// Reads the configuration again (a key was pasted, a setting changed). Not while somebody else's change of the policy
     /// waits for the person: nothing of it comes along.
     pub(super) async fn reload(&mut self) {
@@ -143,15 +165,18 @@ impl Runner {
     pub(super) async fn read_again(&mut self, shown: String) -> bool {
         let (sources, policy) = (Arc::clone(&self.deps.sources), Arc::clone(&self.deps.policy));
         let (secrets, logins) = (self.deps.dispatch.secrets().clone(), self.deps.paths.mcp_tokens());
+        let cwd = self.folder();
         let read = move || {
             let loaded = policy.read_as(&shown, || crate::config::load::load(&sources))?;
-            secrets.learn(crate::agent::secrets::values(&loaded, &logins));
+            let project = crate::agent::secrets::of_project(&cwd);
+            secrets.learn(crate::agent::secrets::values(&loaded, &logins).into_iter().chain(project));
             Some(loaded)
         };
         let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded));
+        self.gate.set_rules(super::rules(&loaded, self.deps.places.kind()));
+        self.deps.exec.ask_person(loaded.config.terminal.on_input == crate::config::OnInput::AskUser);
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;

@@ -29,6 +29,10 @@ impl Runner {
             let why = "a turn is running; the message was not sent".to_owned();
             return self.out.send(AgentEvent::NotTaken(why)).await;
         }
+        self.learn_secrets().await;
+        if said.origin == Origin::Person {
+            self.gate.person_said(&said.text);
+        }
         said.text = self.masked(&said.text);
         self.gate.heard_anew();
         self.tell_port();

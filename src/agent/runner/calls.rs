@@ -104,6 +104,8 @@ impl Runner {
         while let Ok(event) = self.call_events.1.try_recv() {
             self.call_event(event).await;
         }
+        // The call may have made a file of secrets, and its result may show it.
+        self.learn_secrets().await;
         self.feed(Input::ToolFinished(body)).await;
     }
 
@@ -159,13 +161,16 @@ impl Runner {
             cwd: Arc::clone(&self.session.cwd),
             workspace: self.start.cwd.clone(),
             unconfined: false,
+            closed: Default::default(),
             exec: self.deps.exec.clone(),
+            places: self.deps.places.clone(),
             world: Arc::clone(&self.deps.world),
             files: Arc::clone(&self.session.files),
             agent: Arc::clone(&self.port) as Arc<dyn crate::tools::spec::AgentPort>,
             progress,
             cancel: cancel.child_token(),
-            history: Some(FileHistory {
+            // Files of other machines are not kept: a rewind leaves them as they are.
+            history: self.deps.places.current().is_none().then(|| FileHistory {
                 store: self.deps.store.clone(),
                 blobs: Blobs::new(self.deps.paths.history()),
                 session: self.session.id.clone(),

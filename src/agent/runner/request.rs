@@ -3,14 +3,28 @@
 use super::Runner;
 use crate::agent::event::Level;
 use crate::agent::situation::{self, Situation};
+use crate::knowledge::context_files::ContextFile;
 use std::sync::{Arc, PoisonError};
 use tokio::task::JoinHandle;
+
+/// That a context file is not in the prompt, and why.
+fn left_out(file: ContextFile) -> Option<String> {
+    let why = file.problem.filter(|why| !why.starts_with("cut"))?;
+    Some(format!("{} is not in the prompt: {why}", file.path.display()))
+}
 
 impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
         let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let asked = async move { tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten() };
+        // A repository of this machine says nothing of another one.
+        let here = self.deps.places.current().is_none();
+        let asked = async move {
+            if !here {
+                return None;
+            }
+            tokio::time::timeout(Self::GIT_PATIENCE, situation::git(&cwd)).await.ok().flatten()
+        };
         tokio::spawn(asked)
     }
 
@@ -29,6 +43,7 @@ impl Runner {
                 1 => format!("{branch}, 1 changed file"),
                 n => format!("{branch}, {n} changed files"),
             }),
+            place: self.deps.places.current().map(|there| there.label().to_owned()),
             processes: &processes,
             plan: &plan,
             tools: tools.as_deref(),
@@ -41,7 +56,11 @@ impl Runner {
             self.offer_tools().await;
         }
         if self.session.prompt.is_empty() {
-            let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let here = self.deps.places.current().is_none();
+            let cwd = match here {
+                true => self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                false => self.start.cwd.clone(),
+            };
             let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
             let window = self.session.window;
             let plugins = self.deps.extensions.prompt().join("\n\n");
@@ -53,11 +72,18 @@ impl Runner {
                 let today = chrono::Local::now().date_naive();
                 let machine = crate::knowledge::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
                 let prompt = crate::knowledge::prompt::assemble(&knowledge, &machine);
-                if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) }
+                let left_out = knowledge.context.files.into_iter().filter_map(left_out).collect::<Vec<_>>();
+                let whole = if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) };
+                (whole, left_out)
             })
             .await;
             match built {
-                Ok(prompt) => self.session.prompt = self.masked(&prompt).into(),
+                Ok((prompt, left_out)) => {
+                    self.session.prompt = self.masked(&prompt).into();
+                    for text in left_out {
+                        self.notice(Level::Warning, text).await;
+                    }
+                }
                 Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
             }
             self.create_once().await;

@@ -71,7 +71,9 @@ impl Runner {
         }
         let folder = PathBuf::from(&opening.meta.row.cwd);
         let looked = folder.clone();
-        let is_there = tokio::task::spawn_blocking(move || looked.is_dir());
+        // On another machine that is seen once it is reached.
+        let elsewhere = self.deps.places.current().is_some();
+        let is_there = tokio::task::spawn_blocking(move || elsewhere || looked.is_dir());
         // A network disk that hangs counts as gone: the session opens all the same.
         let is_there = tokio::time::timeout(FOLDER_PATIENCE, is_there).await;
         if matches!(is_there, Ok(Ok(true))) {

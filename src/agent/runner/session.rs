@@ -8,6 +8,7 @@ use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
+use crate::places::Places;
 use crate::policy::Mode;
 use crate::text::tokens;
 use crate::tools::offer::Offer;
@@ -26,6 +27,7 @@ pub struct Session {
     pub mode: Mode,
     pub cwd: Arc<Mutex<PathBuf>>,
     pub files: Arc<Mutex<FileLedger>>,
+    places: Places,
     pub context: Context,
     pub turn: u32,
     pub next_item: i64,
@@ -53,6 +55,8 @@ pub struct Session {
     pub adviser: Option<String>,
     /// Where untrusted text in it came from.
     pub untrusted: Vec<String>,
+    /// The files of secrets in its project.
+    pub project: crate::agent::secrets::OfProject,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// What the provider last counted, and for which item.
@@ -82,6 +86,7 @@ impl Session {
             mode,
             cwd: Arc::new(Mutex::new(start.cwd.clone())),
             files: Arc::default(),
+            places: deps.places.clone(),
             context: Context::default(),
             turn: 0,
             next_item: 1,
@@ -98,6 +103,7 @@ impl Session {
             providers: HashMap::new(),
             adviser: None,
             untrusted: Vec::new(),
+            project: Default::default(),
             window: None,
             counted: None,
             total: Usage::default(),
@@ -163,6 +169,7 @@ impl Session {
             effort: self.effort,
             mode: self.mode,
             cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
+            place: self.places.label(),
             window: self.window,
             toolsets: self.toolsets.clone(),
             adviser: self.adviser.clone(),

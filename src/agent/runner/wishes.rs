@@ -1,9 +1,10 @@
 //! What running calls want of the runner: a person's answer, a word to the screen.
 
 use super::{Runner, actions};
-use crate::agent::event::{AgentEvent, QuestionId};
+use crate::agent::event::{AgentEvent, Level, QuestionId};
 use crate::agent::port::Wish;
-use crate::agent::turn::Input;
+use crate::agent::turn::{Input, Said};
+use crate::llm::message::{Body, NoteKind};
 use crate::policy::{ApprovalId, Decision, Speaker};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -91,10 +92,22 @@ impl Runner {
             }
             Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
             Wish::Untrusted => self.untrusted_changed().await,
+            Wish::Told(text) => self.tell_all(text).await,
             Wish::Granted => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;
             }
+        }
+    }
+
+    /// Tells the person by a notice and a row, and the agent at the next step of its turn.
+    async fn tell_all(&mut self, text: String) {
+        self.notice(Level::Warning, text.clone()).await;
+        if self.session.created {
+            self.append(Body::Note { kind: NoteKind::Warning, text: text.clone() }).await;
+        }
+        if self.turn.is_running() {
+            self.feed(Input::Steered(Said::program(format!("[{text}]"), text))).await;
         }
     }
 

@@ -207,6 +207,7 @@ pub enum PickerKind {
     Provider,
     Servers,
     Toolsets,
+    Backends,
     Permissions,
     Inbox,
     History,
@@ -302,6 +303,8 @@ pub struct InputModal {
     /// What became of the last try.
     pub message: String,
     pub busy: bool,
+    /// Keys are ignored until this time (milliseconds since the epoch); every key moves it on. 0: it was asked for.
+    pub inert_until: i64,
 }
 
 /// What an input is for.
@@ -314,4 +317,6 @@ pub enum InputThen {
     Find,
     /// The address that the browser ends at after a login to this MCP server.
     Login(String),
+    /// The answer to a program.
+    Ask(crate::exec::AskId),
 }

@@ -1,6 +1,6 @@
 //! Running commands and the terminal pane.
 
-use crate::exec::{ProcessId, ProcessInfo};
+use crate::exec::{Ask, AskId, ProcessId, ProcessInfo};
 use crate::text::Snapshot;
 use std::sync::Arc;
 
@@ -20,6 +20,12 @@ pub struct Processes {
     pub editor: Option<Editor>,
     /// The editor that ended last: what is still told of it means nothing.
     pub closed: Option<ProcessId>,
+    /// What programs ask, oldest first.
+    pub asks: Vec<Ask>,
+    /// Put aside with Esc: they no longer open by themselves.
+    pub asks_aside: Vec<AskId>,
+    /// The program whose keys the person has, as it was last told.
+    pub held_keys: Option<ProcessId>,
 }
 
 /// A process and the size (columns, rows) of the pane that shows it.

@@ -21,6 +21,7 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
         then: InputThen::Login(name.to_owned()),
         message: format!("asking {name} where to log in"),
         busy: true,
+        inert_until: 0,
     }));
     out.push(Effect::Server(ServerOrder::Login { name: name.to_owned() }));
 }
@@ -30,7 +31,7 @@ fn field<'a>(model: &'a mut Model, name: Option<&str>) -> Option<&'a mut InputMo
     model.modals.iter_mut().find_map(|modal| match modal {
         Modal::Input(input) => match &input.then {
             InputThen::Login(server) if name.is_none_or(|name| name == server) => Some(input),
-            InputThen::Login(_) | InputThen::Title | InputThen::Key(_) | InputThen::Find => None,
+            InputThen::Login(_) | InputThen::Title | InputThen::Key(_) | InputThen::Find | InputThen::Ask(_) => None,
         },
         _ => None,
     })

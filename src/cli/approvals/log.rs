@@ -156,6 +156,7 @@ fn as_json(row: &Row, end: Option<&Record>) -> Value {
         By::Yolo => ("yolo", json!(null)),
         By::Smart => ("smart", json!(null)),
         By::Nobody => ("nobody", json!(null)),
+        By::Hook => ("hook", json!(null)),
     };
     let outcome = end.map_or(one.outcome.as_str(), |end| end.outcome.as_str());
     json!({

@@ -86,7 +86,7 @@ pub fn judged(
     mode: Mode,
     world: &dyn World,
 ) -> Decided {
-    let mut rules = rules(loaded);
+    let mut rules = rules(loaded, &loaded.config.terminal.backend);
     rules.regrant(session);
     rules.here.tool = tool.to_owned();
     rules.here.now = chrono::Utc::now().timestamp_millis();

@@ -14,6 +14,12 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 /// Values of `tools.tool_search.enabled`.
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
+/// Values of `terminal.on_input`.
+const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
+/// Values of `approvals.containers`.
+pub const CONTAINERS: &[&str] = &["ask", "relax"];
+/// Values of `terminal.backend`.
+pub const BACKENDS: &[&str] = &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm"];
 /// Values of `sandbox.mode`, the loosest first.
 pub const SANDBOX: &[&str] = &["off", "workspace-write", "read-only"];
 /// Values of `composer.mode`.
@@ -73,13 +79,62 @@ pub const KEYS: &[KeySpec] = &[
     key("agent.disabled_toolsets", TextList, Tighten, "toolsets the model never gets"),
     key("agent.stream_stale_timeout", Integer(1, 86_400), May, "seconds of silence before a stream is tried again"),
     key("agent.local_stream_stale_timeout", Integer(1, 86_400), May, "the same for servers on this machine"),
-    key("terminal.backend", Text, Never, "where commands run"),
+    key("terminal.backend", Text, Never, "where commands and files are: `docs/BACKENDS.md`"),
     key("terminal.cwd", Text, May, "working folder; `.` is where the program was started"),
     key("terminal.timeout", Integer(1, 86_400), May, "seconds before a foreground command is ended"),
     key("terminal.max_foreground_timeout", Integer(1, 86_400), May, "most seconds the model may ask for"),
     key("terminal.env_passthrough", TextList, Never, "variables that commands see though they look like secrets"),
     key("terminal.daemon_term_grace_seconds", Number(0.0, 600.0), May, "seconds between TERM and KILL"),
+    key(
+        "terminal.on_input",
+        Choice(ON_INPUT),
+        Never,
+        "a command waits for input: `notify` tells you, `ask-agent` hands it to the model, `ask-user` asks you",
+    ),
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
+    key(
+        "terminal.lifetime_seconds",
+        Integer(10, 604_800),
+        Never,
+        "seconds that a container, sandbox or job may be idle",
+    ),
+    key("terminal.ssh_host", Text, Never, "host of `ssh`, also a name of your ssh configuration"),
+    key("terminal.ssh_user", Text, Never, "user there; empty: as your ssh configuration has it"),
+    key("terminal.ssh_port", Integer(0, 65_535), Never, "port there; 0: as your ssh configuration has it"),
+    key("terminal.ssh_key", Text, Never, "file with a key; empty: those of your ssh configuration"),
+    key("terminal.ssh_extra_args", TextList, Never, "more words for `ssh`, before the host"),
+    key("terminal.docker_image", Text, Never, "image of `docker` and `podman`"),
+    key("terminal.docker_forward_env", TextList, Never, "variables of this machine that commands in it see"),
+    key("terminal.docker_env", SecretMap, Never, "variables that commands in it see"),
+    key("terminal.docker_volumes", TextList, Never, "folders of this machine in it: `/here:/there[:ro]`"),
+    key("terminal.docker_extra_args", TextList, Never, "more words for `docker run`"),
+    key("terminal.docker_mount_cwd_to_workspace", Bool, Never, "the working folder is `/workspace` in it"),
+    key("terminal.docker_run_as_host_user", Bool, Never, "commands in it have your numbers of user and group"),
+    key("terminal.docker_network", Bool, Never, "commands in it reach the network"),
+    key("terminal.docker_persist_across_processes", Bool, Never, "the container is found again by the next run"),
+    key(
+        "terminal.docker_orphan_reaper",
+        Bool,
+        Never,
+        "stopped containers of ours are removed after twice their lifetime",
+    ),
+    key("terminal.docker_program", Text, Never, "program instead of `docker` or `podman`"),
+    key("terminal.container_cpu", Number(0.0, 4096.0), Never, "processors of a container; 0: no bound"),
+    key("terminal.container_memory", Integer(0, 100_000_000), Never, "its memory in MB; 0: no bound"),
+    key(
+        "terminal.container_disk",
+        Integer(0, 1_000_000_000),
+        Never,
+        "its disk in MB, where that can be bound; 0: no bound",
+    ),
+    key("terminal.container_persistent", Bool, Never, "folders of this machine keep its `/root` and `/workspace`"),
+    key("terminal.singularity_image", Text, Never, "image of `singularity` and `apptainer`"),
+    key("terminal.kubernetes_pod", Text, Never, "an existing pod; empty: one of our own"),
+    key("terminal.kubernetes_container", Text, Never, "container of that pod; empty: the first"),
+    key("terminal.kubernetes_namespace", Text, Never, "namespace; empty: that of the context"),
+    key("terminal.kubernetes_context", Text, Never, "context of `kubectl`; empty: the current one"),
+    key("terminal.kubernetes_image", Text, Never, "image of a pod of our own"),
+    key("terminal.slurm_args", TextList, Never, "more words for `salloc`: `--partition=short`"),
     key("approvals.mode", Kind::Mode, Tighten, "`manual` asks, `smart` lets low risks pass, `off` never asks"),
     key("approvals.deny", TextList, Tighten, "commands that never run, in words with `*`"),
     key(
@@ -87,6 +142,12 @@ pub const KEYS: &[KeySpec] = &[
         Integer(0, 604_800),
         Never,
         "seconds a question waits before it counts as no; 0: for ever",
+    ),
+    key(
+        "approvals.containers",
+        Choice(CONTAINERS),
+        Never,
+        "`relax`: no questions about commands in a container without folders of this machine; refusals stay",
     ),
     key(
         "sandbox.mode",

@@ -59,6 +59,8 @@ pub(super) struct Found {
     pub(super) kept: Vec<Kept>,
     /// Not there: what appears at such a place is put aside.
     pub(super) absent: Vec<PathBuf>,
+    /// Links, and what they hold: no mount closes a link, so one that is another afterwards is put back.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
 }
 
 /// Whether a path below a workspace is one of those that run later.
@@ -74,20 +76,18 @@ pub fn protected(workspace: &Path, path: &Path) -> bool {
 
 /// Looks at the top of a workspace, at each of its folders, and at submodules. `is_home`: every hidden entry counts.
 pub(super) fn find(workspace: &Path, is_home: bool) -> Found {
-    let mut found = Found { kept: Vec::new(), absent: Vec::new() };
-    let mut keep = |path: PathBuf| {
-        for kept in on_the_way(workspace, &path) {
-            match found.kept.iter_mut().find(|known| known.path == kept.path) {
-                Some(known) => known.read_only |= kept.read_only,
-                None => found.kept.push(kept),
-            }
+    let mut found = Found { kept: Vec::new(), absent: Vec::new(), links: Vec::new() };
+    let (mut closed, mut links) = (Vec::new(), Vec::new());
+    let mut keep = |path: PathBuf| closed.push(path);
+    let mut keep_link = |path: PathBuf| {
+        if let Ok(target) = path.read_link() {
+            links.push((path, target));
         }
     };
     for name in LATER.iter().chain(START_UP) {
         let path = workspace.join(name);
         match path.symlink_metadata() {
-            // A link cannot be bound; what it leads to is outside, or open like everything else.
-            Ok(about) if about.is_symlink() => {}
+            Ok(about) if about.is_symlink() => keep_link(path),
             Ok(_) => keep(path),
             // A repository that is made now has hooks and settings of its own.
             Err(_) if name.starts_with(".git/") && !workspace.join(".git").is_dir() => {}
@@ -115,8 +115,22 @@ pub(super) fn find(workspace: &Path, is_home: bool) -> Found {
         }
         for name in LATER {
             let path = entry.join(name);
-            if path.symlink_metadata().is_ok_and(|about| !about.is_symlink()) {
-                keep(path);
+            match path.symlink_metadata() {
+                Ok(about) if about.is_symlink() => keep_link(path),
+                Ok(_) => keep(path),
+                Err(_) => {}
+            }
+        }
+    }
+    // What a link leads to runs later as well as what stands there itself.
+    let led: Vec<PathBuf> = links.iter().filter_map(|(link, _)| link.canonicalize().ok()).collect();
+    closed.extend(led.into_iter().filter(|path| path.starts_with(workspace)));
+    found.links = links;
+    for path in closed {
+        for kept in on_the_way(workspace, &path) {
+            match found.kept.iter_mut().find(|known| known.path == kept.path) {
+                Some(known) => known.read_only |= kept.read_only,
+                None => found.kept.push(kept),
             }
         }
     }
@@ -133,18 +147,27 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     absent: Vec<PathBuf>,
+    links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Guard {
-    pub(super) fn new(absent: &[PathBuf]) -> Self {
-        Self { absent: absent.to_vec() }
+    pub(super) fn new(absent: &[PathBuf], links: &[(PathBuf, PathBuf)]) -> Self {
+        Self { absent: absent.to_vec(), links: links.to_vec() }
     }
 
     /// Puts aside what appeared at such a name: it is renamed to `NAME.sandboxed`, where nothing runs it. Gives each old path
     /// and what became of it. Blocks.
     pub fn close(&self) -> Vec<(PathBuf, Result<PathBuf, std::io::Error>)> {
         let appeared = self.absent.iter().filter(|path| path.symlink_metadata().is_ok());
-        appeared.map(|path| (path.clone(), put_aside(path))).collect()
+        let mut closed: Vec<_> = appeared.map(|path| (path.clone(), put_aside(path))).collect();
+        for (path, target) in &self.links {
+            let is_other = path.read_link().map_or(true, |now| now != *target);
+            if is_other && path.symlink_metadata().is_ok() {
+                let aside = put_aside(path).and_then(|aside| std::os::unix::fs::symlink(target, path).map(|()| aside));
+                closed.push((path.clone(), aside));
+            }
+        }
+        closed
     }
 }
 
@@ -158,4 +181,35 @@ fn put_aside(path: &Path) -> Result<PathBuf, std::io::Error> {
     let aside = aside.ok_or_else(|| std::io::Error::other("too many of them are there already"))?;
     std::fs::rename(path, &aside)?;
     Ok(aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_at_such_names_are_put_back_and_what_they_lead_to_is_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("shared")).unwrap();
+        std::fs::write(root.join("shared/envrc"), "mine").unwrap();
+        std::os::unix::fs::symlink("shared/envrc", root.join(".envrc")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", root.join(".mcp.json")).unwrap();
+        let found = find(&root, false);
+        assert!(
+            found.kept.iter().any(|kept| kept.path == root.join("shared/envrc") && kept.read_only),
+            "what it leads to"
+        );
+        assert_eq!(found.links.len(), 2, "{:?}", found.links);
+        let guard = Guard::new(&[], &found.links);
+        assert!(guard.close().is_empty());
+        std::fs::remove_file(root.join(".envrc")).unwrap();
+        std::fs::write(root.join(".envrc"), "theirs").unwrap();
+        std::fs::remove_file(root.join(".mcp.json")).unwrap();
+        std::os::unix::fs::symlink("/tmp/theirs", root.join(".mcp.json")).unwrap();
+        assert_eq!(guard.close().len(), 2);
+        assert_eq!(std::fs::read_to_string(root.join(".envrc")).unwrap(), "mine");
+        assert_eq!(std::fs::read_to_string(root.join(".envrc.sandboxed")).unwrap(), "theirs");
+        assert_eq!(root.join(".mcp.json").read_link().unwrap(), Path::new("/nowhere"));
+    }
 }

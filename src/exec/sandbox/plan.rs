@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub(super) mounts: bool,
     /// Names that run later and are not there yet.
     pub(super) absent: Vec<PathBuf>,
+    /// Such names that are links, with what they hold.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
     pub(super) private_temp: Option<PathBuf>,
 }
 
@@ -65,6 +67,7 @@ impl Plan {
             let found = guard::find(&workspace, workspace == home);
             plan.kept = found.kept;
             plan.absent = found.absent;
+            plan.links = found.links;
         }
         roots.extend(sandbox.writable.iter().filter(|path| path.is_dir()).map(|path| real(path)));
         let shared: Vec<PathBuf> = [std::env::temp_dir()].into_iter().chain(SHARED.iter().map(PathBuf::from)).collect();
@@ -81,6 +84,7 @@ impl Plan {
             let mut shut: Vec<PathBuf> =
                 plan.kept.iter().filter(|kept| kept.read_only).map(|kept| top(&workspace, &kept.path)).collect();
             shut.extend(plan.absent.iter().map(|path| top(&workspace, path)));
+            shut.extend(plan.links.iter().map(|(path, _)| top(&workspace, path)));
             shut.extend([own, closed]);
             for root in &roots {
                 open_entries(root, &shut, &mut plan.open);
@@ -90,6 +94,7 @@ impl Plan {
             plan.private_temp = Some(temp);
             plan.kept.clear();
             plan.absent.clear();
+            plan.links.clear();
         }
         plan
     }

@@ -78,7 +78,7 @@ pub(super) fn edit(
 }
 
 /// A verdict as the permissions for this path leave it.
-fn ruled(
+pub(super) fn ruled(
     judged: Verdict,
     file: &Path,
     cwd: &Path,

@@ -90,7 +90,7 @@ pub struct Here {
     pub tool: String,
     /// Where commands run; empty: `local`.
     pub backend: String,
-    /// Empty: this terminal.
+    /// `cli` for this program; empty where that is not known.
     pub platform: String,
     pub chat: String,
     /// What reads the text that a call types.

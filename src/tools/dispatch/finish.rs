@@ -4,6 +4,7 @@ use crate::llm::message::{Image, Large, Outcome};
 use crate::policy::Intent;
 use crate::policy::redact::RedactKind;
 use crate::text::readable::readable;
+use crate::tools::bound::Masks;
 use crate::tools::room::Room;
 use crate::tools::spec::ToolOutput;
 use crate::tools::{binary, bound};
@@ -103,4 +104,39 @@ pub fn failure(content: String) -> ToolOutput {
     output.view.summary = text.lines().next().unwrap_or_default().chars().take(SUMMARY_CHARS).collect();
     output.view.output = readable(&output.content);
     output
+}
+
+/// Arguments as other programs may see them.
+pub(super) fn masked(args: &Value, masks: &Masks) -> Value {
+    match args {
+        Value::String(text) => masks.apply(text, RedactKind::Code).into_owned().into(),
+        Value::Array(values) => values.iter().map(|value| masked(value, masks)).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), masked(value, masks))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Arguments that come back, with what was not touched as it was before it was masked.
+pub(super) fn unmasked(back: Value, shown: &Value, given: &Value) -> Value {
+    if back == *shown {
+        return given.clone();
+    }
+    match (back, shown, given) {
+        (Value::Object(fields), Value::Object(shown), Value::Object(given)) => {
+            let field = |(name, value): (String, Value)| {
+                let value = match (shown.get(&name), given.get(&name)) {
+                    (Some(shown), Some(given)) => unmasked(value, shown, given),
+                    _ => value,
+                };
+                (name, value)
+            };
+            Value::Object(fields.into_iter().map(field).collect())
+        }
+        (Value::Array(values), Value::Array(shown), Value::Array(given)) if values.len() == shown.len() => values
+            .into_iter()
+            .zip(shown.iter().zip(given))
+            .map(|(back, (shown, given))| unmasked(back, shown, given))
+            .collect(),
+        (back, ..) => back,
+    }
 }

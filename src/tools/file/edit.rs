@@ -5,13 +5,13 @@ use super::checks;
 use super::diff::{cut_lines, file_diff};
 use super::history;
 use super::masks;
-use super::write::{self, Stamp};
+use super::write::Stamp;
 use crate::llm::message::FileDiff;
+use crate::places::{Files, Kind};
 use crate::policy::{EditIntent, Intent};
 use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,15 +54,15 @@ pub enum After {
 }
 
 /// The bytes of a regular file, `None` when there is none. Refuses folders, devices and what is too large.
-pub fn read(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ToolError> {
+pub fn read(disk: &dyn Files, path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ToolError> {
     let failed = |why: String| Err(ToolError::Failed(format!("{shown}: {why}")));
-    match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => failed("is a folder, not a file".into()),
-        Ok(meta) if !meta.is_file() => failed("is not a regular file".into()),
-        Ok(meta) if meta.len() > MAX_BYTES => {
-            failed(format!("has {} bytes, more than the file tools edit; use the terminal", meta.len()))
+    match disk.about(path) {
+        Ok(about) if about.kind == Kind::Folder => failed("is a folder, not a file".into()),
+        Ok(about) if about.kind == Kind::Other => failed("is not a regular file".into()),
+        Ok(about) if about.len > MAX_BYTES => {
+            failed(format!("has {} bytes, more than the file tools edit; use the terminal", about.len))
         }
-        Ok(_) => match fs::read(path) {
+        Ok(_) => match disk.read(path, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) => failed(format!("could not be read: {error}")),
         },
@@ -71,10 +71,15 @@ pub fn read(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, ToolError> {
     }
 }
 
+/// The stamp of a file as it is now; `None` when it is not there.
+pub fn stamp(disk: &dyn Files, path: &Path) -> Option<Stamp> {
+    disk.about(path).ok().map(|about| (about.modified, about.len))
+}
+
 /// A warning when the file is not what this session saw last.
-pub fn stale(ledger: &Mutex<FileLedger>, path: &Path, shown: &str) -> Option<String> {
-    let seen = lock(ledger).seen.get(path).copied()?;
-    (write::stamp(path) != Some(seen)).then(|| {
+pub fn stale(ctx: &ToolCtx, path: &Path, shown: &str) -> Option<String> {
+    let seen = lock(&ctx.files).seen.get(path).copied()?;
+    (stamp(&*ctx.disk(), path) != Some(seen)).then(|| {
         format!("{shown} was changed by someone else since you last read it; what you know of it may be out of date: read it again")
     })
 }
@@ -139,7 +144,7 @@ impl Call for EditCall {
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let ledger = Arc::clone(&ctx.files);
+            let (ledger, disk) = (Arc::clone(&ctx.files), ctx.disk());
             let (changes, mut reply) = (Arc::new(self.changes), self.reply);
             let written: Vec<_> = changes.iter().filter_map(Change::written).collect();
             let cancel = ctx.cancel.clone();
@@ -149,7 +154,7 @@ impl Call for EditCall {
                 if cancel.is_cancelled() {
                     return Err(ToolError::Interrupted);
                 }
-                apply(&changes, &ledger)
+                apply(&*disk, &changes, &ledger)
             })
             .await
             .and_then(|done| done);
@@ -157,7 +162,11 @@ impl Call for EditCall {
                 kept.forget().await;
                 return Err(error);
             }
-            let checked = checks::run(&written, &ctx).await;
+            // Checkers are programs of this machine.
+            let checked = match ctx.places.current() {
+                None => checks::run(&written, &ctx).await,
+                Some(_) => checks::Checked::default(),
+            };
             if let Some(said) = checked.said {
                 reply.insert("checks".into(), said);
             }
@@ -166,7 +175,8 @@ impl Call for EditCall {
             }
             let (added, removed) =
                 self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));
-            let summary = match (self.diffs.is_empty(), kept.failed) {
+            let lasting = kept.failed || ctx.places.current().is_some();
+            let summary = match (self.diffs.is_empty(), lasting) {
                 (true, _) => "no change".to_owned(),
                 (false, false) => format!("+{added} −{removed}"),
                 // The edit is worth more than its undo, but nobody should count on one that is not there.
@@ -178,19 +188,19 @@ impl Call for EditCall {
 }
 
 /// Checks every file against the plan, then makes the changes; a failure undoes those already made.
-fn apply(changes: &[Change], ledger: &Mutex<FileLedger>) -> Result<(), ToolError> {
+fn apply(disk: &dyn Files, changes: &[Change], ledger: &Mutex<FileLedger>) -> Result<(), ToolError> {
     for change in changes {
-        unchanged(&change.path, &change.shown, change.before.as_deref())?;
+        unchanged(disk, &change.path, &change.shown, change.before.as_deref())?;
         if let After::Move { to, shown, .. } = &change.after {
-            unchanged(to, shown, None)?;
+            unchanged(disk, to, shown, None)?;
         }
     }
-    let modes: Vec<_> = changes.iter().map(|change| fs::metadata(&change.path).ok().map(|m| m.permissions())).collect();
+    let modes: Vec<_> = changes.iter().map(|change| disk.about(&change.path).ok().map(|about| about.mode)).collect();
     for (i, change) in changes.iter().enumerate() {
-        if let Err(error) = make(change) {
+        if let Err(error) = make(disk, change) {
             let mut left: Vec<&str> = Vec::new();
             for (done, mode) in changes[..i].iter().zip(&modes).rev() {
-                if undo(done, mode.as_ref()).is_err() {
+                if undo(disk, done, *mode).is_err() {
                     left.push(&done.shown);
                 }
             }
@@ -205,19 +215,19 @@ fn apply(changes: &[Change], ledger: &Mutex<FileLedger>) -> Result<(), ToolError
     let mut ledger = lock(ledger);
     for change in changes {
         match &change.after {
-            After::Write(_) => ledger.wrote(&change.path, write::stamp(&change.path)),
+            After::Write(_) => ledger.wrote(&change.path, stamp(disk, &change.path)),
             After::Delete => ledger.wrote(&change.path, None),
             After::Move { to, .. } => {
                 ledger.wrote(&change.path, None);
-                ledger.wrote(to, write::stamp(to));
+                ledger.wrote(to, stamp(disk, to));
             }
         }
     }
     Ok(())
 }
 
-fn unchanged(path: &Path, shown: &str, before: Option<&[u8]>) -> Result<(), ToolError> {
-    let same = read(path, shown)?.as_deref() == before;
+fn unchanged(disk: &dyn Files, path: &Path, shown: &str, before: Option<&[u8]>) -> Result<(), ToolError> {
+    let same = read(disk, path, shown)?.as_deref() == before;
     let why = if before.is_some() { "changed since it was read" } else { "appeared since the call was planned" };
     if same {
         Ok(())
@@ -226,22 +236,23 @@ fn unchanged(path: &Path, shown: &str, before: Option<&[u8]>) -> Result<(), Tool
     }
 }
 
-fn make(change: &Change) -> std::io::Result<()> {
-    make_with(change, write::atomic)
+fn make(disk: &dyn Files, change: &Change) -> std::io::Result<()> {
+    make_with(disk, change, |path, bytes| disk.write(path, bytes))
 }
 
-fn make_with(change: &Change, write: impl Fn(&Path, &[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
+fn make_with(
+    disk: &dyn Files,
+    change: &Change,
+    write: impl Fn(&Path, &[u8]) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     match &change.after {
         After::Write(bytes) if change.before.as_ref() == Some(bytes) => Ok(()),
         After::Write(bytes) => write(&change.path, bytes),
-        After::Delete => write::remove(&change.path),
+        After::Delete => disk.delete(&change.path),
         After::Move { to, bytes, shown } => {
-            if let Some(folder) = to.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            fs::rename(&change.path, to)?;
+            disk.rename(&change.path, to)?;
             let Some(Err(error)) = bytes.as_ref().map(|bytes| write(to, bytes)) else { return Ok(()) };
-            match fs::rename(to, &change.path) {
+            match disk.rename(to, &change.path) {
                 Ok(()) => Err(error),
                 Err(second) => Err(std::io::Error::new(error.kind(), format!("{error}; it is now {shown}: {second}"))),
             }
@@ -250,16 +261,16 @@ fn make_with(change: &Change, write: impl Fn(&Path, &[u8]) -> std::io::Result<()
 }
 
 /// `mode` is what the file had before.
-fn undo(change: &Change, mode: Option<&fs::Permissions>) -> std::io::Result<()> {
+fn undo(disk: &dyn Files, change: &Change, mode: Option<u32>) -> std::io::Result<()> {
     if let After::Move { to, .. } = &change.after {
-        fs::rename(to, &change.path)?;
+        disk.rename(to, &change.path)?;
     }
     match &change.before {
         Some(bytes) => {
-            write::atomic(&change.path, bytes)?;
-            mode.map_or(Ok(()), |mode| fs::set_permissions(&change.path, mode.clone()))
+            disk.write(&change.path, bytes)?;
+            mode.map_or(Ok(()), |mode| disk.set_mode(&change.path, mode))
         }
-        None => write::remove(&change.path),
+        None => disk.delete(&change.path),
     }
 }
 
@@ -378,7 +389,7 @@ mod tests {
             After::Move { to: to.clone(), shown: "n".into(), bytes: Some(b"mm".to_vec()) },
         );
         let failing = |_: &Path, _: &[u8]| Err(std::io::Error::other("no space"));
-        assert!(make_with(&moved, failing).is_err());
+        assert!(make_with(&crate::tools::file::Disk, &moved, failing).is_err());
         assert_eq!((bench.read("m").as_str(), to.exists()), ("m", false));
     }
 

@@ -4,7 +4,9 @@ use super::guard::{Judged, Weighed};
 use super::place::Site;
 use super::seen::Seen;
 use super::{Gate, Ready, STOPPED, look, question};
+use crate::config::InContainers;
 use crate::llm::message::{Outcome, ToolCall};
+use crate::policy::place::relaxed;
 use crate::policy::rule::said;
 use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Proposal, Scope, Verdict, Why, proposals};
 use crate::store::audit::By;
@@ -135,7 +137,10 @@ impl Gate {
             }
             let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await;
             let Some(judged) = judged else { return (stopped(), None) };
-            let mut seen = self.leaking(judged, intent, ctx);
+            let mut seen = self.beyond_sandbox(self.leaking(judged, intent, ctx), intent, ctx);
+            if ctx.config.approvals.containers == InContainers::Relax && ctx.places.is_isolated() {
+                seen.verdict = relaxed(seen.verdict, intent);
+            }
             if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
                 let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
                 seen.verdict = Verdict::AskAlways(vec![why]);

@@ -38,9 +38,9 @@ impl Gate {
             Intent::Command { cwd, .. } => cwd.display().to_string(),
             _ => folder(ctx).display().to_string(),
         };
-        record.backend = match ctx.config.terminal.backend.as_str() {
-            "local" => String::new(),
-            other => other.to_owned(),
+        record.backend = match ctx.places.current() {
+            None => String::new(),
+            Some(there) => there.label().to_owned(),
         };
         if let Some(seen) = seen {
             record.verdict = if seen.unasked { "ask" } else { seen.verdict.name() }.into();
@@ -64,6 +64,21 @@ impl Gate {
             record
         });
         true
+    }
+
+    /// A hook kept a call from being planned: all that is known of it is its name and its target.
+    pub(super) fn hooked(&self, call: &ToolCall, tool: &str, target: &str, why: &str, ctx: &ToolCtx) {
+        let Some(store) = &self.log else { return };
+        let mut record = self.row(Kind::Call, call, tool, ctx);
+        (record.what, record.why, record.by) = (target.to_owned(), why.to_owned(), By::Hook);
+        record.cwd = folder(ctx).display().to_string();
+        record.outcome = Outcome::Denied.word().into();
+        let masks = self.dispatch().masks_for(ctx);
+        store.audit(move || {
+            let mask = |text: &str| bounded(&masks.apply(text, RedactKind::Code));
+            (record.what, record.why) = (mask(&record.what), mask(&record.why));
+            record
+        });
     }
 
     /// A row for the end of a call, to be filled in when it has ended.

@@ -8,6 +8,7 @@ use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::rule::Action;
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, Mode, Verdict, Why, frozen, smart};
+use crate::tools::confine;
 use crate::tools::spec::ToolCtx;
 use std::sync::{Arc, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -145,6 +146,21 @@ impl Gate {
         ))
     }
 
+    /// An edit of what no command could write in its sandbox asks every time: the sandbox holds commands, not the file tools.
+    pub(super) fn beyond_sandbox(&self, judged: Judged, intent: &Intent, ctx: &ToolCtx) -> Judged {
+        let Intent::Edit(edits) = intent else { return judged };
+        if !matches!(judged.verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
+            return judged;
+        }
+        let Some((path, sandbox)) = confine::beyond(edits.iter().map(|edit| edit.path.as_path()), ctx) else {
+            return judged;
+        };
+        let text = format!("writes {}, which the sandbox ({sandbox}) keeps commands from", path.display());
+        let mut why = judged.verdict.reasons().to_vec();
+        why.insert(0, Why { effect: "write beyond the sandbox".into(), text, span: 0..0 });
+        Judged { verdict: Verdict::AskAlways(why), once: true, question: None, unasked: false, ..judged }
+    }
+
     /// A known secret on its way to a program of somebody else asks every time.
     pub(super) fn leaking(&self, judged: Judged, intent: &Intent, ctx: &ToolCtx) -> Judged {
         let Intent::Remote { server, args, .. } = intent else { return judged };
@@ -157,6 +173,13 @@ impl Gate {
         let text = format!("its arguments hold a secret that would go to {server}");
         why.insert(0, Why { effect: "sends a secret".into(), text, span: 0..0 });
         Judged { verdict: Verdict::AskAlways(why), once: true, question: None, unasked: false, ..judged }
+    }
+
+    /// The person said this: hosts that they name may be reached.
+    pub fn person_said(&self, text: &str) {
+        if self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).heard(text) {
+            self.asker.untrusted();
+        }
     }
 
     /// Where untrusted text of this session came from.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Time to count what a command would touch before the modal opens.
+/// Time to count what a command would touch and to hear what git would lose, before the modal opens.
 pub const BUDGET: Duration = Duration::from_millis(200);
 /// Time that the counting gets beyond its budget to notice it.
 const SLACK: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub async fn unless_stopped<T: Send + 'static>(
     }
 }
 
-/// What a call would touch, as far as it is known when the budget is over: that for counting, then that for git.
+/// What a call would touch, as far as it is known when the budget is over.
 pub async fn found(intent: &Intent, verdict: &Verdict, site: &Site) -> Found {
     let found = Arc::new(Mutex::new(Found::default()));
     let work = {
@@ -40,16 +40,10 @@ pub async fn found(intent: &Intent, verdict: &Verdict, site: &Site) -> Found {
         let (found, world) = (Arc::clone(&found), Arc::clone(&site.world));
         move || targets::look(&intent, &verdict, &cwd, BUDGET, &*world, &found)
     };
-    let mut work = tokio::task::spawn_blocking(work);
-    let so_far = || found.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut done = tokio::time::timeout(BUDGET + SLACK, &mut work).await.is_ok();
-    let counted = so_far().counted;
-    if !done && counted {
-        done = tokio::time::timeout(targets::GIT_BUDGET + SLACK, &mut work).await.is_ok();
-    }
-    let mut found = std::mem::take(&mut *so_far());
-    if !done {
-        let who = if counted { "git" } else { "the disk" };
+    let done = tokio::time::timeout(BUDGET + SLACK, tokio::task::spawn_blocking(work)).await.is_ok();
+    let mut found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    if !done || found.git_is_late {
+        let who = if found.counted { "git" } else { "the disk" };
         let note = format!("{who} did not answer in time: this is not all");
         found.targets.push(Target { name: "…".into(), files: None, bytes: None, at_least: true, note });
     }

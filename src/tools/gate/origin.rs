@@ -25,6 +25,8 @@ pub(super) enum Origin {
     Own,
     /// A stranger's: `example.com`.
     Stranger { name: String, into: Vec<std::path::PathBuf> },
+    /// A command that puts files of strangers elsewhere: its text is fenced, and they keep their mark.
+    Moved { name: String, to: Vec<(std::path::PathBuf, String)> },
     /// Fenced where it is made; only remembered here.
     Fenced { name: String },
     /// Meant to be followed, unless it tries to give orders that no such text should: `skill deploy`.
@@ -57,6 +59,10 @@ impl Gate {
                 if body.outcome == Outcome::Ok {
                     self.entered(&name, Vec::new());
                 }
+            }
+            Origin::Moved { name, to } => {
+                let held = fence(&mut body.content, &name);
+                self.entered(if held { &name } else { "" }, to);
             }
             Origin::Stranger { name, into } => {
                 let held = fence(&mut body.content, &name);
@@ -125,8 +131,18 @@ fn origin_of(
             guide(&real, &world.hermes_home(), config).map_or(Origin::Own, |name| Origin::Guide { name })
         }
         Intent::Command { line, cwd, .. } => {
-            if let Some(found) = taint::fetched(line, cwd, world) {
+            let fetched = taint::fetched(line, cwd, world);
+            let mut all = known.clone();
+            for path in fetched.iter().flat_map(|found| &found.into) {
+                all.fetched(path.clone(), fetched.as_ref().map_or("", |found| &found.origin));
+            }
+            let to = taint::moved(line, cwd, world, &all);
+            if let Some(mut found) = fetched {
+                found.into.extend(to.into_iter().map(|(path, _)| path));
                 return stranger(found.origin, found.into);
+            }
+            if let Some((_, name)) = to.first() {
+                return Origin::Moved { name: name.clone(), to };
             }
             // What prints a fetched file brings its text.
             let printed = taint::printed(line, cwd, world, known);

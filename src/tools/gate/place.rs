@@ -74,6 +74,14 @@ impl World for Place {
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
         self.world.text(path, limit)
     }
+
+    fn fresh(&self) {
+        self.world.fresh();
+    }
+
+    fn is_here(&self) -> bool {
+        self.world.is_here()
+    }
 }
 
 /// Where a call does its work, as that is now.
@@ -91,10 +99,20 @@ impl Gate {
         let world = Arc::clone(&self.world);
         let (mut cwd, mut reader) = (folder(ctx), Reader::Unknown);
         let env = match intent {
-            Intent::Command { .. } => tokio::select! {
-                biased;
-                () = ctx.cancel.cancelled() => return None,
-                env = ctx.exec.environment_of(&ctx.task) => Some(env),
+            Intent::Command { line, cwd, .. } => match ctx.places.current() {
+                Some(there) => {
+                    let (line, cwd, task) = (line.clone(), cwd.clone(), ctx.task.to_string());
+                    let asked = look::unless_stopped(&ctx.cancel, move || {
+                        there.look_ahead(&line, &cwd);
+                        there.environment_of(&task).ok()
+                    });
+                    asked.await?
+                }
+                None => tokio::select! {
+                    biased;
+                    () = ctx.cancel.cancelled() => return None,
+                    env = ctx.exec.environment_of(&ctx.task) => Some(env),
+                },
             },
             Intent::Input { process, .. } => {
                 let (exec, task, id) = (ctx.exec.clone(), Arc::clone(&ctx.task), ProcessId(process.clone()));

@@ -2,9 +2,12 @@
 
 use super::seen::Seen;
 use super::{Gate, look};
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Preview};
+use crate::policy::redact::RedactKind;
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Preview, Verdict};
 use crate::store::LARGEST;
+use crate::tools::bound::Masks;
 use crate::tools::spec::ToolCtx;
+use std::borrow::Cow;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -29,6 +32,7 @@ impl Gate {
             previews: Vec::new(),
         };
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
+        let approval = masked(approval, &self.dispatch().masks_for(ctx));
         let answer = self.asker.ask(approval, ctx.cancel.clone());
         let decision = match ctx.config.approvals.timeout {
             0 => answer.await,
@@ -80,6 +84,53 @@ impl Gate {
         let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
         Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
     }
+}
+
+/// A question as it is shown: without secrets. Where the line itself holds one, its words have other places, and no answer
+/// that names it lasts.
+fn masked(mut approval: Approval, masks: &Masks) -> Approval {
+    let mask = |text: &mut String| {
+        if let Cow::Owned(masked) = masks.apply(text, RedactKind::Code) {
+            *text = masked;
+            return true;
+        }
+        false
+    };
+    let moved = match &mut approval.intent {
+        Intent::Command { line: text, .. } | Intent::Input { text, .. } | Intent::Remote { args: text, .. } => {
+            mask(text)
+        }
+        Intent::Edit(edits) => {
+            for edit in edits {
+                mask(&mut edit.diff);
+            }
+            false
+        }
+        Intent::Read(_) | Intent::Talk => false,
+    };
+    if let Verdict::Ask(why) | Verdict::AskAlways(why) = &mut approval.verdict {
+        for why in why {
+            mask(&mut why.text);
+            if moved {
+                why.span = 0..0;
+            }
+        }
+    }
+    for target in &mut approval.targets {
+        mask(&mut target.name);
+        mask(&mut target.note);
+    }
+    for payload in &mut approval.payloads {
+        mask(&mut payload.from);
+        mask(&mut payload.text);
+    }
+    mask(&mut approval.origin.saying);
+    for text in &mut approval.changed {
+        mask(text);
+    }
+    let plain = |entry: &String| matches!(masks.apply(entry, RedactKind::Code), Cow::Borrowed(_));
+    approval.proposals.retain(|one| one.grant.entries.iter().all(plain));
+    approval
 }
 
 /// Whether the edit history keeps what the files of a call hold.

@@ -358,3 +358,142 @@ async fn typed_text_is_judged_where_its_reader_is_and_by_what_it_is() {
         run("process", serde_json::json!({ "action": "kill", "session_id": id })).await;
     }
 }
+
+/// A hook that keeps what it was told, and answers.
+struct Hears(Mutex<Vec<serde_json::Value>>, fn(serde_json::Value) -> crate::tools::hook::Before);
+
+impl crate::tools::hook::Hooks for Hears {
+    fn wants(&self, _: &str) -> bool {
+        true
+    }
+    fn before_call<'a>(
+        &'a self,
+        _: &'a str,
+        args: serde_json::Value,
+        _: &'a ToolCtx,
+    ) -> BoxFuture<'a, crate::tools::hook::Before> {
+        self.0.lock().unwrap().push(args.clone());
+        Box::pin(async move { (self.1)(args) })
+    }
+    fn after_call<'a>(
+        &'a self,
+        called: crate::tools::hook::Called<'a>,
+        output: ToolOutput,
+        _: &'a ToolCtx,
+    ) -> BoxFuture<'a, ToolOutput> {
+        self.0.lock().unwrap().push(called.args.clone());
+        Box::pin(async move { output })
+    }
+}
+
+#[tokio::test]
+async fn neither_hooks_nor_the_question_are_told_a_secret_and_the_call_keeps_it() {
+    use crate::tools::hook::Before;
+    let answers: [fn(serde_json::Value) -> Before; 2] = [Before::Go, |mut args| {
+        args["timeout"] = 7.into();
+        Before::Ask { args, reason: "looked at".into() }
+    }];
+    for answer in answers {
+        let bench = Bench::new();
+        let hook = Arc::new(Hears(Mutex::default(), answer));
+        let asker = Answers::always(Decision::Once);
+        let ctx = bench.ctx();
+        let dispatch =
+            Arc::new(bench.dispatch.clone().with_hooks(Arc::clone(&hook) as Arc<dyn crate::tools::hook::Hooks>));
+        let asks = Arc::clone(&asker) as Arc<dyn Asker>;
+        let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asks);
+        // A recursive delete, so that it is a question; what it echoes shows what it ran with.
+        let args = r#"{"command":"rm -rf gone; echo SECRET > kept"}"#;
+        let body = gate.call(&call("terminal", args), ctx, mpsc::channel(8).0).await;
+        assert_eq!(body.outcome, Outcome::Ok, "{}", body.content);
+        assert_eq!(bench.read("kept"), "SECRET\n");
+        let heard = format!("{:?}", hook.0.lock().unwrap());
+        let asked = format!("{:?}", asker.asked.lock().unwrap());
+        assert_eq!(asker.count(), 1);
+        assert!(heard.contains("echo ***") && !heard.contains("SECRET"), "{heard}");
+        assert!(asked.contains("echo ***") && !asked.contains("SECRET"), "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn what_hooks_block_and_why_a_call_did_not_run_stands_in_the_log() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::spawn(folder.path().to_owned());
+    let hook = Arc::new(Hears(Mutex::default(), |args| match args["command"].as_str() {
+        Some("echo blocked") => crate::tools::hook::Before::Block("not today".into()),
+        _ => crate::tools::hook::Before::Go(args),
+    }));
+    let ctx = bench.ctx();
+    let asks = Answers::always(Decision::Deny { feedback: "keep it".into() }) as Arc<dyn Asker>;
+    let dispatch = Arc::new(bench.dispatch.clone().with_hooks(hook));
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asks);
+    let gate = gate.with_log(store.clone());
+    for line in ["echo blocked", "rm -rf build"] {
+        let args = serde_json::json!({ "command": line }).to_string();
+        gate.call(&call("terminal", &args), ctx.clone(), mpsc::channel(8).0).await;
+    }
+    let rows = store.audit_rows(crate::store::audit::Wanted { limit: 9, ..Default::default() }).await.unwrap();
+    let told: Vec<_> =
+        rows.iter().rev().map(|row| (&*row.record.what, row.record.by.words(), &*row.record.why)).collect();
+    assert_eq!(told[0], ("echo blocked", "by a hook".into(), "not today"));
+    assert!(told[1].0 == "rm -rf build" && told[1].2.contains("keep it"), "{told:?}");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn edits_beyond_what_the_sandbox_leaves_open_ask_in_every_mode() {
+    for (mode, path, asks) in [
+        (crate::config::SandboxMode::ReadOnly, "a.txt", true),
+        (crate::config::SandboxMode::WorkspaceWrite, "a.txt", false),
+        (crate::config::SandboxMode::WorkspaceWrite, ".envrc", true),
+        (crate::config::SandboxMode::Off, "a.txt", false),
+    ] {
+        let mut bench = Bench::new();
+        let mut config = (*bench.config).clone();
+        config.sandbox.mode = mode;
+        bench.config = Arc::new(config);
+        let asker = Answers::no();
+        let (gate, ctx) = real(&bench, Mode::Off, &asker);
+        let args = serde_json::json!({ "path": path, "content": "x" }).to_string();
+        let body = gate.call(&call("write_file", &args), ctx, mpsc::channel(8).0).await;
+        assert_eq!((asker.count() == 1, bench.path(path).exists()), (asks, !asks), "{mode:?} {path}: {}", body.content);
+        if mode == crate::config::SandboxMode::ReadOnly {
+            let told = asker.asked.lock().unwrap()[0].verdict.reasons()[0].clone();
+            assert!(told.effect == "write beyond the sandbox" && told.text.contains(path), "{told:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_search_leaves_out_what_a_rule_closes_and_asks_for_a_secret_that_it_names() {
+    let bench = Bench::new();
+    for name in ["open/a.txt", "closed/b.txt", "asked/c.txt", "keys/id_rsa"] {
+        bench.write(name, "needle\n");
+    }
+    let asker = Answers::always(Decision::Once);
+    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let line = |action, text: &str| {
+        let on = crate::policy::permissions::subject(text).unwrap();
+        crate::policy::permissions::Permission::new(action, on)
+    };
+    use crate::policy::rule::Action;
+    let lines = vec![line(Action::Deny, "file.read(closed/**)"), line(Action::Ask, "file.read(asked/**)")];
+    gate.set_rules(Rules { permissions: Arc::new(lines), ..Rules::default() });
+    let search = async |args: serde_json::Value| {
+        gate.call(&call("search_files", &args.to_string()), ctx.clone(), mpsc::channel(8).0).await.content
+    };
+    let all = search(serde_json::json!({ "pattern": "needle" })).await;
+    assert!(
+        all.contains("a.txt") && !all.contains("b.txt") && !all.contains("c.txt") && !all.contains("id_rsa"),
+        "{all}"
+    );
+    assert_eq!(asker.count(), 0);
+    let within = search(serde_json::json!({ "pattern": "needle", "path": "asked" })).await;
+    assert!(within.contains("c.txt") && asker.count() == 1, "the person said yes to it: {within}");
+    let denied = search(serde_json::json!({ "pattern": "needle", "path": "closed" })).await;
+    assert!(denied.contains("denied by a rule"), "{denied}");
+    let named = search(serde_json::json!({ "pattern": "needle", "file_glob": "**/id_rsa*" })).await;
+    assert_eq!(asker.count(), 2);
+    assert!(named.contains("id_rsa") && !named.contains("a.txt"), "{named}");
+}

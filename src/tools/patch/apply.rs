@@ -67,9 +67,10 @@ impl Stage<'_> {
             }
             FileOp::Move { path, to } => self.rename(path, to),
             FileOp::Update { path, hunks, to } => {
+                let ctx = self.ctx;
                 let file = self.file(path)?;
                 let text = match (&file.now, &file.stored) {
-                    (None, _) => return Err(format!("{path}: file not found{}", suggestion(&file.place.path))),
+                    (None, _) => return Err(format!("{path}: file not found{}", suggestion(&file.place.path, ctx))),
                     (Some(Now::Text(text)), _) => text.clone(),
                     (Some(Now::Untouched), Ok(stored)) => stored.text.clone(),
                     (Some(Now::Untouched), Err(why)) => return Err(format!("{path}: {why}")),
@@ -85,7 +86,7 @@ impl Stage<'_> {
 
     fn rename(&mut self, path: &str, to: &str) -> Result<(), String> {
         let target = self.place(to)?;
-        if target.path.exists() || self.files.iter().any(|file| file.is_at(&target.path)) {
+        if self.ctx.disk().about(&target.path).is_ok() || self.files.iter().any(|file| file.is_at(&target.path)) {
             return Err(format!("{to}: the destination of the move exists already"));
         }
         let file = self.file(path)?;
@@ -109,7 +110,7 @@ impl Stage<'_> {
         let index = match self.files.iter().position(|file| file.is_at(&place.path)) {
             Some(index) => index,
             None => {
-                let before = edit::read(&place.path, path).map_err(|error| error.to_string())?;
+                let before = edit::read(&*self.ctx.disk(), &place.path, path).map_err(|error| error.to_string())?;
                 let stored = before.as_deref().map_or(Ok(Text::default()), Text::decode);
                 let now = before.is_some().then_some(Now::Untouched);
                 self.files.push(Staged { place, before, stored, now, moved_to: None });
@@ -143,7 +144,7 @@ impl Stage<'_> {
                     None => continue,
                 },
             };
-            warnings.extend(edit::stale(&self.ctx.files, &file.place.path, &file.place.shown));
+            warnings.extend(edit::stale(self.ctx, &file.place.path, &file.place.shown));
             changes.push(Change { path: file.place.path, shown: file.place.shown, before: file.before, after });
         }
         (changes, warnings)
@@ -157,7 +158,7 @@ impl Staged {
     }
 }
 
-fn suggestion(path: &Path) -> String {
-    let similar = paths::similar_files(path);
+fn suggestion(path: &Path, ctx: &ToolCtx) -> String {
+    let similar = paths::similar_files(path, &*ctx.disk());
     if similar.is_empty() { String::new() } else { format!("; did you mean {}?", similar.join(", ")) }
 }

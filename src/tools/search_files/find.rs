@@ -44,7 +44,8 @@ impl Names {
         Ok(Self { matcher, on_path })
     }
 
-    fn matches(&self, path: &Path, root: &Path) -> bool {
+    /// Whether it is meant; `root` is the folder that is searched.
+    pub fn matches(&self, path: &Path, root: &Path) -> bool {
         match (self.on_path, path.file_name()) {
             (true, _) => self.matcher.is_match(path.strip_prefix(root).unwrap_or(path)),
             (false, Some(name)) => self.matcher.is_match(name),

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Characters of a line in the result.
-const LINE_CHARS: usize = 500;
+pub const LINE_CHARS: usize = 500;
 /// A line longer than this, or a larger file when matches may span lines, is not searched.
 const HEAP: usize = 64 * 1024 * 1024;
 
@@ -26,8 +26,11 @@ pub enum Mode {
 
 /// A compiled search.
 pub struct Query {
+    /// As it was written.
+    pub pattern: String,
     matcher: RegexMatcher,
-    multi_line: bool,
+    /// It may match across lines.
+    pub multi_line: bool,
     pub mode: Mode,
     pub context: usize,
 }
@@ -44,7 +47,7 @@ impl Query {
         let matcher = builder.build(pattern).map_err(|error| {
             ToolError::Args(format!("pattern is not a valid regular expression (escape literal characters): {error}"))
         })?;
-        Ok(Self { matcher, multi_line, mode, context })
+        Ok(Self { pattern: pattern.to_owned(), matcher, multi_line, mode, context })
     }
 
     fn searcher(&self) -> Searcher {

@@ -17,34 +17,52 @@ const ANSWER: usize = 1024 * 1024;
 /// Paths of one question.
 const MAX_PATHS: usize = 256;
 
+/// Settings in place of those of a repository: programs that it may name.
+const SETTINGS: [&str; 14] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.quotePath=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.alternateRefsCommand=false",
+    "credential.helper=",
+    "diff.external=",
+    // A signature is checked by a program.
+    "log.showSignature=false",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+];
+/// Variables that git keeps: where it is, and whose repositories it may read.
+const KEPT: [&str; 4] = ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"];
+/// And those that it gets: it takes no locks, asks nobody and reaches no network.
+const FIXED: [(&str, &str); 6] = [
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_CONFIG_COUNT", "0"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("LC_ALL", "C"),
+];
+
 /// Asks git in a folder; `None` when it fails or the time is over.
 fn ask(folder: &Path, off: &[String], args: &[&str], until: Instant) -> Option<String> {
     let time = until.checked_duration_since(Instant::now())?;
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(["--no-pager", "--literal-pathspecs"]);
-    // Programs that a repository may name.
-    for setting in ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false"] {
+    for setting in SETTINGS {
         command.args(["-c", setting]);
     }
     for setting in off {
         command.args(["-c", setting]);
     }
     command.args(args);
-    // A folder of its own choice, not one that this program was started with.
-    for name in
-        ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_EXTERNAL_DIFF"]
-    {
-        command.env_remove(name);
-    }
-    for (name, value) in [
-        ("GIT_OPTIONAL_LOCKS", "0"),
-        ("GIT_NO_LAZY_FETCH", "1"),
-        ("GIT_TERMINAL_PROMPT", "0"),
-        ("GIT_CONFIG_COUNT", "0"),
-        ("LC_ALL", "C"),
-    ] {
-        command.env(name, value);
-    }
+    // Nothing of what this program was started with: a folder of its own choice, no programs, no traces in files.
+    command.env_clear();
+    command.envs(KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
+    command.envs(FIXED);
     let bounds = Bounds { time, stdout: Most::First(ANSWER), stderr: Most::None };
     let done = Once { command, input: Vec::new(), bounds, rest: Rest::Ends }.block(&|| false).ok()?;
     done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
@@ -151,6 +169,11 @@ impl Stakes {
     /// Git is asked about these paths of a row later.
     pub fn ask(&mut self, row: usize, paths: &[PathBuf]) {
         self.rows.push((row, paths.iter().take(MAX_PATHS).cloned().collect()));
+    }
+
+    /// Whether git has anything to say.
+    pub fn are_asked(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     /// What git says of each row.
@@ -266,13 +289,24 @@ impl<'a> Order<'a> {
     }
 }
 
-/// A row for each call of git that a reason is about.
+/// Calls of git that a reason is about.
+fn orders<'a>(verdict: &'a Verdict, judgement: &'a Judgement) -> impl Iterator<Item = Order<'a>> {
+    let meant = |command: &&Invocation| {
+        let mut reasons = verdict.reasons().iter();
+        reasons.any(|why| why.span.start < command.span.end && command.span.start < why.span.end)
+    };
+    judgement.invocations.iter().filter(meant).filter_map(Order::of)
+}
+
+/// Whether there is one.
+pub fn is_meant(verdict: &Verdict, judgement: &Judgement) -> bool {
+    orders(verdict, judgement).next().is_some()
+}
+
+/// A row for each of them.
 pub fn of_commands(verdict: &Verdict, judgement: &Judgement, until: Instant) -> Vec<Target> {
-    let reasons = verdict.reasons();
     let mut rows: Vec<Target> = Vec::new();
-    for command in &judgement.invocations {
-        let meant = reasons.iter().any(|why| why.span.start < command.span.end && command.span.start < why.span.end);
-        let Some(order) = Order::of(command).filter(|_| meant) else { continue };
+    for order in orders(verdict, judgement) {
         let Some(repo) = Repo::of(&order.folder, until) else { continue };
         if let Some(row) = stake(&order, &repo, until)
             && !rows.contains(&row)

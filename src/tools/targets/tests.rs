@@ -41,6 +41,13 @@ impl Here {
         self
     }
 
+    /// What git prints, on one line.
+    fn told(&self, args: &[&str]) -> String {
+        let done = std::process::Command::new("git").current_dir(&self.cwd).args(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    }
+
     fn commit(&self, text: &str) -> &Self {
         self.git(&["add", "-A"]).git(&["commit", "-q", "-m", text])
     }
@@ -198,11 +205,29 @@ fn nothing_of_a_repository_is_run() {
         "filter.evil.smudge",
         "filter.evil.process",
         "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "core.alternateRefsCommand",
+        "credential.helper",
         "diff.external",
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "gpg.program",
+        "gpg.ssh.program",
     ] {
         here.git(&["config", key, &program]);
     }
     here.git(&["config", "filter.evil.required", "true"]);
+    here.git(&["config", "log.showSignature", "true"]);
+    // A commit that says it is signed: to show that a program is asked.
+    let tree = here.told(&["write-tree"]);
+    let signed = format!(
+        "tree {tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nsigned\n"
+    );
+    here.write("signed", &signed);
+    let commit = here.told(&["hash-object", "-t", "commit", "-w", "signed"]);
+    here.git(&["branch", "signed", &commit]);
+    std::fs::remove_file(here.cwd.join("signed")).unwrap();
     for hook in ["post-index-change", "fsmonitor-watchman", "reference-transaction"] {
         let path = here.cwd.join(".git/hooks").join(hook);
         std::fs::write(&path, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
@@ -214,6 +239,18 @@ fn nothing_of_a_repository_is_run() {
     here.says("git reset --hard", &["git reset --hard: 1: 1 not committed: a.rs"]);
     here.rows("git clean -fdx");
     here.rows("rm -rf a.rs b.rs");
+    here.says("git branch -D signed", &["git branch -D: : signed: 1 commit nowhere else, the last “signed”"]);
+    for line in [
+        "git reset --hard --output=../ran",
+        "git reset --hard -- --output=../ran",
+        "git clean -fdx --output=../ran",
+        "git branch -D --output=../ran",
+        "git stash drop --output=../ran",
+        "git -c core.fsmonitor=\"touch ../ran\" reset --hard",
+        "git push --force --output=../ran",
+    ] {
+        here.rows(line);
+    }
     assert!(!ran.exists(), "a program of the repository ran");
     assert_eq!(std::fs::read(here.cwd.join(".git/index")).unwrap(), index);
 }

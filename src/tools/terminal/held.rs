@@ -1,11 +1,12 @@
 //! What the result of a command says of the sandbox that it ran in.
 
-use crate::exec::{Running, Sandbox};
+use crate::exec::{ExitReason, Finished, Running, Sandbox, Waited};
 use crate::llm::message::Outcome;
 use crate::tools::confine;
-use crate::tools::spec::ToolOutput;
+use crate::tools::spec::{AgentPort, ToolOutput};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The result of a command that has started and goes on in its sandbox.
 pub(super) fn said(mut output: ToolOutput, sandbox: Option<&Sandbox>) -> ToolOutput {
@@ -15,27 +16,59 @@ pub(super) fn said(mut output: ToolOutput, sandbox: Option<&Sandbox>) -> ToolOut
     output
 }
 
-/// The result of a command that ended in its sandbox, with what was blocked. `failed`: it ended by itself with a code.
-pub(super) async fn told(
-    mut output: ToolOutput,
-    failed: bool,
-    cwd: PathBuf,
-    sandbox: Sandbox,
-    running: &Running,
-) -> ToolOutput {
-    let (guard, text, held) = (running.guard().clone(), output.view.output.clone(), sandbox.clone());
-    let work = tokio::task::spawn_blocking(move || {
-        let aside: Vec<String> = guard.close().iter().map(|(path, to)| put_aside(path, to)).collect();
-        let blocked = failed.then(|| confine::blocked(&text, &cwd, &held)).flatten();
-        (aside, blocked)
+/// A command that ended in its sandbox.
+pub(super) struct Held {
+    pub line: String,
+    pub cwd: PathBuf,
+    pub sandbox: Sandbox,
+    /// The code that it ended with by itself, when that is no success.
+    pub failed: Option<i32>,
+}
+
+impl Held {
+    /// What was blocked, in words. Puts aside what must not stay.
+    async fn blocked(&self, text: String, running: &Running) -> Option<String> {
+        let (guard, held, cwd) = (running.guard().clone(), self.sandbox.clone(), self.cwd.clone());
+        let (line, failed) = (self.line.clone(), self.failed);
+        let work = tokio::task::spawn_blocking(move || {
+            let mut told: Vec<String> = Vec::new();
+            if let Some(code) = failed {
+                let quiet = || confine::silent(&line, code, &held).filter(|_| text.trim().is_empty());
+                told.extend(confine::blocked(&text, &cwd, &held).or_else(quiet));
+            }
+            told.extend(guard.close().iter().map(|(path, to)| put_aside(path, to)));
+            told
+        });
+        work.await.ok().filter(|told| !told.is_empty()).map(|told| told.join("; "))
+    }
+}
+
+/// Tells what is blocked of a command that goes on in the background, when it has ended.
+pub(super) fn watched(mut held: Held, running: Running, agent: Arc<dyn AgentPort>) {
+    tokio::spawn(async move {
+        let Waited::Finished(finished) = running.wait().await else { return };
+        held.failed = failed(&finished);
+        let captured = running.captured();
+        let text = crate::text::clean::clean(if captured.omitted > 0 { &captured.tail } else { &captured.head });
+        if let Some(what) = held.blocked(text, &running).await {
+            let name = crate::text::width::truncate_end(&held.line, NAME);
+            agent.tell(format!("the sandbox ({}) blocked {what}: {name} ({})", held.sandbox.words(), running.id.0));
+        }
     });
-    let Ok((aside, blocked)) = work.await else { return output };
-    let what = match (aside.is_empty(), blocked) {
-        (true, None) => return output,
-        (true, Some(what)) => what,
-        (false, None) => aside.join("; "),
-        (false, Some(what)) => format!("{what}; {}", aside.join("; ")),
-    };
+}
+
+/// Cells of a command in a notice.
+const NAME: usize = 48;
+
+/// The code of a command that failed by itself.
+pub(super) fn failed(finished: &Finished) -> Option<i32> {
+    (finished.exit.reason == ExitReason::Exited && finished.exit.code != 0).then_some(finished.exit.code)
+}
+
+/// The result of a command that ended in its sandbox, with what was blocked.
+pub(super) async fn told(mut output: ToolOutput, held: Held, running: &Running) -> ToolOutput {
+    let Some(what) = held.blocked(output.view.output.clone(), running).await else { return output };
+    let sandbox = held.sandbox;
     let open = match &sandbox.mode {
         crate::config::SandboxMode::WorkspaceWrite => {
             format!("; it can write {} and folders for temporary files", sandbox.workspace.display())

@@ -1,10 +1,7 @@
 //! Command output as the model reads it: clean, bounded, and with the way to the rest.
 
-use crate::exec::{Captured, WIDE};
-use crate::text::clean;
-use crate::text::fold::compact;
+use crate::exec::{Captured, plain, plain_rest};
 use crate::tools::bound;
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Bytes of either end that are cleaned at least, before it is known whether they are enough.
@@ -14,7 +11,7 @@ const FIRST_LOOK: usize = 4096;
 /// the raw spill file of the process, or else `file`, which is written then.
 pub(crate) fn present(captured: &Captured, most: usize, file: &Path) -> String {
     if captured.omitted == 0 {
-        let head = clean(&captured.head);
+        let head = plain(&captured.head);
         let text = trim(&head);
         let total = text.chars().count();
         if total <= most {
@@ -32,23 +29,6 @@ pub(crate) fn present(captured: &Captured, most: usize, file: &Path) -> String {
         head.truncate(at);
     }
     cap(&head, &tail, most, captured.total, captured.spill.as_deref())
-}
-
-/// The text of output, without what programs drew because their terminal is so wide.
-fn clean(bytes: &[u8]) -> String {
-    short(clean::clean(bytes))
-}
-
-/// The same of output whose beginning is missing.
-fn clean_rest(bytes: &[u8]) -> String {
-    short(clean::clean_rest(bytes))
-}
-
-fn short(text: String) -> String {
-    match compact(&text, usize::from(WIDE)) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(short) => short,
-    }
 }
 
 /// Without blank lines at either end; the first line keeps its indentation.
@@ -70,14 +50,14 @@ fn clean_start(bytes: &[u8], chars: usize) -> String {
     while want < bytes.len() {
         // Whole lines, since what follows on a line may overwrite it.
         if let Some(end) = bytes[..want].iter().rposition(|&b| b == b'\n') {
-            let text = clean(&bytes[..=end]);
+            let text = plain(&bytes[..=end]);
             if text.chars().count() > chars {
                 return text;
             }
         }
         want = want.saturating_mul(4);
     }
-    clean(bytes)
+    plain(bytes)
 }
 
 /// The end of `bytes` likewise.
@@ -86,14 +66,14 @@ fn clean_end(bytes: &[u8], chars: usize) -> String {
     while want < bytes.len() {
         let from = &bytes[bytes.len() - want..];
         if let Some(start) = from.iter().position(|&b| b == b'\n') {
-            let text = clean_rest(&from[start + 1..]);
+            let text = plain_rest(&from[start + 1..]);
             if text.trim_end().chars().count() > chars {
                 return text;
             }
         }
         want = want.saturating_mul(4);
     }
-    clean_rest(after_line(bytes))
+    plain_rest(after_line(bytes))
 }
 
 /// The first 40 % of `head` and the last 60 % of `tail` (which may be the same text) around a marker.
@@ -157,16 +137,16 @@ mod tests {
 
     #[test]
     fn looking_at_the_ends_only_gives_what_the_whole_gives() {
-        let plain: String = (0..4000).map(|n| format!("line {n}\n")).collect();
-        let blank = format!("{plain}{}", "\n".repeat(20_000));
-        let escapes = format!("{}\nfirst\n{plain}", "\x1b[0m\n".repeat(9000));
+        let numbered: String = (0..4000).map(|n| format!("line {n}\n")).collect();
+        let blank = format!("{numbered}{}", "\n".repeat(20_000));
+        let escapes = format!("{}\nfirst\n{numbered}", "\x1b[0m\n".repeat(9000));
         let one_line = "x".repeat(30_000);
-        for text in [&plain, &blank, &escapes, &one_line] {
+        for text in [&numbered, &blank, &escapes, &one_line] {
             let bytes = text.as_bytes();
             for most in [0, 10, 900, 5000] {
-                let whole = clean(bytes);
+                let whole = plain(bytes);
                 let cut = whole.rfind('\n').map_or(whole.as_str(), |at| &whole[..at]);
-                let expected = cap(cut, &clean(after_line(bytes)), most, 99, None);
+                let expected = cap(cut, &plain(after_line(bytes)), most, 99, None);
                 let given = present(&Captured { total: 99, ..captured(bytes, bytes, 1) }, most, Path::new("/x"));
                 assert!(given == expected, "{most}: {given:.80} … {expected:.80}");
             }

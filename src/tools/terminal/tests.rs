@@ -25,12 +25,14 @@ fn desk() -> Desk {
     let mut config = Config::default();
     config.terminal.daemon_term_grace_seconds = 0.2;
     let ctx = ToolCtx {
+        places: Default::default(),
         config: Arc::new(config),
         call_id: "call_1".into(),
         task: "t".into(),
         cwd: Arc::new(Mutex::new(root.clone())),
         workspace: root.clone(),
         unconfined: false,
+        closed: Default::default(),
         exec,
         world: Arc::new(Here::new(root.clone(), || {})),
         files: Arc::new(Mutex::new(FileLedger::default())),

@@ -2,13 +2,16 @@
 
 use super::{Frame, field};
 use crate::app::Model;
-use crate::app::model::modal::InputModal;
+use crate::app::model::modal::{InputModal, InputThen};
 use crate::config::theme::Slot;
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};
 use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
+
+/// Rows that the hint takes at most.
+const HINT: usize = 8;
 
 /// Draws it and returns where its caret is.
 pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect) -> Option<(u16, u16)> {
@@ -18,13 +21,27 @@ pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect
         let how = Wrap { width: usize::from(columns).saturating_sub(2), ..Wrap::default() };
         wrap_into(&mut message, &[Span::new(line, Role::Careful)], Ground::Base, &how);
     }
-    let frame = Frame { title: &state.title, foot: "Enter · Esc", ..Frame::default() };
-    let hint = u16::from(!state.hint.is_empty());
-    let place = frame.draw(paint, area, columns, 3 + hint + cells(message.len()));
+    let mut hint = Vec::new();
+    for line in state.hint.lines() {
+        let how = Wrap { width: usize::from(columns), ..Wrap::default() };
+        wrap_into(&mut hint, &[Span::new(line, Role::Dim)], Ground::Base, &how);
+    }
+    hint.truncate(HINT);
+    let asks = matches!(state.then, InputThen::Ask(_));
+    let foot = match asks {
+        true if state.inert_until > model.now => "answers after a quiet moment",
+        true => "Enter · Esc later · Ctrl-C no answer",
+        false => "Enter · Esc",
+    };
+    let title_role = if asks { Role::Careful } else { Role::Strong };
+    let frame = Frame { title: &state.title, title_role, foot, ..Frame::default() };
+    let place = frame.draw(paint, area, columns, 3 + cells(hint.len()) + cells(message.len()));
     let mut at = 1;
-    if hint > 0 {
+    for text in &hint {
         let line = row(place, at);
-        paint.fit(line.x, line.y, line.width, &state.hint, paint.role(Role::Dim));
+        if !line.is_empty() {
+            paint.line(line, &text.line);
+        }
         at += 1;
     }
     let line = row(place, at);

@@ -43,6 +43,7 @@ pub fn in_skin(skin: &str) -> Model {
         effort: Effort::High,
         mode: Mode::Manual,
         cwd: "~/src/app".into(),
+        place: "local".into(),
         window: Some(200_000),
         toolsets: None,
         adviser: Some("anthropic:claude-haiku".into()),

@@ -96,6 +96,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 then: InputThen::Key("openai".into()),
                 message: "401: the key is not known".into(),
                 busy: true,
+                inert_until: 0,
             }),
         ),
     ];

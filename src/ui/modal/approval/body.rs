@@ -104,7 +104,8 @@ fn intent(approval: &Approval, room: usize, rows: &mut Vec<Row>) {
 fn place(model: &Model, intent: &Intent) -> String {
     match intent {
         Intent::Command { cwd, .. } => {
-            format!("in {} · {}", model.shown_folder(&cwd.to_string_lossy()), model.config.terminal.backend)
+            let place = model.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| &session.place);
+            format!("in {} · {place}", model.shown_folder(&cwd.to_string_lossy()))
         }
         Intent::Input { process, .. } => format!("into {process}"),
         Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => String::new(),

@@ -1,0 +1,261 @@
+//! Questions of programs: a masked field for a password, or a plain one, that opens by itself. What is typed goes to the
+//! program and is kept nowhere.
+
+use super::approvals::QUIET;
+use super::effect::Effect;
+use super::model::Model;
+use super::model::modal::{InputModal, InputThen, Modal};
+use super::model::notices::About;
+use crate::agent::event::Level;
+use crate::config::keymap::{Code, Key};
+use crate::exec::{Ask, AskId, Hidden, ProcessCommand, ProcessId};
+
+/// A program asks.
+pub fn asked(model: &mut Model, out: &mut Vec<Effect>, ask: Ask) {
+    let process = ask.process.clone();
+    if !model.window_focused {
+        out.push(Effect::Notify(title(&ask)));
+    }
+    model.processes.asks.push(ask);
+    model.notices.settled(&About::Input(process));
+}
+
+/// It has its answer, or wants none any more. What was typed for it meanwhile is dropped.
+pub fn closed(model: &mut Model, id: AskId) {
+    let Some(at) = model.processes.asks.iter().position(|ask| ask.id == id) else { return };
+    let ask = model.processes.asks.remove(at);
+    model.processes.asks_aside.retain(|aside| *aside != id);
+    model.modals.retain(|modal| of(modal) != Some(id));
+    model.notices.settled(&About::Input(ask.process));
+}
+
+/// Whether something in this process asks.
+pub fn is_asking(model: &Model, process: &ProcessId) -> bool {
+    model.processes.asks.iter().any(|ask| ask.process == *process)
+}
+
+fn of(modal: &Modal) -> Option<AskId> {
+    match modal {
+        Modal::Input(InputModal { then: InputThen::Ask(id), .. }) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Opens the oldest question that was not put aside, when nothing else is open. It is inert until keys are quiet. A program
+/// that the person types into is answered there.
+pub fn open_waiting(model: &mut Model) {
+    if !model.modals.is_empty() || model.processes.pane.taken_over {
+        return;
+    }
+    let aside = &model.processes.asks_aside;
+    let Some(ask) = model.processes.asks.iter().find(|ask| !aside.contains(&ask.id)).cloned() else { return };
+    model.chord = None;
+    model.composer.completion = None;
+    open(model, &ask, model.now + QUIET);
+}
+
+/// The inbox was asked for: opens the oldest question of a program. `false`: there is none.
+pub fn reopen(model: &mut Model) -> bool {
+    let Some(ask) = model.processes.asks.first().cloned() else { return false };
+    model.processes.asks_aside.retain(|aside| *aside != ask.id);
+    model.modals.retain(|modal| of(modal) != Some(ask.id));
+    open(model, &ask, model.now);
+    true
+}
+
+fn open(model: &mut Model, ask: &Ask, inert_until: i64) {
+    let prompt = if ask.prompt.is_empty() { "It says nothing more.".to_owned() } else { ask.prompt.clone() };
+    let mut message = Vec::new();
+    if ask.again {
+        message.push("The answer before was not taken.".to_owned());
+    }
+    if ask.stranger {
+        message.push(format!(
+            "{} is none of the programs that ask for passwords: it can do with the answer what it likes.",
+            ask.who
+        ));
+    }
+    let command: String = ask.command.split_whitespace().collect::<Vec<_>>().join(" ");
+    model.modals.push(Modal::Input(InputModal {
+        title: title(ask),
+        hint: format!("{prompt}\nfor {command}"),
+        text: String::new(),
+        cursor: 0,
+        masked: ask.masked,
+        then: InputThen::Ask(ask.id),
+        message: message.join("\n"),
+        busy: false,
+        inert_until,
+    }));
+}
+
+/// `sudo asks for a password`.
+fn title(ask: &Ask) -> String {
+    let who = if ask.who.is_empty() { "a command" } else { &ask.who };
+    format!("{who} {}", if ask.masked { "asks for a password" } else { "asks" })
+}
+
+/// Enter, Esc and Ctrl-C in the field on top. `false`: the key is text.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    let Some(id) = model.modals.last().and_then(of) else { return false };
+    let interrupt = key.ctrl && key.code == Code::Char('c');
+    match key.code {
+        Code::Enter if !key.ctrl && !key.alt => {
+            let Some(Modal::Input(InputModal { mut text, .. })) = model.modals.pop() else { return true };
+            let answer = Hidden::new(std::mem::take(&mut text));
+            send(model, out, id, Some(answer));
+        }
+        // One that is not for this field: it has only just come.
+        _ if interrupt && !is_inert(model) => {
+            model.modals.pop();
+            send(model, out, id, None);
+        }
+        _ if interrupt || key.code == Code::Esc => {
+            model.modals.pop();
+            put_aside(model, id);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn is_inert(model: &Model) -> bool {
+    matches!(model.modals.last(), Some(Modal::Input(input)) if input.inert_until > model.now)
+}
+
+fn send(model: &mut Model, out: &mut Vec<Effect>, id: AskId, answer: Option<Hidden>) {
+    out.push(Effect::Process(ProcessCommand::Answer(id, answer)));
+    closed(model, id);
+}
+
+fn put_aside(model: &mut Model, id: AskId) {
+    let Some(ask) = model.processes.asks.iter().find(|ask| ask.id == id) else { return };
+    let (title, process) = (title(ask), ask.process.clone());
+    model.processes.asks_aside.push(id);
+    let keys = model.keymap.keys_for("inbox");
+    let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
+    model.notices.about(
+        model.now,
+        Level::Warning,
+        About::Input(process),
+        format!("⌨ {title}: {key} opens the field again"),
+    );
+}
+
+/// Tells who has the keys of a program, when that changed.
+pub fn tell_hands(model: &mut Model, out: &mut Vec<Effect>) {
+    let pane = &model.processes.pane;
+    let held = if pane.taken_over { pane.shown.clone() } else { None };
+    if held != model.processes.held_keys {
+        model.processes.held_keys.clone_from(&held);
+        out.push(Effect::Process(ProcessCommand::TakeOver(held)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::Msg;
+    use crate::app::tests::{model, script};
+    use crate::app::update;
+    use crate::exec::ProcessEvent;
+
+    fn ask(id: u64, masked: bool) -> Ask {
+        Ask {
+            id: AskId(id),
+            process: ProcessId("p".into()),
+            command: "sudo apt update".into(),
+            who: "sudo".into(),
+            prompt: "[sudo] password for ada:".into(),
+            masked,
+            again: false,
+            stranger: false,
+        }
+    }
+
+    fn asks(model: &mut Model, ask: Ask) {
+        let now = model.now;
+        update(model, now, Msg::Process(ProcessEvent::Asks(ask)));
+    }
+
+    fn answers(effects: &[Effect]) -> Vec<(u64, Option<Hidden>)> {
+        let answer = |effect: &Effect| match effect {
+            Effect::Process(ProcessCommand::Answer(id, text)) => Some((id.0, text.clone())),
+            _ => None,
+        };
+        effects.iter().filter_map(answer).collect()
+    }
+
+    fn hidden(text: &str) -> Option<Hidden> {
+        Some(Hidden::new(text.into()))
+    }
+
+    /// Lets the quiet pass.
+    fn later(model: &mut Model) {
+        let now = model.now + QUIET + 1;
+        update(model, now, Msg::Woke);
+    }
+
+    #[test]
+    fn a_password_is_answered_and_kept_nowhere() {
+        let mut model = model();
+        asks(&mut model, ask(1, true));
+        // What was on its way is text for the composer, and moves the quiet on.
+        script(&mut model, "hi");
+        assert_eq!(crate::app::composer::text(&model.composer), "hi");
+        later(&mut model);
+        let effects = script(&mut model, "open sesame<ret>");
+        assert_eq!(answers(&effects), [(1, hidden("open sesame"))]);
+        let all = format!("{:?} {:?} {effects:?}", model.modals, model.processes);
+        assert!(!all.contains("sesame"), "{all}");
+        assert!(model.modals.is_empty() && model.processes.asks.is_empty());
+        assert_eq!(crate::app::composer::text(&model.composer), "hi");
+    }
+
+    #[test]
+    fn esc_keeps_it_and_interrupt_gives_no_answer() {
+        let mut model = model();
+        asks(&mut model, ask(1, true));
+        later(&mut model);
+        assert_eq!(answers(&script(&mut model, "half<esc>")), []);
+        assert!(model.modals.is_empty() && model.processes.asks.len() == 1);
+        later(&mut model);
+        assert!(model.modals.is_empty(), "it opens by itself no more");
+        script(&mut model, "<f8>");
+        assert!(matches!(model.modals.last(), Some(Modal::Input(input)) if input.text.is_empty()));
+        assert_eq!(answers(&script(&mut model, "x<C-c>")), [(1, None)]);
+        assert!(model.processes.asks.is_empty());
+    }
+
+    #[test]
+    fn one_after_the_other_and_those_that_are_over_go() {
+        let mut model = model();
+        asks(&mut model, ask(1, true));
+        asks(&mut model, ask(2, false));
+        update(&mut model, 1, Msg::Process(ProcessEvent::AskClosed(ProcessId("p".into()), AskId(1))));
+        later(&mut model);
+        assert_eq!(answers(&script(&mut model, "yes<ret>")), [(2, hidden("yes"))]);
+        assert!(model.modals.is_empty());
+    }
+
+    #[test]
+    fn the_agent_is_told_whose_the_keys_are() {
+        let mut model = model();
+        model.processes.pane.shown = Some(ProcessId("p".into()));
+        model.processes.pane.open = true;
+        model.processes.pane.taken_over = true;
+        let hands = |model: &mut Model| {
+            let mut out = Vec::new();
+            tell_hands(model, &mut out);
+            out
+        };
+        let told = |id: Option<&str>| Effect::Process(ProcessCommand::TakeOver(id.map(|id| ProcessId(id.into()))));
+        assert_eq!(hands(&mut model), [told(Some("p"))]);
+        assert_eq!(hands(&mut model), []);
+        asks(&mut model, ask(1, true));
+        later(&mut model);
+        assert!(model.modals.is_empty(), "they type into it anyway");
+        model.processes.pane.taken_over = false;
+        assert_eq!(hands(&mut model), [told(None)]);
+    }
+}

@@ -1,0 +1,83 @@
+//! `hermes files`: brings files to the place where commands run, and back.
+
+use super::setup;
+use crate::exec::{Exec, ExecOptions};
+use crate::places::{Moved, Places, pull, push};
+use anyhow::Context as _;
+use clap::Subcommand;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Subcommands of `hermes files`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Send a file or folder of this machine
+    Push(Way),
+    /// Bring a file or folder to this machine
+    Pull(Way),
+}
+
+/// What goes where.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Way {
+    /// A file or a folder
+    pub from: PathBuf,
+    /// A name, or a folder to put it in; the working folder when it is left out
+    pub to: Option<PathBuf>,
+    /// Another backend than that of the configuration
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Moves it and says where it is. Exits 0.
+///
+/// # Errors
+/// When the place cannot be reached, or something cannot be read or written.
+pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
+    let base = setup::base(&super::ChatArgs::default())?;
+    let terminal = &base.loaded.config.terminal;
+    let (exec, _events) = Exec::new(ExecOptions {
+        env_passthrough: terminal.env_passthrough.clone(),
+        secret_names: setup::key_names(&base.loaded.config),
+        ..ExecOptions::default()
+    });
+    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd);
+    let (is_push, way) = match command {
+        Command::Push(way) => (true, way),
+        Command::Pull(way) => (false, way),
+    };
+    let (json, cwd) = (way.json, base.cwd.clone());
+    let moved = tokio::task::spawn_blocking(move || {
+        let moved = transfer(&places, &way, is_push, &cwd);
+        places.leave();
+        moved
+    });
+    let moved = moved.await??;
+    match json {
+        true => writeln!(out, "{}", serde_json::json!({"version": 1, "from": moved.from, "to": moved.to}))?,
+        false => writeln!(out, "{} → {}", moved.from, moved.to)?,
+    }
+    Ok(0)
+}
+
+fn transfer(places: &Places, way: &Way, is_push: bool, cwd: &Path) -> anyhow::Result<Moved> {
+    if let Some(kind) = &way.backend {
+        places.choose(kind)?;
+    }
+    let there = places.current().context(
+        "commands run on this machine (terminal.backend is local): name another place with --backend, or set it",
+    )?;
+    let begin = there.begin()?;
+    let home = there.home()?;
+    let over_there = |path: &Path| match path.strip_prefix("~") {
+        Ok(rest) => home.join(rest),
+        Err(_) => begin.join(path),
+    };
+    let to = way.to.clone().unwrap_or_else(|| PathBuf::from("."));
+    Ok(match is_push {
+        true => push(&there, &cwd.join(&way.from), &over_there(&to))?,
+        false => pull(&there, &over_there(&way.from), &cwd.join(&to))?,
+    })
+}

@@ -1,0 +1,111 @@
+//! A command that runs somewhere else: its client program (`ssh`, `podman exec`) is the child here, on a terminal like any
+//! other. Whoever knows the other side says what that program is, delivers signals there and reads what the shell left.
+
+use super::env;
+use super::keep;
+use super::shell::parse_state;
+use super::{Exec, ExecOptions};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Variables by name.
+pub type Variables = BTreeMap<OsString, OsString>;
+
+/// A signal for everything that a command started there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarSignal {
+    Interrupt,
+    Terminate,
+    /// A stopped process acts on nothing but this and the last.
+    Continue,
+    Kill,
+}
+
+/// What a command left behind on the other side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FarEnd {
+    /// The folder that its shell was in; `None` when it could not say.
+    pub cwd: Option<PathBuf>,
+    /// Names of variables that it exported and that later commands do not get.
+    pub not_kept: Vec<String>,
+    /// What became of it and what to do, when its client did not live to see that.
+    pub lost: Option<String>,
+}
+
+/// One command on another machine.
+pub trait Far: Send + Sync {
+    /// The program that runs here in its place. Its environment is that of commands here, but for what this adds.
+    fn client(&self) -> Command;
+    /// Sends a signal there; whether it arrived. Blocks, within a second or two.
+    fn signal(&self, signal: FarSignal) -> bool;
+    /// Takes what it left, once its client has ended; `ended` says that we ended it. Blocks.
+    fn finish(&self, ended: bool) -> FarEnd;
+}
+
+/// What a shell left behind, as `pwd -P; export -p` print it: its folder, the variables that later commands get and the
+/// names of those that they do not. `base` is what the first command started with. `None` when it can't be read.
+pub fn left_behind(printed: &[u8], base: &Variables) -> Option<(PathBuf, Option<Variables>, Vec<String>)> {
+    let state = parse_state(printed)?;
+    let Some(exported) = state.exported else { return Some((state.cwd, None, Vec::new())) };
+    let (kept, refused) = keep::kept(base, exported);
+    Some((state.cwd, Some(kept), refused))
+}
+
+/// Variables that `export -p` printed.
+pub fn exported(printed: &[u8]) -> Option<Variables> {
+    let mut text = b"/\n".to_vec();
+    text.extend_from_slice(printed);
+    parse_state(&text)?.exported
+}
+
+impl ExecOptions {
+    /// The variables of this program that a person named to go to other machines; those that hold keys of providers never do.
+    pub fn forwarded(&self, names: &[String]) -> Vec<(String, String)> {
+        let all = names.iter().chain(&self.env_passthrough);
+        let named = all.filter(|name| !env::is_secret(name.as_ref(), std::slice::from_ref(name), &self.secret_names));
+        named.filter_map(|name| Some((name.clone(), std::env::var(name).ok()?))).collect()
+    }
+
+    /// The variables of this program, without those that hold secrets: for clients, which may send them on.
+    pub fn clean(&self) -> Variables {
+        let mut own: Variables = std::env::vars_os().collect();
+        own.retain(|name, _| !env::is_secret(name, &self.env_passthrough, &self.secret_names));
+        own
+    }
+}
+
+impl Exec {
+    /// What its commands have in common.
+    pub fn options(&self) -> &ExecOptions {
+        &self.hub.options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_is_read_and_what_makes_programs_run_is_not_kept() {
+        let base: Variables = [("PATH".into(), "/bin".into()), ("A".into(), "1".into())].into();
+        let printed = b"/srv/app\nexport A='2'\nexport B='x y'\nexport LD_PRELOAD='/tmp/x.so'\nexport PATH='/bin'\n";
+        let (cwd, kept, refused) = left_behind(printed, &base).unwrap();
+        let kept = kept.unwrap();
+        assert_eq!((cwd, kept.len(), refused), (PathBuf::from("/srv/app"), 3, vec!["LD_PRELOAD".to_owned()]));
+        assert_eq!(exported(b"export A='2'\n").unwrap().len(), 1);
+        assert!(left_behind(b"noise", &base).is_none());
+    }
+
+    #[test]
+    fn keys_of_providers_go_nowhere_whatever_is_listed() {
+        let options = ExecOptions {
+            secret_names: vec!["PATH".into()],
+            env_passthrough: vec!["HOME".into(), "NOT_THERE_AT_ALL".into()],
+            ..ExecOptions::default()
+        };
+        let names: Vec<String> = options.forwarded(&["PATH".into()]).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["HOME"]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Programs that wait for input, the person who types into them, and passwords.
+
+use super::*;
+
+impl Room {
+    async fn asked(&mut self) -> Ask {
+        match self.event("a question", |event| matches!(event, ProcessEvent::Asks(_))).await {
+            ProcessEvent::Asks(ask) => ask,
+            _ => unreachable!(),
+        }
+    }
+
+    async fn needs_input(&mut self, id: &ProcessId) {
+        let id = id.clone();
+        let fits = move |event: &ProcessEvent| matches!(event, ProcessEvent::Changed(info) if info.id == id && info.state == ProcessState::NeedsInput);
+        self.event("it needs input", fits).await;
+    }
+
+    fn types(&self, id: &ProcessId, text: &str) {
+        self.exec.command(ProcessCommand::Write(id.clone(), text.into()));
+    }
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[tokio::test]
+async fn a_prompt_waits_for_input_and_goes_on() {
+    let mut room = room();
+    for command in ["read -p 'name? ' x; echo hello-$x", "cat | { read -r x; echo hello-$x; }"] {
+        let running = room.start(command).await;
+        room.needs_input(&running.id).await;
+        soon(running.wants_input()).await;
+        assert!(!running.was_typed_into());
+        room.types(&running.id, "ada\r\x04");
+        let end = finished(&running).await;
+        assert!(text(&end).contains("hello-ada"), "{command}: {}", text(&end));
+        assert!(running.was_typed_into());
+    }
+}
+
+#[tokio::test]
+async fn a_silent_program_does_not_wait_for_input() {
+    let mut room = room();
+    // A prompt alone says nothing: it works.
+    let running = room.start("printf 'building '; sleep 1.2; echo done").await;
+    let id = running.id.clone();
+    let wrong =
+        |event: &ProcessEvent| matches!(event, ProcessEvent::Changed(info) if info.state == ProcessState::NeedsInput);
+    let event = room.event("its end", |event| wrong(event) || matches!(event, ProcessEvent::Exited(_))).await;
+    assert!(matches!(&event, ProcessEvent::Exited(info) if info.id == id), "{event:?}");
+}
+
+#[tokio::test]
+async fn programs_that_wait_for_events_are_seen() {
+    if !has("python3") {
+        return;
+    }
+    let mut room = room();
+    // Lines by a read, lines by a poll, keys by a select.
+    for command in [
+        "python3 -c 'print(\"hello-\" + input(\"name? \"))'",
+        "python3 -c 'import select,sys; print(\"name? \", end=\"\", flush=True); p = select.poll(); p.register(0, 1); p.poll(); print(\"hello-\" + sys.stdin.readline())'",
+        "python3 -c 'import select,sys,tty,os; tty.setcbreak(0); print(\"name? \", end=\"\", flush=True); select.select([0],[],[]); print(\"hello-\" + os.read(0, 3).decode())'",
+        "python3 -c 'import select,sys; print(\"name? \", end=\"\", flush=True); e = select.epoll(); e.register(0, 1); e.poll(); print(\"hello-\" + sys.stdin.readline())'",
+    ] {
+        let mut spawn = room.spawn(command);
+        spawn.pty = true;
+        let running = room.exec.start(spawn).await.unwrap();
+        room.needs_input(&running.id).await;
+        room.types(&running.id, "ada\r");
+        let end = finished(&running).await;
+        assert!(text(&end).contains("hello-ada"), "{command}: {}", text(&end));
+    }
+}
+
+#[tokio::test]
+async fn a_password_goes_to_its_program_and_nowhere_else() {
+    let secrets = crate::policy::redact::Secrets::default();
+    let mut room = room();
+    room.exec.masks_in(secrets.clone());
+    let running = room.start("read -r -s -p 'secret? ' x; echo; echo \"len ${#x}\"; sleep 0.1").await;
+    room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (60, 10)));
+    let ask = room.asked().await;
+    assert_eq!((ask.who.as_str(), ask.prompt.as_str(), ask.masked), ("bash", "secret?", true));
+    assert_eq!((&ask.process, ask.again, ask.stranger), (&running.id, false, false));
+    // The agent is not asked for it.
+    assert!(futures::poll!(std::pin::pin!(running.wants_input())).is_pending());
+    room.exec.answer(ask.id, Some(Hidden::new("open-sesame-1".into())));
+    let screen = room.screen("len 13").await;
+    let end = finished(&running).await;
+    for place in [text(&end), shown(&screen), room.exec.last_screen(&running.id).unwrap()] {
+        assert!(place.contains("len 13") && !place.contains("sesame"), "{place}");
+    }
+    assert!(!secrets.mask("it was open-sesame-1", crate::policy::redact::RedactKind::Default).contains("sesame"));
+    secrets.learn([]);
+    assert!(!secrets.mask("it was open-sesame-1", crate::policy::redact::RedactKind::Default).contains("sesame"));
+    assert!(running.was_typed_into());
+}
+
+#[tokio::test]
+async fn no_answer_interrupts_and_an_end_closes_the_question() {
+    let mut room = room();
+    let running = room.start("trap 'echo stopped; exit 7' INT; read -s -p 'secret? ' x; sleep 60").await;
+    let ask = room.asked().await;
+    room.exec.answer(ask.id, None);
+    let end = finished(&running).await;
+    assert_eq!(end.exit.code, 7, "{}", text(&end));
+    let running = room.start("read -s -p 'secret? ' x").await;
+    let ask = room.asked().await;
+    running.stop(ExitReason::Stopped);
+    room.event("it is closed", |event| *event == ProcessEvent::AskClosed(running.id.clone(), ask.id)).await;
+    // Too late: it goes nowhere.
+    room.exec.answer(ask.id, Some(Hidden::new("late".into())));
+}
+
+#[tokio::test]
+async fn a_password_is_not_typed_where_it_would_be_seen() {
+    let mut room = room();
+    let running = room
+        .start("stty -echo; printf 'secret? '; sleep 1 & wait -n; read -t 5 -r x; stty echo; printf 'name? '; read -r y; echo \"[$x][$y]\"")
+        .await;
+    let ask = room.asked().await;
+    assert!(ask.masked);
+    // It shows keys again before the answer comes.
+    room.types(&running.id, "typed\r");
+    room.event("it is closed", |event| *event == ProcessEvent::AskClosed(running.id.clone(), ask.id)).await;
+    room.needs_input(&running.id).await;
+    super::super::waiting::typed(&running.process, Some(&Hidden::new("sesame".into())), true);
+    room.types(&running.id, "ada\r");
+    let end = finished(&running).await;
+    assert!(text(&end).contains("[typed][ada]"), "{}", text(&end));
+}
+
+#[tokio::test]
+async fn the_person_can_be_asked_for_any_input() {
+    let mut room = room();
+    room.exec.ask_person(true);
+    let running = room.start("read -p 'go on? ' x; echo got-$x").await;
+    let ask = room.asked().await;
+    assert_eq!((ask.prompt.as_str(), ask.masked), ("go on?", false));
+    room.exec.answer(ask.id, Some(Hidden::new("yes".into())));
+    assert!(text(&finished(&running).await).contains("got-yes"));
+}
+
+#[tokio::test]
+async fn whoever_has_the_keys_is_waited_for() {
+    let mut room = room();
+    let running = room.start("read x; echo $x").await;
+    room.needs_input(&running.id).await;
+    let id = running.id.clone();
+    soon(room.exec.handed_back(&id)).await.unwrap();
+    room.exec.command(ProcessCommand::TakeOver(Some(id.clone())));
+    let mut back = std::pin::pin!(room.exec.handed_back(&id));
+    let mut time = std::pin::pin!(running.time(Duration::ZERO));
+    assert!(futures::poll!(&mut back).is_pending() && futures::poll!(&mut time).is_pending());
+    assert!(futures::poll!(std::pin::pin!(running.wants_input())).is_pending());
+    room.exec.command(ProcessCommand::TakeOver(None));
+    soon(back).await.unwrap();
+    soon(time).await;
+    // The end of a command that somebody has in hand is an end all the same.
+    room.exec.command(ProcessCommand::TakeOver(Some(id.clone())));
+    room.types(&id, "ada\r");
+    finished(&running).await;
+    soon(room.exec.handed_back(&id)).await.unwrap();
+}

@@ -1,0 +1,301 @@
+//! Waiting for input: when a command does, what follows from it, and whose the keyboard is.
+//!
+//! A command is only looked at after its output stopped, and then at times that are twice as far apart each time.
+
+use super::asks::{Answer, Wanted};
+use super::blocked;
+use super::handle::Running;
+use super::hub::Hub;
+use super::process::{Phase, Process, lock};
+use super::{Exec, ExecError, Hidden, ProcessEvent, ProcessId};
+use crate::text::clean::clean;
+use crate::text::screen::Screen;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Bytes of the pane that a look at its screen reads.
+const LAST: u64 = 16 * 1024;
+/// Characters of a prompt.
+const PROMPT: usize = 200;
+
+/// What a command shows that has stopped printing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Shown {
+    /// The line with the cursor, when it is not empty: a prompt stands there.
+    prompt: Option<String>,
+    /// The program has the whole screen.
+    alternate: bool,
+}
+
+/// How the terminal of a command treats keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    /// Keys arrive one by one, not line by line.
+    pub(crate) raw: bool,
+    pub(crate) echo: bool,
+}
+
+/// Whether it waits for input, and the name of the program that does.
+fn waits(readers: &blocked::Readers, shown: &Shown, modes: Modes) -> Option<String> {
+    let secret = !modes.echo && !modes.raw;
+    let prompted = shown.prompt.is_some() || shown.alternate;
+    if let Some(name) = &readers.reads {
+        return Some(name.clone());
+    }
+    // What waits for several things may wait for another one: a prompt says which.
+    if let Some(name) = readers.polls.as_ref().filter(|_| prompted) {
+        return Some(name.clone());
+    }
+    // Nobody turns the echo off and stops after a prompt for anything else.
+    let guessed = if cfg!(target_os = "linux") { secret && shown.prompt.is_some() } else { prompted };
+    readers.unseen.as_ref().filter(|_| guessed).cloned()
+}
+
+/// Looks at a silent process. `true`: what its row tells has changed.
+pub(crate) fn look(hub: &Hub, process: &Arc<Process>) -> bool {
+    let (readers, modes) = {
+        let tty = lock(&process.tty);
+        let Some(tty) = tty.as_ref() else { return false };
+        (blocked::readers(process.pid, tty.foreground(), &tty.name), tty.key_modes())
+    };
+    let shown = shown(hub, process);
+    let found = waits(&readers, &shown, modes);
+    let secret = found.is_some() && !modes.echo && !modes.raw;
+    let changed = {
+        let mut life = lock(&process.life);
+        std::mem::replace(&mut life.needs_input, found.is_some()) != found.is_some()
+    };
+    let asks = secret || hub.asks_person.load(Ordering::Relaxed) && !modes.raw && !shown.alternate;
+    match found {
+        Some(who) if asks => {
+            if !hub.asks_on_terminal(process) {
+                let prompt = shown.prompt.clone().unwrap_or_default();
+                let wanted = Wanted { who, prompt, masked: secret, again: false, stranger: false };
+                hub.ask(process, wanted, Answer::Terminal);
+            }
+        }
+        _ => hub.unask_terminal(process),
+    }
+    process.phase.send_if_modified(|phase| {
+        let now = (needs_input(process), secret);
+        std::mem::replace(&mut (phase.waits, phase.secret), now) != now && {
+            (phase.waits, phase.secret) = now;
+            true
+        }
+    });
+    changed
+}
+
+fn needs_input(process: &Process) -> bool {
+    lock(&process.life).needs_input
+}
+
+/// It printed, or has ended: it does not wait any more.
+pub(crate) fn went_on(hub: &Hub, process: &Process) {
+    hub.unask_terminal(process);
+    process.phase.send_if_modified(|phase| std::mem::take(&mut phase.waits) | std::mem::take(&mut phase.secret));
+}
+
+/// The end of what the pane of a process shows.
+fn screen(hub: &Hub, process: &Process) -> Screen {
+    let bytes = {
+        let out = lock(&process.out);
+        let end = out.pane_end();
+        out.pane_bytes(end.saturating_sub(LAST).max(out.pane_begin()), end)
+    };
+    let (columns, rows) = hub.size_of(process);
+    let mut screen = Screen::new(columns, rows);
+    screen.feed_lines(&bytes);
+    screen
+}
+
+fn shown(hub: &Hub, process: &Process) -> Shown {
+    let screen = screen(hub, process);
+    let (column, row) = screen.cursor();
+    let line = rows(&screen).into_iter().nth(usize::from(row)).unwrap_or_default();
+    let line = line.trim();
+    let prompt = (column > 0 && !line.is_empty()).then(|| line.chars().take(PROMPT).collect());
+    Shown { prompt, alternate: screen.alternate() }
+}
+
+fn rows(screen: &Screen) -> Vec<String> {
+    let rows = screen.snapshot().rows;
+    rows.iter().map(|row| row.spans.iter().map(|span| span.text.as_str()).collect()).collect()
+}
+
+/// Types an answer to a question on the terminal; without one the program is interrupted. A secret is typed only while the
+/// terminal does not show it.
+pub(super) fn typed(process: &Process, text: Option<&Hidden>, masked: bool) {
+    let shows = lock(&process.tty).as_ref().is_none_or(|tty| tty.key_modes().echo);
+    let result = match text {
+        None => process.type_in(b"\x03"),
+        Some(_) if masked && shows => {
+            tracing::info!("{} no longer asks for a password: nothing was typed", process.id.0);
+            return;
+        }
+        Some(text) => {
+            let mut bytes = text.reveal().as_bytes().to_vec();
+            bytes.push(b'\r');
+            let result = process.type_in(&bytes);
+            bytes.fill(0);
+            std::hint::black_box(&bytes);
+            result
+        }
+    };
+    lock(&process.life).typed = true;
+    if let Err(error) = result {
+        tracing::debug!("{error}");
+    }
+}
+
+impl Running {
+    /// Comes back when this much time has passed in which nobody else had the command in hand: while the person types into
+    /// it, or is asked for a password, time stands still.
+    pub async fn time(&self, limit: Duration) {
+        passed(self.process.phase.subscribe(), limit).await;
+    }
+
+    /// Comes back when it waits for input that the agent could give: nothing secret, and nobody types into it.
+    pub async fn wants_input(&self) {
+        let mut phase = self.process.phase.subscribe();
+        let free = |phase: &Phase| phase.waits && !phase.secret && !phase.is_in_hand();
+        if phase.wait_for(free).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Whether the person typed into it.
+    pub fn was_typed_into(&self) -> bool {
+        lock(&self.process.life).typed
+    }
+}
+
+/// Waits for the sum of times in which the command was left alone.
+async fn passed(mut phase: watch::Receiver<Phase>, limit: Duration) {
+    let mut left = limit;
+    loop {
+        // The sender lives as long as the process is known; without it nothing can be held.
+        reached(&mut phase, |phase| !phase.is_in_hand()).await;
+        let began = Instant::now();
+        tokio::select! {
+            () = tokio::time::sleep(left) => return,
+            true = reached(&mut phase, Phase::is_in_hand) => left = left.saturating_sub(began.elapsed()),
+        }
+    }
+}
+
+/// Waits for this; `false`: nothing changes any more.
+async fn reached(phase: &mut watch::Receiver<Phase>, wanted: impl FnMut(&Phase) -> bool) -> bool {
+    phase.wait_for(wanted).await.is_ok()
+}
+
+impl Exec {
+    /// The person has the keys of this process, or of none.
+    pub(super) fn hold_keys(&self, id: Option<&ProcessId>) {
+        for process in self.hub.all() {
+            let held = Some(&process.id) == id;
+            process.phase.send_if_modified(|phase| std::mem::replace(&mut phase.held, held) != held);
+        }
+    }
+
+    /// Comes back when the person does not type into it (any more): until then it is theirs alone.
+    pub async fn handed_back(&self, id: &ProcessId) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        let mut phase = process.phase.subscribe();
+        reached(&mut phase, |phase| !phase.held || phase.exited).await;
+        Ok(())
+    }
+
+    /// As [`Running::time`], for a tracked process.
+    pub async fn time(&self, id: &ProcessId, limit: Duration) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        passed(process.phase.subscribe(), limit).await;
+        Ok(())
+    }
+
+    /// Whether programs that wait for input ask the person by a question (`terminal.on_input: ask-user`).
+    pub fn ask_person(&self, asks: bool) {
+        self.hub.asks_person.store(asks, Ordering::Relaxed);
+    }
+
+    /// The end of what the terminal of a process shows, without empty lines around it.
+    pub fn last_screen(&self, id: &ProcessId) -> Result<String, ExecError> {
+        let process = self.hub.find(id)?;
+        let screen = screen(&self.hub, &process);
+        let text = rows(&screen).iter().map(|row| row.trim_end()).collect::<Vec<_>>().join("\n");
+        Ok(clean(text.trim_matches('\n').as_bytes()))
+    }
+}
+
+impl Hub {
+    /// From now on this is masked wherever secrets are.
+    pub(super) fn learn(&self, secret: &Hidden) {
+        if let Some(secrets) = self.secrets.get() {
+            secrets.keep(secret.reveal().to_owned());
+        }
+    }
+
+    /// The row of a process may have changed.
+    pub(super) fn tell(&self, process: &Process) {
+        self.outbox.post(ProcessEvent::Changed(process.info()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blocked::Readers;
+
+    #[test]
+    fn who_waits_for_input() {
+        let prompt = |text: &str| Shown { prompt: Some(text.into()), alternate: false };
+        let (empty, full) = (Shown::default(), Shown { prompt: None, alternate: true });
+        let reads = || Readers { reads: Some("cat".into()), ..Readers::default() };
+        let polls = || Readers { polls: Some("ssh".into()), ..Readers::default() };
+        let unseen = || Readers { unseen: Some("sudo".into()), ..Readers::default() };
+        let (lines, keys) = (Modes { raw: false, echo: true }, Modes { raw: true, echo: false });
+        let hidden = Modes { raw: false, echo: false };
+        for (readers, shown, modes, want) in [
+            (Readers::default(), prompt("building"), lines, None),
+            (Readers::default(), prompt("Password:"), hidden, None),
+            // A read of the terminal is one, whatever is shown.
+            (reads(), prompt("name?"), lines, Some("cat")),
+            (reads(), empty.clone(), lines, Some("cat")),
+            // What waits for events needs a prompt or the whole screen.
+            (polls(), prompt(">>>"), keys, Some("ssh")),
+            (polls(), prompt("name?"), lines, Some("ssh")),
+            (polls(), full.clone(), keys, Some("ssh")),
+            (polls(), empty.clone(), keys, None),
+            // Another user's process: only a password is certain.
+            (unseen(), prompt("[sudo] password:"), hidden, Some("sudo")),
+            (unseen(), prompt("Get:1 http"), lines, (!cfg!(target_os = "linux")).then_some("sudo")),
+            (unseen(), empty, hidden, None),
+        ] {
+            assert_eq!(waits(&readers, &shown, modes).as_deref(), want, "{readers:?} {shown:?} {modes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn time_stands_still_while_somebody_has_it_in_hand() {
+        let sender = watch::Sender::new(Phase::default());
+        let over = |limit| passed(sender.subscribe(), limit);
+        over(Duration::ZERO).await;
+        for (hold, release) in [
+            (sender_set(|phase| phase.held = true), sender_set(|phase| phase.held = false)),
+            (sender_set(|phase| phase.asking = 1), sender_set(|phase| phase.asking = 0)),
+        ] {
+            hold(&sender);
+            let mut waiting = std::pin::pin!(over(Duration::ZERO));
+            assert!(futures::poll!(&mut waiting).is_pending());
+            release(&sender);
+            waiting.await;
+        }
+    }
+
+    fn sender_set(change: fn(&mut Phase)) -> impl Fn(&watch::Sender<Phase>) {
+        move |sender| sender.send_modify(change)
+    }
+}

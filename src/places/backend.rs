@@ -1,0 +1,119 @@
+//! What one kind of place must know: how it is made ready, how its client is called, why it is gone.
+
+use crate::exec::{Bounds, Done, Most, Once, Rest, Variables};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Starts client programs: none of them sees a key of this program.
+#[derive(Clone, Debug, Default)]
+pub struct Programs(Arc<Variables>);
+
+impl Programs {
+    /// They get these variables.
+    pub fn new(variables: Variables) -> Self {
+        Self(Arc::new(variables))
+    }
+
+    /// A program, to be given its arguments.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(self.0.iter());
+        command
+    }
+
+    /// Runs a program to its end; what it printed.
+    ///
+    /// # Errors
+    /// In its own words.
+    pub(crate) fn run<I: AsRef<OsStr>>(&self, program: &str, words: &[I], time: Duration) -> Result<String, String> {
+        let mut command = self.command(program);
+        command.args(words);
+        let bounds = Bounds { time, stdout: Most::First(1024 * 1024), stderr: Most::Last(4096) };
+        // What it leaves running (the monitor of a container) is meant to.
+        let once = Once { command, input: Vec::new(), bounds, rest: Rest::Stays };
+        let Done { status, stdout, stderr } =
+            once.block(&|| false).map_err(|error| format!("{program} {error}: is it installed?"))?;
+        let (out, words) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        if status.success() {
+            // Some say on standard error what they did.
+            return Ok(if out.trim().is_empty() { words.trim().to_owned() } else { out.trim().to_owned() });
+        }
+        let last = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed without a word");
+        Err(last.to_owned())
+    }
+}
+
+/// What a client's command is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// Pipes: nothing is changed on the way.
+    None,
+    /// A terminal there for what it prints, nothing to read.
+    Output,
+    /// A terminal there, and what is typed here.
+    Full,
+}
+
+/// What is the same for a place as long as its configuration is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traits {
+    /// As `terminal.backend` and permissions name it: `ssh`, `docker`.
+    pub kind: &'static str,
+    /// For people: `ssh dev@host`.
+    pub label: String,
+    /// Where work begins; `None`: in the home folder there.
+    pub cwd: Option<PathBuf>,
+    /// A container of ours without a folder of this machine in it.
+    pub isolated: bool,
+    /// What runs there is a descendant of its client here, and gets its signals.
+    pub signals_here: bool,
+    /// The exit code with which the client says that the connection broke, when it has one of its own.
+    pub broken: Option<i32>,
+    /// Variables that commands there get.
+    pub variables: Vec<(String, String)>,
+    /// How long making it ready may take: an image is fetched, a queue is waited in.
+    pub patience: Duration,
+}
+
+/// A kind of place. Methods that reach it block, within bounds.
+pub trait Backend: Send + Sync {
+    fn traits(&self) -> &Traits;
+
+    /// Makes it ready: finds or starts the container, the job, the sandbox. Cheap when it is ready.
+    ///
+    /// # Errors
+    /// Says what went wrong and what to do.
+    fn start(&self) -> Result<(), PlaceError>;
+
+    /// The client that runs these words there. Only after [`start`](Self::start).
+    fn client(&self, words: &[&str], terminal: Terminal) -> Command;
+
+    /// Why it does not answer any more and what comes next, asked of whoever keeps it; `None` when it seems to be there.
+    fn gone(&self) -> Option<String>;
+
+    /// This program ends, or works somewhere else from now on: what need not stay goes.
+    fn stop(&self);
+}
+
+/// Another machine cannot be worked on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// The configuration lacks something; names the key.
+    #[error("{0}")]
+    Config(String),
+    /// It cannot be reached or made ready.
+    #[error("{place} is not there: {why}")]
+    Unreachable { place: String, why: String },
+    /// It went away in the middle of something.
+    #[error("{place}: {why}")]
+    Lost { place: String, why: String },
+}
+
+impl PlaceError {
+    pub(crate) fn unreachable(place: &str, why: impl Into<String>) -> Self {
+        Self::Unreachable { place: place.to_owned(), why: why.into() }
+    }
+}

@@ -1,0 +1,30 @@
+//! Where commands run and files are: this machine, or another one that is reached through a client program.
+//!
+//! A [`Backend`] knows how to make its place ready and how its client is called (`ssh`, `podman exec`, `kubectl exec`);
+//! all the rest is the same everywhere and stands in [`Remote`]: commands on a terminal with a folder and variables that
+//! last, background work that outlives a connection, signals, files, and the look at that machine for the gate.
+
+mod backend;
+mod container;
+mod files;
+mod job;
+mod kubernetes;
+mod open;
+mod reaper;
+mod remote;
+mod script;
+mod search;
+mod singularity;
+mod slurm;
+mod ssh;
+mod transfer;
+mod world;
+
+pub use backend::{Backend, PlaceError, Programs, Terminal, Traits};
+pub use files::{About, Files, Kind};
+pub use job::{Job, JobSpec};
+pub use open::{KINDS, Places, check, client_of};
+pub use remote::Remote;
+pub use search::{Hit, Wanted, WantedMode};
+pub use transfer::{Moved, pull, push};
+pub use world::Worlds;

@@ -1,0 +1,224 @@
+//! The place where a session works, and how it is changed.
+
+use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
+use super::container::{Container, Setting};
+use super::kubernetes::Kubernetes;
+use super::remote::{Remote, lock};
+use super::singularity::Singularity;
+use super::slurm::Slurm;
+use super::ssh::Ssh;
+use crate::config::TerminalConfig;
+use crate::exec::Exec;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What `terminal.backend` may be, with what each is.
+pub const KINDS: &[(&str, &str)] = &[
+    ("local", "this machine"),
+    ("ssh", "a machine that OpenSSH reaches"),
+    ("docker", "a container of docker"),
+    ("podman", "a container of podman"),
+    ("singularity", "an instance of singularity"),
+    ("apptainer", "an instance of apptainer"),
+    ("kubernetes", "a pod"),
+    ("slurm", "a job of Slurm"),
+];
+
+/// Work that is no other's.
+const DEFAULT: &str = "default";
+
+/// Where a session's commands run and its files are. Cheap to clone; clones are the same.
+#[derive(Clone, Default)]
+pub struct Places {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    needs: Option<Needs>,
+    current: Mutex<Option<Arc<Remote>>>,
+}
+
+/// What backends are made from.
+#[derive(Clone)]
+struct Needs {
+    config: TerminalConfig,
+    home: PathBuf,
+    workspace: PathBuf,
+    task: String,
+    programs: Programs,
+    variables: Vec<(String, String)>,
+}
+
+impl Needs {
+    fn backend(&self, kind: &str) -> Result<Box<dyn Backend>, PlaceError> {
+        let known = KINDS.iter().map(|(known, _)| *known).find(|known| *known == kind);
+        let Some(kind) = known else {
+            let all: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
+            return Err(PlaceError::Config(format!("no backend is called `{kind}`; there are {}", all.join(", "))));
+        };
+        let mut traits = Traits { kind, patience: Duration::from_secs(60), ..Traits::default() };
+        traits.variables = self.variables.clone();
+        let (config, programs) = (&self.config, self.programs.clone());
+        let setting =
+            Setting { workspace: self.workspace.clone(), home: self.home.clone(), task: self.task.clone(), programs };
+        Ok(match kind {
+            "ssh" => Box::new(Ssh::new(config, setting.programs, traits)?),
+            "kubernetes" => Box::new(Kubernetes::new(config, &setting, traits)),
+            "slurm" => Box::new(Slurm::new(config, setting.programs, traits)),
+            "singularity" | "apptainer" => Box::new(Singularity::new(config, &setting, traits)),
+            _ => {
+                traits.variables.extend(config.docker_env.clone());
+                Box::new(Container::new(config, &setting, traits))
+            }
+        })
+    }
+}
+
+impl Places {
+    /// Places as they are configured; the configured one is current, and not reached before it is needed. `home` is this
+    /// program's own, `workspace` where it was started. When the configuration lacks something no other place stands in for
+    /// it: what is to be done there fails and says so.
+    pub fn new(config: &TerminalConfig, exec: &Exec, home: &Path, workspace: &Path) -> Self {
+        let options = exec.options();
+        let needs = Needs {
+            config: config.clone(),
+            home: home.to_owned(),
+            workspace: workspace.to_owned(),
+            task: DEFAULT.to_owned(),
+            programs: Programs::new(options.clean()),
+            variables: options.forwarded(&config.docker_forward_env),
+        };
+        let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
+        if let Err(error) = places.choose(&config.backend) {
+            *lock(&places.inner.current) = Some(Arc::new(Remote::new(Box::new(Broken::new(&config.backend, error)))));
+        }
+        places
+    }
+
+    /// Places of their own for one task, with a configuration of its own: its container is no other's.
+    ///
+    /// # Errors
+    /// When its configuration lacks something.
+    pub fn for_task(&self, task: &str, change: impl FnOnce(&mut TerminalConfig)) -> Result<Self, PlaceError> {
+        let Some(mut needs) = self.inner.needs.clone() else { return Ok(Self::default()) };
+        needs.task = task.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
+        change(&mut needs.config);
+        let kind = needs.config.backend.clone();
+        let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
+        places.choose(&kind)?;
+        Ok(places)
+    }
+
+    /// The other machine that work is done on; `None`: on this one.
+    pub fn current(&self) -> Option<Arc<Remote>> {
+        lock(&self.inner.current).clone()
+    }
+
+    /// As `terminal.backend` and permissions name it.
+    pub fn kind(&self) -> &'static str {
+        self.current().map_or("local", |there| there.backend().traits().kind)
+    }
+
+    /// As people read it: `local`, `ssh dev@host`.
+    pub fn label(&self) -> String {
+        self.current().map_or_else(|| "local".to_owned(), |there| there.label().to_owned())
+    }
+
+    /// Whether it is a container of ours without a folder of this machine in it.
+    pub fn is_isolated(&self) -> bool {
+        self.current().is_some_and(|there| there.backend().traits().isolated)
+    }
+
+    /// Works there from now on; the place before is left. Blocks.
+    ///
+    /// # Errors
+    /// When there is no such backend, or its configuration lacks something: all stays as it was.
+    pub fn choose(&self, kind: &str) -> Result<(), PlaceError> {
+        let next = match (kind.trim(), &self.inner.needs) {
+            ("" | "local", _) => None,
+            (kind, Some(needs)) => Some(Arc::new(Remote::new(needs.backend(kind)?))),
+            (kind, None) => return Err(PlaceError::Config(format!("`{kind}` cannot be used here"))),
+        };
+        let before = std::mem::replace(&mut *lock(&self.inner.current), next);
+        if let Some(before) = before {
+            before.leave();
+        }
+        Ok(())
+    }
+
+    /// Leaves the place, at the end of the program. Blocks.
+    pub fn leave(&self) {
+        if let Some(there) = self.current() {
+            there.leave();
+        }
+    }
+}
+
+/// A place that cannot be used as it is configured.
+struct Broken {
+    traits: Traits,
+    error: PlaceError,
+}
+
+impl Broken {
+    fn new(kind: &str, error: PlaceError) -> Self {
+        let known = KINDS.iter().find(|(known, _)| *known == kind).map_or("unknown", |(known, _)| *known);
+        Self { traits: Traits { kind: known, label: format!("{kind} (not set up)"), ..Traits::default() }, error }
+    }
+}
+
+impl Backend for Broken {
+    fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    fn start(&self) -> Result<(), PlaceError> {
+        Err(self.error.clone())
+    }
+
+    /// Never asked for: it does not start.
+    fn client(&self, _: &[&str], _: Terminal) -> Command {
+        Command::new("false")
+    }
+
+    fn gone(&self) -> Option<String> {
+        Some(self.error.to_string())
+    }
+
+    fn stop(&self) {}
+}
+
+/// What the configuration of its backend lacks, without reaching anything.
+///
+/// # Errors
+/// Says what, and what to do.
+pub fn check(config: &TerminalConfig) -> Result<String, PlaceError> {
+    let needs = Needs {
+        config: config.clone(),
+        home: PathBuf::new(),
+        workspace: PathBuf::new(),
+        task: DEFAULT.to_owned(),
+        programs: Programs::default(),
+        variables: Vec::new(),
+    };
+    match config.backend.trim() {
+        "" | "local" => Ok("local".to_owned()),
+        kind => needs.backend(kind).map(|backend| backend.traits().label.clone()),
+    }
+}
+
+/// The program that a backend is reached with; `None` for this machine.
+pub fn client_of(config: &TerminalConfig) -> Option<String> {
+    match config.backend.trim() {
+        "docker" | "podman" if !config.docker_program.trim().is_empty() => {
+            Some(crate::config::paths::expand_home(config.docker_program.trim()).display().to_string())
+        }
+        "" | "local" => None,
+        "kubernetes" => Some("kubectl".to_owned()),
+        "slurm" => Some("srun".to_owned()),
+        kind => Some(kind.to_owned()),
+    }
+}

@@ -1,0 +1,340 @@
+//! One other machine: the link to it, what is known of it, and the variables of the tasks that work there.
+
+use super::backend::{Backend, PlaceError, Terminal};
+use super::script::Script;
+use super::world::Looked;
+use crate::exec::{Link, LinkError, Said, Variables, exported};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a small question may take.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// How long a shell there may take to answer for the first time, once the place is ready.
+const FIRST: Duration = Duration::from_secs(30);
+/// Bytes of a small answer.
+pub(crate) const SMALL: usize = 4 * 1024 * 1024;
+/// How long a signal waits for others that ask.
+const QUEUE: Duration = Duration::from_millis(150);
+/// How long a signal may take to be delivered.
+const SIGNAL: Duration = Duration::from_secs(2);
+
+/// What is asked first. Makes the private folder there, and tells one fact a line; variables come last.
+const FACTS: &str = r#"
+umask 022
+case $HOME in /*) ;; *) HOME=/;; esac
+d=${XDG_STATE_HOME:-$HOME/.local/state}/hermes
+(umask 077; mkdir -p "$d" && : >"$d/.w") 2>/dev/null || d=/tmp/hermes-$(id -u 2>/dev/null || echo x)
+(umask 077; mkdir -p "$d/$S/jobs") || d=
+H_DIR=${d:+$d/$S}
+has() { command -v "$1" >/dev/null 2>&1; }
+if stat -L -c %s / >/dev/null 2>&1
+then h_stat() { stat -L -c '%f|%s|%Y|%y|%a' -- "$1"; }
+else h_stat() { stat -L -f '%Xp|%z|%m|%Fm|%Lp' "$1"; }
+fi
+printf '%s\n' "$HOME" "$H_DIR" "$(uname -s 2>/dev/null)"
+for h_tool in bash setsid rg base64 sudo; do has "$h_tool" && printf '%s ' "$h_tool"; done
+readlink -mz / >/dev/null 2>&1 && printf 'readlink-mz '
+printf '\n'
+if has bash; then bash -lc 'export -p' </dev/null 2>/dev/null; else sh -lc 'export -p' </dev/null 2>/dev/null; fi
+"#;
+
+/// What is known of the other side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Facts {
+    pub(crate) home: PathBuf,
+    /// Private: what commands need to start and what they leave behind.
+    pub(crate) dir: PathBuf,
+    pub(crate) system: String,
+    pub(crate) tools: Vec<String>,
+    pub(crate) base: Arc<Variables>,
+}
+
+impl Facts {
+    fn read(out: &[u8]) -> Option<Self> {
+        let mut lines = out.splitn(5, |byte| *byte == b'\n');
+        let mut line = || lines.next().map(|line| String::from_utf8_lossy(line).into_owned());
+        let (home, dir, system, tools) = (line()?, line()?, line()?, line()?);
+        if dir.is_empty() {
+            return None;
+        }
+        let base = lines.next().and_then(exported).unwrap_or_default();
+        let tools = tools.split_whitespace().map(str::to_owned).collect();
+        Some(Self { home: home.into(), dir: dir.into(), system, tools, base: Arc::new(base) })
+    }
+
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.tools.iter().any(|known| known == tool)
+    }
+}
+
+/// The link, and how often there was a new one.
+#[derive(Default)]
+struct Open {
+    link: Option<Link>,
+    facts: Option<Arc<Facts>>,
+}
+
+/// A machine that is reached through a client program. Everything here blocks, within bounds.
+pub struct Remote {
+    backend: Box<dyn Backend>,
+    open: Mutex<Open>,
+    /// Goes up whenever the link breaks: what ran meanwhile may have ended with it.
+    breaks: AtomicU64,
+    /// Why it broke the last time, in the words of whoever keeps the place: asked before that is made ready again.
+    why: Mutex<Option<String>>,
+    /// Names the private folder there.
+    session: String,
+    /// Tasks that have worked there.
+    arrived: Mutex<HashSet<String>>,
+    tasks: Mutex<HashMap<String, Arc<Variables>>>,
+    pub(crate) looked: Mutex<Looked>,
+}
+
+/// Locks; a panic of another thread does not make the data wrong.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Remote {
+    /// Nothing is reached yet.
+    pub fn new(backend: Box<dyn Backend>) -> Self {
+        Self {
+            backend,
+            open: Mutex::default(),
+            breaks: AtomicU64::new(0),
+            why: Mutex::default(),
+            session: format!("s-{:012x}", fastrand::u64(..1 << 48)),
+            arrived: Mutex::default(),
+            tasks: Mutex::default(),
+            looked: Mutex::default(),
+        }
+    }
+
+    /// What kind of place it is.
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// As people read it: `ssh dev@host`.
+    pub fn label(&self) -> &str {
+        &self.backend.traits().label
+    }
+
+    /// Makes it ready, when it is not.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn ready(&self) -> Result<(), PlaceError> {
+        self.facts().map(|_| ())
+    }
+
+    /// The home folder there.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn home(&self) -> Result<PathBuf, PlaceError> {
+        Ok(self.facts()?.home.clone())
+    }
+
+    /// The folder that work begins in.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn begin(&self) -> Result<PathBuf, PlaceError> {
+        match &self.backend.traits().cwd {
+            Some(folder) => Ok(folder.clone()),
+            None => self.home(),
+        }
+    }
+
+    /// The folder that a task works in now, when it comes here for the first time from `from`: the same one when it is of
+    /// this machine, which `came_back` says, else where work begins.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn arrive(&self, task: &str, from: &Path, came_back: bool) -> Result<Option<PathBuf>, PlaceError> {
+        if lock(&self.arrived).contains(task) {
+            return self.ready().map(|()| None);
+        }
+        let begin = self.begin()?;
+        let same = came_back && self.is_dir(from)?;
+        lock(&self.arrived).insert(task.to_owned());
+        Ok((!same).then_some(begin))
+    }
+
+    /// The variables that the next command of a task starts with.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn environment_of(&self, task: &str) -> Result<Arc<Variables>, PlaceError> {
+        let facts = self.facts()?;
+        let known = lock(&self.tasks).get(task).cloned();
+        Ok(known.unwrap_or_else(|| self.base(&facts)))
+    }
+
+    /// What a first command starts with: the login's variables, and those that the person sends along.
+    pub(crate) fn base(&self, facts: &Facts) -> Arc<Variables> {
+        let sent = &self.backend.traits().variables;
+        if sent.is_empty() {
+            return Arc::clone(&facts.base);
+        }
+        let mut base = (*facts.base).clone();
+        base.extend(sent.iter().map(|(name, value)| (name.into(), value.into())));
+        Arc::new(base)
+    }
+
+    pub(crate) fn keep(&self, task: &str, variables: Variables) {
+        lock(&self.tasks).insert(task.to_owned(), Arc::new(variables));
+    }
+
+    pub(crate) fn facts(&self) -> Result<Arc<Facts>, PlaceError> {
+        let mut open = lock(&self.open);
+        if let (Some(facts), Some(_)) = (&open.facts, &open.link) {
+            return Ok(Arc::clone(facts));
+        }
+        self.connect(&mut open)
+    }
+
+    /// How often the link broke.
+    pub(crate) fn breaks(&self) -> u64 {
+        self.breaks.load(Ordering::Relaxed)
+    }
+
+    /// Why the link broke the last time, where that is known.
+    pub(crate) fn why(&self) -> Option<String> {
+        lock(&self.why).clone()
+    }
+
+    /// The link is of no more use.
+    fn broke(&self, open: &mut Open) {
+        open.link = None;
+        self.breaks.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.why) = self.backend.gone();
+    }
+
+    fn connect(&self, open: &mut Open) -> Result<Arc<Facts>, PlaceError> {
+        let why = |error: LinkError| PlaceError::unreachable(self.label(), told(&error));
+        self.backend.start()?;
+        let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), FIRST).map_err(why)?;
+        let script = Script::new("").set("S", &self.session).add(FACTS);
+        let said = link.ask(&script.0, FIRST, SMALL).map_err(why)?;
+        let none = || "no folder there can be written: make the home folder or /tmp writable".to_owned();
+        let facts = Facts::read(&said.out).ok_or_else(|| PlaceError::unreachable(self.label(), none()))?;
+        let facts = Arc::new(facts);
+        (open.link, open.facts) = (Some(link), Some(Arc::clone(&facts)));
+        Ok(facts)
+    }
+
+    /// Asks the shell there. When the link turns out to be broken it is made anew once, and asked again: a question must
+    /// mean the same the second time.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub(crate) fn ask(&self, script: &Script, within: Duration, most: usize) -> Result<Said, PlaceError> {
+        self.ask_for(script, within, most, true)
+    }
+
+    /// The same for what must not happen twice.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub(crate) fn ask_once(&self, script: &Script, within: Duration, most: usize) -> Result<Said, PlaceError> {
+        self.ask_for(script, within, most, false)
+    }
+
+    fn ask_for(&self, script: &Script, within: Duration, most: usize, again: bool) -> Result<Said, PlaceError> {
+        let mut open = lock(&self.open);
+        let mut fresh = open.link.is_none();
+        loop {
+            if open.link.is_none() {
+                self.connect(&mut open)?;
+            }
+            let Some(link) = &mut open.link else { continue };
+            let error = match link.ask(&script.0, within, most) {
+                Ok(said) => return Ok(said),
+                Err(error) => error,
+            };
+            self.broke(&mut open);
+            if fresh || !again || !matches!(error, LinkError::Ended(_)) {
+                let why = self.why().unwrap_or_else(|| told(&error));
+                return Err(PlaceError::Lost { place: self.label().to_owned(), why });
+            }
+            fresh = true;
+        }
+    }
+
+    /// Asks without waiting behind others: over a client of its own when the link is busy. For signals.
+    pub(crate) fn ask_now(&self, script: &Script) -> Option<Said> {
+        let deadline = Instant::now() + QUEUE;
+        while Instant::now() < deadline {
+            if let Ok(mut open) = self.open.try_lock() {
+                let said = open.link.as_mut()?.ask(&script.0, SIGNAL, SMALL).ok();
+                if said.is_none() {
+                    self.broke(&mut open);
+                }
+                return said;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), SIGNAL).ok()?;
+        link.ask(&script.0, SIGNAL, SMALL).ok()
+    }
+
+    /// Whether a folder is there.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn is_dir(&self, path: &Path) -> Result<bool, PlaceError> {
+        Ok(self.ask(&Script::new("[ -d ").word(path).add(" ]"), SOON, SMALL)?.code == 0)
+    }
+
+    /// Whether `sudo` works there without a password.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn sudo(&self) -> Result<bool, PlaceError> {
+        if !self.facts()?.has("sudo") {
+            return Ok(false);
+        }
+        Ok(self.ask(&Script::new("sudo -n true >/dev/null 2>&1"), SOON, SMALL)?.code == 0)
+    }
+
+    /// Leaves it: what is not needed any more is removed there, and the place may go. Background work goes on.
+    pub fn leave(&self) {
+        let mut open = lock(&self.open);
+        let facts = open.facts.clone();
+        if let (Some(link), Some(facts)) = (&mut open.link, &facts) {
+            // Only folders of ours that are empty: background work keeps what it has.
+            let script = Script::new("cd / && rmdir ")
+                .word(facts.dir.join("jobs"))
+                .add(" ")
+                .word(&facts.dir)
+                .add(" 2>/dev/null");
+            if let Err(error) = link.ask(&script.0, SIGNAL, SMALL) {
+                tracing::debug!("leaving {}: {error}", self.label());
+            }
+        }
+        let used = facts.is_some();
+        *open = Open::default();
+        drop(open);
+        if used {
+            self.backend.stop();
+        }
+    }
+}
+
+/// An error of the link with what to do, where that is known.
+fn told(error: &LinkError) -> String {
+    let text = error.to_string();
+    let remedy = match &*text {
+        text if text.contains("Permission denied") => "log in there once by hand, or set terminal.ssh_key",
+        text if text.contains("Host key verification failed") => "connect to it once by hand and check its key",
+        text if text.contains("Could not resolve") => "check terminal.ssh_host",
+        text if text.contains("Connection refused") || text.contains("timed out") => "is it up, and the port right?",
+        _ => return text,
+    };
+    format!("{text}: {remedy}")
+}

@@ -1,0 +1,145 @@
+//! An instance of `apptainer` or `singularity`: started from an image, entered for each command.
+
+use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
+use super::container::{Setting, begin};
+use crate::config::TerminalConfig;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// How long a word of it may take.
+const WORD: Duration = Duration::from_secs(30);
+/// How long a start may take: an image is fetched and built.
+const FETCH: Duration = Duration::from_secs(1800);
+
+/// `apptainer`, `singularity`.
+pub(crate) struct Singularity {
+    traits: Traits,
+    programs: Programs,
+    image: String,
+    cpu: f64,
+    memory: u64,
+    /// Keeps what is written in the container; `None`: nothing is kept.
+    overlay: Option<PathBuf>,
+    name: String,
+    started: Mutex<bool>,
+}
+
+impl Singularity {
+    pub(crate) fn new(config: &TerminalConfig, setting: &Setting, mut traits: Traits) -> Self {
+        let image = config.singularity_image.trim().to_owned();
+        traits.label = format!("{} {}", traits.kind, image.rsplit('/').next().unwrap_or(&image));
+        traits.cwd = Some(begin(&config.cwd, "/root"));
+        traits.isolated = true;
+        // Its processes are children of the client on this machine: signals reach them as any others.
+        traits.signals_here = true;
+        traits.patience = FETCH;
+        let overlay = setting.home.join("sandboxes").join("singularity").join(&setting.task);
+        Self {
+            programs: setting.programs.clone(),
+            image,
+            cpu: config.container_cpu,
+            memory: config.container_memory,
+            overlay: config.container_persistent.then_some(overlay),
+            name: format!("hermes-{:08x}", fastrand::u32(..)),
+            traits,
+            started: Mutex::default(),
+        }
+    }
+
+    fn words(&self, bounds: bool) -> Vec<String> {
+        let mut words: Vec<String> = ["instance", "start", "--containall", "--no-home"].map(str::to_owned).to_vec();
+        match &self.overlay {
+            Some(folder) => words.extend(["--overlay".to_owned(), folder.display().to_string()]),
+            None => words.push("--writable-tmpfs".to_owned()),
+        }
+        if bounds && self.cpu > 0.0 {
+            words.extend(["--cpus".to_owned(), self.cpu.to_string()]);
+        }
+        if bounds && self.memory > 0 {
+            words.extend(["--memory".to_owned(), format!("{}M", self.memory)]);
+        }
+        words.extend([self.image.clone(), self.name.clone()]);
+        words
+    }
+
+    fn runs(&self) -> bool {
+        let listed = self.programs.run(self.traits.kind, &["instance", "list", &self.name], WORD);
+        listed.is_ok_and(|rows| rows.contains(&self.name))
+    }
+}
+
+impl Backend for Singularity {
+    fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    fn start(&self) -> Result<(), PlaceError> {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if *started && self.runs() {
+            return Ok(());
+        }
+        let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
+        if let Some(folder) = &self.overlay {
+            let made = std::fs::create_dir_all(folder);
+            made.map_err(|error| unreachable(format!("{}: {error}", folder.display())))?;
+        }
+        let run = |bounds| self.programs.run(self.traits.kind, &self.words(bounds), FETCH);
+        // Bounds need groups of the kernel that not every user may make.
+        match run(true) {
+            Err(why) if why.contains("cgroup") => {
+                tracing::warn!("no bounds on processors and memory: {why}");
+                run(false).map_err(unreachable)?
+            }
+            done => done.map_err(unreachable)?,
+        };
+        *started = true;
+        Ok(())
+    }
+
+    fn client(&self, words: &[&str], _: Terminal) -> Command {
+        let mut command = self.programs.command(self.traits.kind);
+        // The terminal that the client has is the one there.
+        command.arg("exec").arg(format!("instance://{}", self.name)).args(words);
+        command
+    }
+
+    fn gone(&self) -> Option<String> {
+        let gone = || format!("its instance {} was stopped from outside; the next command starts it again", self.name);
+        (!self.runs()).then(gone)
+    }
+
+    fn stop(&self) {
+        if !*self.started.lock().unwrap_or_else(PoisonError::into_inner) {
+            return;
+        }
+        if let Err(error) = self.programs.run(self.traits.kind, &["instance", "stop", &self.name], WORD) {
+            tracing::warn!("the instance {} stays: {error}", self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_has_nothing_of_this_machine() {
+        let setting = Setting {
+            workspace: "/w".into(),
+            home: "/h".into(),
+            task: "default".into(),
+            programs: Programs::default(),
+        };
+        for (persistent, want) in [(true, "--overlay /h/sandboxes/singularity/default"), (false, "--writable-tmpfs")] {
+            let config = TerminalConfig { container_persistent: persistent, ..TerminalConfig::default() };
+            let made = Singularity::new(&config, &setting, Traits { kind: "apptainer", ..Traits::default() });
+            let line = made.words(true).join(" ");
+            let head = format!("instance start --containall --no-home {want} --cpus 1 --memory 5120M docker://");
+            assert!(line.starts_with(&head) && line.ends_with(&made.name), "{line}");
+            assert_eq!(made.client(&["sh"], Terminal::Full).get_args().count(), 3);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The other machine as the gate asks about it. A look there costs a round trip: what a line may name is asked for all at
+//! once, and an answer counts for the judgement of one line.
+
+use super::open::Places;
+use super::remote::{Remote, SMALL, SOON, lock};
+use super::script::{Script, pattern};
+use crate::policy::World;
+use crate::policy::files::normal;
+use crate::policy::shell::UNKNOWN;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long an answer counts: a judgement is made in less, and what changed since is seen by the look before the run.
+const FRESH: Duration = Duration::from_secs(2);
+/// Paths that are asked for at once.
+const MOST: usize = 256;
+
+/// Follows links as far as a path exists, without a tool that can.
+const LEADS: &str = r#"h_leads() { p=$1; t=
+while :; do
+  if q=$(readlink -f -- "$p" 2>/dev/null) && [ -n "$q" ]; then printf '%s%s\0' "${q%/}" "$t"; return; fi
+  case $p in /) printf '/%s\0' "${t#/}"; return;; esac
+  t="/${p##*/}$t"; p=${p%/*}; [ -n "$p" ] || p=/
+done; }
+for h_p in "$@"; do h_leads "$h_p"; done"#;
+
+/// What was looked up there, for a moment.
+#[derive(Default)]
+pub struct Looked {
+    at: Option<Instant>,
+    leads: HashMap<PathBuf, PathBuf>,
+    globs: HashMap<(String, PathBuf), Vec<PathBuf>>,
+    texts: HashMap<PathBuf, Option<String>>,
+}
+
+impl Looked {
+    /// Something may have changed.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn current(&mut self) -> &mut Self {
+        if self.at.is_none_or(|at| at.elapsed() > FRESH) {
+            *self = Self { at: Some(Instant::now()), ..Self::default() };
+        }
+        self
+    }
+}
+
+impl Remote {
+    /// Asks where all of these lead, but for those that are known.
+    fn look_up(&self, paths: &BTreeSet<PathBuf>) {
+        let unknown: Vec<&PathBuf> = {
+            let mut looked = lock(&self.looked);
+            let known = looked.current();
+            paths.iter().filter(|path| path.is_absolute() && !known.leads.contains_key(*path)).take(MOST).collect()
+        };
+        if unknown.is_empty() {
+            return;
+        }
+        let quick = self.facts().is_ok_and(|facts| facts.has("readlink-mz"));
+        let mut found = if quick { self.leads(&unknown, true) } else { Vec::new() };
+        // One path that leads in circles has no answer, and the others cannot be told apart.
+        if found.len() != unknown.len() {
+            found = self.leads(&unknown, false);
+        }
+        if found.len() == unknown.len() {
+            let mut looked = lock(&self.looked);
+            let known = looked.current();
+            for (path, leads) in unknown.into_iter().zip(found) {
+                known.leads.insert(path.clone(), leads);
+            }
+        }
+    }
+
+    fn leads(&self, paths: &[&PathBuf], quick: bool) -> Vec<PathBuf> {
+        let words = |script: Script| paths.iter().fold(script, |script, path| script.add(" ").word(path));
+        let script = match quick {
+            true => words(Script::new("readlink -mz --")),
+            false => words(Script::new("set --")).add("\n").add(LEADS),
+        };
+        let Ok(said) = self.ask(&script, SOON, SMALL) else { return Vec::new() };
+        let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        all.map(|path| normal(Path::new("/"), &String::from_utf8_lossy(path)).into()).collect()
+    }
+
+    /// Asks at once for all that the words of a line may name. Wrong guesses cost nothing but their place.
+    pub fn look_ahead(&self, line: &str, cwd: &Path) {
+        let Ok(home) = self.home() else { return };
+        let separate = |c: char| c.is_whitespace() || "\"'`;|&<>()=,:{}".contains(c);
+        let mut paths: BTreeSet<PathBuf> = [cwd.to_owned(), home.clone(), home.join(".hermes")].into();
+        for word in line.split(separate).filter(|word| !word.is_empty() && !word.starts_with('-')) {
+            let path = match word.strip_prefix("~/") {
+                Some(rest) => home.join(rest),
+                None if word.contains(['$', '*', '?', '\\', '\0']) => continue,
+                None => cwd.join(word),
+            };
+            paths.insert(normal(Path::new("/"), &path.to_string_lossy()).into());
+            paths.insert(path);
+        }
+        self.look_up(&paths);
+    }
+
+    /// Where a path leads; as it is when that cannot be told.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        let absolute = if path.is_absolute() { path.to_path_buf() } else { Path::new("/").join(path) };
+        self.look_up(&[absolute.clone()].into());
+        let known = lock(&self.looked).current().leads.get(&absolute).cloned();
+        known.unwrap_or_else(|| normal(Path::new("/"), &absolute.to_string_lossy()).into())
+    }
+
+    fn glob(&self, wanted: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+        let key = (wanted.to_owned(), cwd.to_owned());
+        if let Some(found) = lock(&self.looked).current().globs.get(&key) {
+            return found.iter().take(limit).cloned().collect();
+        }
+        let full = if wanted.starts_with('/') { PathBuf::from(wanted) } else { cwd.join(wanted) };
+        let mut script = Script::new(&format!("h_n={}\nfor h_p in ", limit.max(64)));
+        script.0.extend(pattern(&full));
+        let script = script.add(
+            "; do { [ -e \"$h_p\" ] || [ -L \"$h_p\" ]; } && printf '%s\\0' \"$h_p\"; h_n=$((h_n - 1)); [ $h_n -gt 0 ] || break; done",
+        );
+        let Ok(said) = self.ask(&script, SOON, SMALL) else { return Vec::new() };
+        let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let found: Vec<PathBuf> = all.map(|path| String::from_utf8_lossy(path).into_owned().into()).collect();
+        lock(&self.looked).current().globs.insert(key, found.clone());
+        found.into_iter().take(limit).collect()
+    }
+
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        if let Some(known) = lock(&self.looked).current().texts.get(path) {
+            return known.clone().filter(|text| text.len() <= limit);
+        }
+        let script = Script::new("[ -f ").word(path).add(" ] && [ \"$(wc -c <").word(path);
+        let script = script.add(&format!(")\" -le {limit} ] && cat ")).word(path);
+        let said = self.ask(&script, SOON, limit.saturating_add(1024)).ok()?;
+        let text = (said.code == 0).then(|| String::from_utf8(said.out).ok()).flatten();
+        lock(&self.looked).current().texts.insert(path.to_owned(), text.clone());
+        text
+    }
+}
+
+/// The machine where commands run now: this one, as the given world knows it, or the one that was chosen.
+pub struct Worlds {
+    here: Arc<dyn World>,
+    places: Places,
+}
+
+impl Worlds {
+    /// `here` is this machine.
+    pub fn new(here: Arc<dyn World>, places: Places) -> Self {
+        Self { here, places }
+    }
+}
+
+impl World for Worlds {
+    fn home(&self) -> PathBuf {
+        match self.places.current() {
+            // What cannot be reached runs nothing; until that is told, nothing there has a known name.
+            Some(there) => there.home().unwrap_or_else(|_| "/".into()),
+            None => self.here.home(),
+        }
+    }
+
+    fn hermes_home(&self) -> PathBuf {
+        match self.places.current() {
+            Some(_) => self.home().join(".hermes"),
+            None => self.here.hermes_home(),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        match self.places.current() {
+            Some(_) if name == "HOME" => Some(self.home().to_string_lossy().into_owned()),
+            Some(_) => Some(UNKNOWN.to_string()),
+            None => self.here.variable(name),
+        }
+    }
+
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+        match self.places.current() {
+            Some(there) => there.glob(pattern, cwd, limit),
+            None => self.here.glob(pattern, cwd, limit),
+        }
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        match self.places.current() {
+            Some(there) => there.resolve(path),
+            None => self.here.resolve(path),
+        }
+    }
+
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        match self.places.current() {
+            Some(there) => there.text(path, limit),
+            None => self.here.text(path, limit),
+        }
+    }
+
+    fn is_here(&self) -> bool {
+        self.places.current().is_none()
+    }
+
+    fn fresh(&self) {
+        if let Some(there) = self.places.current() {
+            lock(&there.looked).forget();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Clients whose real counterparts cannot run here (a cluster, a queue, user name spaces): stand-ins that answer as their
+//! manuals say, through the built program.
+
+use crate::harness::home::{err, out};
+use crate::harness::{Home, Sshd, skipped};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+
+/// Enters "there": a folder of its own as home, nothing of the words is touched.
+const ENTER: &str = "enter() { HOME=$STANDIN/there; export HOME; cd \"$HOME\" && exec \"$@\"; }\n";
+
+const KUBECTL: &str = r#"
+case $1 in --*) echo "$1" >>"$STANDIN/flags"; shift;; esac
+case "$1 $2" in
+  "get pods") exit 0;;
+  "get pod") [ -e "$STANDIN/$3" ] && printf Running || { echo "pods \"$3\" not found" >&2; exit 1; };;
+  "run "*) touch "$STANDIN/$2"; echo "pod/$2 created";;
+  "wait "*) echo "condition met";;
+  "delete pod") rm "$STANDIN/$3"; echo deleted;;
+  "exec "*) shift; while [ "$1" != -- ]; do shift; done; shift; enter "$@";;
+  *) echo "unknown: $*" >&2; exit 1;;
+esac
+"#;
+
+const SALLOC: &str = r#"echo "salloc: Pending job allocation 42" >&2; touch "$STANDIN/job"; echo "salloc: Granted job allocation 42" >&2"#;
+const SQUEUE: &str = r#"[ -e "$STANDIN/job" ] && echo RUNNING || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; }"#;
+const SCANCEL: &str = r#"[ "$1" = 42 ] && rm "$STANDIN/job""#;
+const SRUN: &str = r#"
+[ "$1" = --jobid=42 ] && [ -e "$STANDIN/job" ] || { echo "srun: error: no job $1" >&2; exit 1; }
+while case $1 in --*) :;; *) false;; esac; do shift; done
+enter "$@""#;
+
+const APPTAINER: &str = r#"
+case "$1 $2" in
+  "instance start") shift 2; while [ $# -gt 1 ]; do shift; done; touch "$STANDIN/$1";;
+  "instance list") [ -e "$STANDIN/$3" ] && echo "$3 1 image";;
+  "instance stop") rm "$STANDIN/$3";;
+  "exec instance://"*) [ -e "$STANDIN/${2#instance://}" ] || exit 255; shift 2; enter "$@";;
+  *) echo "unknown: $*" >&2; exit 1;;
+esac
+"#;
+
+/// A home whose programs are these.
+fn home(programs: &[(&str, &str)], config: &str) -> Home {
+    let mut home = Home::empty();
+    let folder = home.user().join("programs");
+    std::fs::create_dir_all(folder.join("there")).unwrap();
+    for (name, text) in programs {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{ENTER}{text}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    home.set("PATH", &path);
+    home.set("STANDIN", &folder.canonicalize().unwrap().display().to_string());
+    home.config(config);
+    home
+}
+
+fn run(home: &Home, command: &str) -> Value {
+    let args = json!({ "command": command }).to_string();
+    let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
+    serde_json::from_str(out(&done).trim())
+        .unwrap_or_else(|error| panic!("{command}: {error}: {} {}", out(&done), err(&done)))
+}
+
+/// What every client must do: run there, keep words as they are, tell the code, and leave nothing running.
+fn works(home: &Home, config: &str) {
+    let there = home.user().join("programs/there").canonicalize().unwrap();
+    home.config(config);
+    let said = run(home, "printf '%s\\n' \"a  'b'\" '$HOME'; cd \"$HOME\" && pwd; exit 3");
+    assert_eq!(said["exit_code"], 3, "{said}");
+    assert_eq!(said["output"], format!("a  'b'\n$HOME\n{}", there.display()), "{said}");
+    let timed = json!({"command": "echo $$ >~/pid; sleep 600", "timeout": 1}).to_string();
+    let timed: Value =
+        serde_json::from_str(out(&home.run(&["tools", "run", "terminal", &timed, "--yolo"])).trim()).unwrap();
+    assert_eq!(timed["exit_code"], 124, "{timed}");
+    let pid: u32 = std::fs::read_to_string(there.join("pid")).unwrap().trim().parse().unwrap();
+    crate::harness::until("the command is gone", || !crate::harness::sshd::runs(pid));
+    // What was made for it goes with the program.
+    let left: Vec<_> =
+        std::fs::read_dir(home.user().join("programs")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("hermes-") || name == "job"), "{left:?}");
+}
+
+#[test]
+fn a_pod_of_our_own_runs_commands_and_goes() {
+    let config = "terminal:\n  backend: kubernetes\n  kubernetes_namespace: dev\n  cwd: /tmp\n";
+    let home = home(&[("kubectl", KUBECTL)], config);
+    works(&home, config);
+    let flags = std::fs::read_to_string(home.user().join("programs/flags")).unwrap();
+    assert!(flags.lines().all(|flag| flag == "--namespace=dev"), "{flags}");
+    home.config("terminal:\n  backend: kubernetes\n  kubernetes_pod: theirs\n");
+    let said = run(&home, "true");
+    assert!(said["error"].as_str().unwrap().contains("pods \"theirs\" not found"), "{said}");
+}
+
+#[test]
+fn an_allocation_runs_commands_and_is_given_back() {
+    let config = "terminal:\n  backend: slurm\n  slurm_args: [--partition=short]\n";
+    let home = home(&[("salloc", SALLOC), ("squeue", SQUEUE), ("scancel", SCANCEL), ("srun", SRUN)], config);
+    works(&home, config);
+}
+
+#[test]
+fn an_instance_runs_commands_and_is_stopped() {
+    let config = "terminal:\n  backend: apptainer\n  cwd: /tmp\n";
+    works(&home(&[("apptainer", APPTAINER)], config), config);
+}
+
+#[test]
+fn files_go_there_and_come_back() {
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped("files_go_there_and_come_back", &why)) else { return };
+    let home = Home::empty();
+    let words = sshd.client_config().display().to_string();
+    home.config(&format!("terminal:\n  backend: ssh\n  ssh_host: there\n  ssh_extra_args: [-F, {words}]\n"));
+    std::fs::create_dir_all(home.project().join("tree/sub dir")).unwrap();
+    std::fs::write(home.project().join("tree/sub dir/f"), "x").unwrap();
+    std::fs::write(home.project().join("one.sh"), "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(home.project().join("one.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let done = home.run(&["files", "push", "tree", "--json"]);
+    let said: Value = serde_json::from_str(out(&done).trim()).unwrap_or_else(|_| panic!("{}", err(&done)));
+    assert_eq!(said["to"], sshd.home().join("./tree").display().to_string(), "{said}");
+    assert_eq!(std::fs::read_to_string(sshd.home().join("tree/sub dir/f")).unwrap(), "x");
+    assert!(home.run(&["files", "push", "one.sh", "bin/two.sh"]).status.success());
+    let mode = std::fs::metadata(sshd.home().join("bin/two.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+    let done = home.run(&["files", "pull", "~/tree/sub dir", "back"]);
+    assert!(done.status.success(), "{}", err(&done));
+    assert_eq!(std::fs::read_to_string(home.project().join("back/f")).unwrap(), "x");
+    let missing = home.run(&["files", "pull", "nothing-there"]);
+    assert!(!missing.status.success() && err(&missing).contains("nothing-there: No such file"), "{}", err(&missing));
+    home.config("");
+    let local = home.run(&["files", "push", "one.sh"]);
+    assert!(err(&local).contains("name another place with --backend"), "{}", err(&local));
+}

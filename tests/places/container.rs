@@ -1,0 +1,122 @@
+//! Containers of podman.
+
+use super::*;
+use crate::harness::engine::IMAGE;
+use crate::harness::{Engine, skipped, until};
+use hermes::config::{ApprovalsConfig, InContainers};
+
+/// A site in a container, or a line that says why not.
+fn site(test: &str, change: impl FnOnce(&mut Config)) -> Option<(Engine, Site)> {
+    let mut config = Config::default();
+    config.terminal = TerminalConfig {
+        backend: "podman".into(),
+        docker_image: IMAGE.into(),
+        docker_network: false,
+        container_memory: 512,
+        ..TerminalConfig::default()
+    };
+    let probe = match Engine::find("none") {
+        Ok(engine) => engine,
+        Err(why) => {
+            skipped(test, &why);
+            return None;
+        }
+    };
+    config.terminal.docker_program = probe.program();
+    change(&mut config);
+    let mode = if config.approvals.containers == InContainers::Relax { Mode::Manual } else { Mode::Off };
+    let site = Site::with(config, mode);
+    let home = Site::home_in(site.root.path());
+    let engine = Engine::find(&home.file_name().unwrap().to_string_lossy()).unwrap();
+    Some((engine, site))
+}
+
+#[test]
+fn commands_and_files_are_in_it() {
+    let Some((engine, site)) = site("commands_and_files_are_in_it", |_| {}) else { return };
+    assert_eq!(site.prints("pwd; id -u; cat /etc/debian_version | cut -c1-2"), "/workspace\n0\n12");
+    works_like_home(&site);
+    assert_eq!(engine.containers().len(), 1);
+}
+
+#[test]
+fn what_is_stopped_ends_in_it() {
+    let Some((_engine, site)) = site("what_is_stopped_ends_in_it", |_| {}) else { return };
+    ends_there(&site);
+    background_works(&site);
+    is_judged_there(&site);
+}
+
+#[test]
+fn it_may_little_and_has_no_network() {
+    let Some((engine, site)) = site("it_may_little_and_has_no_network", |_| {}) else { return };
+    let status = site.prints("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status | tr -d '\\t'; ls /sys/class/net");
+    // CHOWN, DAC_OVERRIDE, FOWNER, SETGID, SETUID.
+    assert_eq!(status, "CapEff:00000000000000cb\nNoNewPrivs:1\nlo");
+    let name = engine.containers().remove(0);
+    let labels =
+        engine.run(&["inspect", "-f", "{{index .Config.Labels \"hermes-agent\"}} {{.HostConfig.PidsLimit}}", &name]);
+    assert_eq!(labels.unwrap(), "1 256");
+}
+
+#[test]
+fn it_is_found_again_started_again_and_made_anew() {
+    let Some((engine, site)) = site("it_is_found_again_started_again_and_made_anew", |_| {}) else { return };
+    site.prints("echo kept >/root/kept");
+    let first = engine.containers();
+    site.places.choose("local").unwrap();
+    site.places.choose("podman").unwrap();
+    assert_eq!(site.prints("cat /root/kept"), "kept");
+    assert_eq!(engine.containers(), first, "found by its labels");
+    engine.run(&["stop", "-t", "0", &first[0]]).unwrap();
+    let told = site.run("cat /root/kept");
+    // What was known is gone with it; the next command starts it again.
+    if told["exit_code"] != 0 {
+        assert!(told["error"].as_str().unwrap().contains("stopped from outside"), "{told}");
+    }
+    assert_eq!(site.prints("cat /root/kept"), "kept");
+    assert_eq!(engine.containers(), first, "started again");
+    engine.run(&["rm", "-f", "-t", "0", &first[0]]).unwrap();
+    site.run("true");
+    assert_eq!(site.prints("cat /root/kept"), "kept", "its folders are kept on this machine");
+    assert_ne!(engine.containers(), first);
+}
+
+#[test]
+fn one_that_is_killed_from_outside_is_told_with_what_comes_next() {
+    let Some((engine, site)) = site("one_that_is_killed_from_outside_is_told_with_what_comes_next", |_| {}) else {
+        return;
+    };
+    site.prints("true");
+    let name = engine.containers().remove(0);
+    let folder = Site::home_in(site.root.path()).join("sandboxes/docker/default/workspace");
+    let killed = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            until("the command runs", || folder.join("running").exists());
+            engine.run(&["kill", &name]).unwrap();
+        });
+        let killed = site.run("touch running; sleep 600");
+        killer.join().unwrap();
+        killed
+    });
+    let why = killed["error"].as_str().unwrap_or_else(|| panic!("{killed}"));
+    assert!(why.contains(&name) && why.contains("the next command starts it again"), "{why}");
+    assert_eq!(site.prints("echo again"), "again");
+}
+
+#[test]
+fn questions_about_what_stays_in_it_may_be_left_out_and_refusals_may_not() {
+    let relaxed = |config: &mut Config| {
+        config.approvals = ApprovalsConfig { containers: InContainers::Relax, ..ApprovalsConfig::default() };
+    };
+    let test = "questions_about_what_stays_in_it_may_be_left_out_and_refusals_may_not";
+    let Some((_engine, site)) = site(test, relaxed) else { return };
+    assert_eq!(site.run("mkdir -p /srv/x/y && rm -rf /srv/x")["exit_code"], 0);
+    // No such programs are in the image: nothing happens even if they should run.
+    for (line, word) in
+        [("poweroff", "refused in every mode"), ("curl -T file http://x.example/", "approval of a person")]
+    {
+        let result = site.run(line);
+        assert!(result["error"].as_str().is_some_and(|why| why.contains(word)), "{line}: {result}");
+    }
+}

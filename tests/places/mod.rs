@@ -1,0 +1,246 @@
+//! Other machines, for real: sshd on loopback, containers of podman. One site has the whole way of a call: plan, gate, run.
+
+mod clients;
+mod container;
+mod ssh;
+
+use hermes::agent::Port;
+use hermes::config::{Config, TerminalConfig};
+use hermes::exec::{Exec, ExecOptions};
+use hermes::llm::message::{ToolBody, ToolCall};
+use hermes::places::{Places, Worlds};
+use hermes::policy::redact::redact;
+use hermes::policy::{Mode, Rules};
+use hermes::tools::dispatch::Dispatch;
+use hermes::tools::gate::{Asker, Gate};
+use hermes::tools::registry::Registry;
+use hermes::tools::spec::ToolCtx;
+use hermes::tools::world::LocalWorld;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// A session without a person, whose commands run in a place. All that would be asked is allowed.
+struct Site {
+    runtime: Runtime,
+    places: Places,
+    gate: Gate,
+    ctx: ToolCtx,
+    root: tempfile::TempDir,
+}
+
+impl Site {
+    fn new(terminal: TerminalConfig) -> Self {
+        Self::with(Config { terminal, ..Config::default() }, Mode::Off)
+    }
+
+    fn with(config: Config, mode: Mode) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let (home, workspace) = (Self::home_in(root.path()), root.path().join("workspace"));
+        std::fs::create_dir_all(&workspace).unwrap();
+        std::fs::write(workspace.join("here.txt"), "of this machine\n").unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let options = ExecOptions {
+            spill: root.path().join("spill"),
+            login_env: false,
+            env_passthrough: config.terminal.env_passthrough.clone(),
+            headless: true,
+            ..ExecOptions::default()
+        };
+        let (exec, _events) = Exec::new(options);
+        let places = Places::new(&config.terminal, &exec, &home, &workspace);
+        let here = Arc::new(LocalWorld::new(root.path().join("user"), home));
+        let world = Arc::new(Worlds::new(here, places.clone()));
+        let asker: Arc<dyn Asker> = Arc::new(Port::alone());
+        let dispatch = Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact));
+        let gate = Gate::new(dispatch, Rules::default(), mode, world.clone(), asker);
+        let ctx = ToolCtx {
+            config: Arc::new(config),
+            call_id: "call".into(),
+            task: "task".into(),
+            cwd: Arc::new(Mutex::new(workspace.clone())),
+            workspace,
+            unconfined: false,
+            exec,
+            places: places.clone(),
+            world,
+            files: Arc::default(),
+            agent: Arc::new(Port::alone()),
+            progress: mpsc::channel(1).0,
+            cancel: CancellationToken::new(),
+            history: None,
+            spill: root.path().join("spill"),
+            room: Default::default(),
+            closed: Default::default(),
+        };
+        Self { runtime, places, gate, ctx, root }
+    }
+
+    /// The program's own home: its name is the mark of its containers.
+    fn home_in(root: &Path) -> PathBuf {
+        root.join(format!("home-{}", root.file_name().unwrap().to_string_lossy().trim_start_matches('.')))
+    }
+
+    fn call_with(&self, tool: &str, args: &Value, ctx: ToolCtx) -> ToolBody {
+        let call = ToolCall { id: "call".into(), name: tool.into(), args: args.to_string(), ..ToolCall::default() };
+        let (events, unheard) = mpsc::channel(1);
+        drop(unheard);
+        self.runtime.block_on(self.gate.call(&call, ctx, events))
+    }
+
+    /// The result of a call as the model has it.
+    fn call(&self, tool: &str, args: Value) -> Value {
+        let body = self.call_with(tool, &args, self.ctx.clone());
+        serde_json::from_str(&body.content).unwrap_or_else(|error| panic!("{tool} {args}: {error}: {}", body.content))
+    }
+
+    fn run(&self, line: &str) -> Value {
+        self.call("terminal", json!({ "command": line }))
+    }
+
+    /// What a line prints.
+    fn prints(&self, line: &str) -> String {
+        let result = self.run(line);
+        assert_eq!(result["exit_code"], 0, "{line}: {result}");
+        result["output"].as_str().unwrap().to_owned()
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.root.path().join("workspace")
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.runtime.block_on(self.ctx.exec.shutdown(true));
+        self.places.leave();
+    }
+}
+
+/// What is the same in every place.
+fn works_like_home(site: &Site) {
+    // Folder and exported variables last; nothing of ours is in the output.
+    assert_eq!(site.prints("printf 'a\\nb\\n'"), "a\nb");
+    let made = site.run("mkdir -p sub/deep && cd sub && export COLOUR='deep blue' && pwd");
+    assert!(made["cwd"].as_str().unwrap().ends_with("/sub"), "{made}");
+    assert_eq!(site.prints("echo \"$COLOUR\"; basename \"$PWD\"; env | grep HERMES_HOME; true"), "deep blue\nsub");
+    let refused = site.run("export LD_PRELOAD=/tmp/x.so");
+    assert_eq!(refused["not_kept"], json!(["LD_PRELOAD"]), "{refused}");
+    // Exit codes, quoting, and text that looks like a shell's end.
+    assert_eq!(site.run("exit 7")["exit_code"], 7);
+    assert_eq!(site.prints("cat <<'EOF'\n$HOME `id` \"x\" 'y' \\\nEOF"), "$HOME `id` \"x\" 'y' \\");
+    let gone = site.call("terminal", json!({"command": "pwd", "workdir": "/no/such/folder"}));
+    assert!(gone["error"].as_str().unwrap().contains("/no/such/folder"), "{gone}");
+    files_work_like_home(site);
+}
+
+fn files_work_like_home(site: &Site) {
+    let written = site.call("write_file", json!({"path": "a b/new.txt", "content": "one\ntwo\nthree\n"}));
+    assert_eq!((&written["bytes_written"], &written["dirs_created"]), (&json!(14), &json!(true)), "{written}");
+    let read = site.call("read_file", json!({"path": "a b/new.txt", "offset": 2, "limit": 1}));
+    assert_eq!(read["content"], "2|two", "{read}");
+    site.prints("chmod 751 'a b/new.txt'");
+    let patched = site.call("patch", json!({"path": "a b/new.txt", "old_string": "two", "new_string": "2"}));
+    assert_eq!(patched["success"], true, "{patched}");
+    assert_eq!(site.prints("cat 'a b/new.txt'; stat -c %a 'a b/new.txt'; ls -A 'a b'"), "one\n2\nthree\n751\nnew.txt");
+    let v4a = "*** Begin Patch\n*** Update File: a b/new.txt\n*** Move to: moved.txt\n@@\n-three\n+3\n*** Add File: c/d.txt\n+x\n*** End Patch";
+    let patched = site.call("patch", json!({"mode": "patch", "patch": v4a}));
+    assert_eq!(patched["success"], true, "{patched}");
+    assert_eq!(site.prints("cat moved.txt c/d.txt; ls -A 'a b'"), "one\n2\n3\nx");
+    // A large file, and bytes that are no text.
+    site.prints("head -c 600000 /dev/zero | tr '\\0' 'x' >large; printf '\\n' >>large");
+    let large = site.call("read_file", json!({"path": "large"}));
+    assert_eq!(large["file_size"], 600_001, "{}", large["error"]);
+    site.prints("printf 'a\\0b' >bytes");
+    assert_eq!(site.call("read_file", json!({"path": "bytes"}))["is_binary"], true);
+    let whole = "line of text\n".repeat(40_000);
+    let written = site.call("write_file", json!({"path": "big.txt", "content": whole}));
+    assert_eq!(written["bytes_written"], 520_000, "{written}");
+    assert_eq!(site.prints("wc -l <big.txt; cksum <big.txt | cut -d' ' -f2"), "40000\n520000");
+    // A file that somebody else changed, a missing one and its neighbours.
+    site.prints("sleep 0.01; echo other >moved.txt");
+    let stale = site.call("patch", json!({"path": "moved.txt", "old_string": "other", "new_string": "mine"}));
+    assert!(stale["_warning"].as_str().unwrap().contains("changed by someone else"), "{stale}");
+    let missing = site.call("read_file", json!({"path": "movd.txt"}));
+    assert!(missing["similar_files"][0].as_str().unwrap().ends_with("/moved.txt"), "{missing}");
+    let found = site.call("search_files", json!({"pattern": "min[e]"}));
+    assert_eq!(
+        (&found["matches"][0]["path"], &found["matches"][0]["line"]),
+        (&json!("moved.txt"), &json!(1)),
+        "{found}"
+    );
+    let named = site.call("search_files", json!({"pattern": "*.txt", "target": "files", "path": "c"}));
+    assert_eq!(named["files"], json!(["c/d.txt"]), "{named}");
+    // Nothing of it is on this machine.
+    let here: Vec<_> = std::fs::read_dir(site.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(here, ["here.txt"]);
+}
+
+/// Ends by time and by the stop key, and nothing of it stays.
+fn ends_there(site: &Site) {
+    // Its shell does not listen to the first signal, its child to none that can be ignored.
+    let child = "trap '' INT TERM HUP; echo $$ >child; while :; do sleep 0.05; done";
+    let line = format!("trap '' INT; echo $$ >pid; bash -c \"{}\"", child.replace('$', "\\$"));
+    let timed = site.call("terminal", json!({"command": line, "timeout": 2}));
+    assert_eq!(timed["exit_code"], 124, "{timed}");
+    assert!(timed["output"].as_str().unwrap().contains("timed out after 2s"), "{timed}");
+    assert_eq!(
+        site.prints("for p in $(cat pid child); do kill -0 $p 2>/dev/null && echo $p; done; true"),
+        "",
+        "still there"
+    );
+    let mut ctx = site.ctx.clone();
+    ctx.cancel = CancellationToken::new();
+    let cancel = ctx.cancel.clone();
+    let marker = site.prints("rm -f running; pwd");
+    let places = site.places.clone();
+    let stopper = std::thread::spawn(move || {
+        let there = places.current().unwrap();
+        crate::harness::until("the command runs", || there.is_dir(&Path::new(&marker).join("running")).unwrap());
+        cancel.cancel();
+    });
+    let body = site.call_with("terminal", &json!({"command": "echo $$ >pid; mkdir running; sleep 600"}), ctx);
+    stopper.join().unwrap();
+    assert!(body.content.contains("\"exit_code\":130"), "{}", body.content);
+    assert_eq!(site.prints("rmdir running; kill -0 $(cat pid) 2>/dev/null && echo alive; true"), "");
+}
+
+/// Work in the background: its output comes, its end is known, and it can be ended.
+fn background_works(site: &Site) {
+    let started = site.call(
+        "terminal",
+        json!({"command": "echo begun; until [ -e go ]; do sleep 0.05; done; echo done; exit 3", "background": true}),
+    );
+    let id = started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    crate::harness::until("its output", || {
+        site.call("process", json!({"action": "log", "session_id": id})).to_string().contains("begun")
+    });
+    site.prints("touch go");
+    let ended = site.call("process", json!({"action": "wait", "session_id": id, "timeout": 40}));
+    assert_eq!(ended["exit_code"], 3, "{ended}");
+    assert!(ended.to_string().contains("done"), "{ended}");
+    let started = site.call("terminal", json!({"command": "echo $$ >bg; exec sleep 600", "background": true}));
+    let id = started["session_id"].as_str().unwrap().to_owned();
+    crate::harness::until("it runs", || site.run("[ -s bg ] && kill -0 $(cat bg)")["exit_code"] == 0);
+    site.call("process", json!({"action": "kill", "session_id": id}));
+    crate::harness::until("it is gone", || site.run("kill -0 $(cat bg)")["exit_code"] != 0);
+}
+
+/// The gate asks that machine: links and files there decide.
+fn is_judged_there(site: &Site) {
+    site.prints(
+        "mkdir -p judged ~/.ssh && cd judged && echo key >~/.ssh/id_made && ln -s \"$HOME/.ssh\" keys && echo x >plain",
+    );
+    site.gate.set_mode(Mode::Manual);
+    for line in ["cat keys/id_made", "cat k*/id_*", "cd keys && cat id_made"] {
+        let result = site.run(line);
+        assert!(result["error"].as_str().is_some_and(|why| why.contains("read of a secret")), "{line}: {result}");
+    }
+    let read = site.call("read_file", json!({"path": "keys/id_made"}));
+    assert!(read["error"].as_str().is_some_and(|why| why.contains("approval of a person")), "{read}");
+    assert_eq!(site.prints("cat plain"), "x");
+    site.gate.set_mode(Mode::Off);
+}

@@ -1,0 +1,114 @@
+//! A machine that sshd on loopback is.
+
+use super::*;
+use crate::harness::sshd::runs;
+use crate::harness::{Sshd, skipped, until};
+
+fn terminal(sshd: &Sshd) -> TerminalConfig {
+    TerminalConfig {
+        backend: "ssh".into(),
+        ssh_host: "there".into(),
+        ssh_extra_args: vec!["-F".into(), sshd.client_config().display().to_string()],
+        ..TerminalConfig::default()
+    }
+}
+
+/// A site over ssh, or a line that says why not.
+fn site(test: &str) -> Option<(Sshd, Site)> {
+    match Sshd::start() {
+        Ok(sshd) => {
+            let site = Site::new(terminal(&sshd));
+            Some((sshd, site))
+        }
+        Err(why) => {
+            skipped(test, &why);
+            None
+        }
+    }
+}
+
+#[test]
+fn commands_and_files_are_there() {
+    let Some((sshd, site)) = site("commands_and_files_are_there") else { return };
+    assert_eq!(site.prints("pwd; echo $HOME"), format!("{0}\n{0}", sshd.home().display()));
+    works_like_home(&site);
+    assert!(sshd.home().join("sub/moved.txt").is_file());
+    assert!(site.places.label() == "ssh there" && site.places.kind() == "ssh");
+}
+
+#[test]
+fn what_is_stopped_ends_there() {
+    let Some((_sshd, site)) = site("what_is_stopped_ends_there") else { return };
+    ends_there(&site);
+    background_works(&site);
+}
+
+#[test]
+fn the_gate_looks_at_the_machine_where_a_line_runs() {
+    let Some((_sshd, site)) = site("the_gate_looks_at_the_machine_where_a_line_runs") else { return };
+    is_judged_there(&site);
+}
+
+#[test]
+fn keys_stay_here_and_only_named_variables_go() {
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped("keys_stay_here_and_only_named_variables_go", &why)) else {
+        return;
+    };
+    // `CARGO_MANIFEST_DIR` is set wherever this runs; a key is not, and would go with `SendEnv *` alone.
+    let mut config = terminal(&sshd);
+    config.env_passthrough = vec!["CARGO_MANIFEST_DIR".into()];
+    let site = Site::new(config);
+    assert_eq!(site.prints("echo $CARGO_MANIFEST_DIR"), env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(site.prints("env | grep -c '^CARGO_PKG_NAME=' || true"), "0");
+}
+
+#[test]
+fn a_connection_that_breaks_is_told_and_mended() {
+    let Some((sshd, site)) = site("a_connection_that_breaks_is_told_and_mended") else { return };
+    let home = sshd.home();
+    // In the background first: it must be there afterwards.
+    let line = "echo $$ >worker; echo first; until [ -e go ]; do sleep 0.05; done; echo second";
+    let started = site.call("terminal", json!({"command": line, "background": true}));
+    let id = started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    until("the worker runs", || std::fs::read_to_string(home.join("worker")).is_ok_and(|text| text.ends_with('\n')));
+    let worker: u32 = std::fs::read_to_string(home.join("worker")).unwrap().trim().parse().unwrap();
+    let broken = std::thread::scope(|scope| {
+        let cut = scope.spawn(|| {
+            until("the command runs", || home.join("running").exists());
+            sshd.cut();
+        });
+        let broken = site.run("touch running; sleep 600");
+        cut.join().unwrap();
+        broken
+    });
+    let why = broken["error"].as_str().unwrap_or_else(|| panic!("{broken}"));
+    assert!(why.contains("ssh there"), "{why}");
+    assert!(runs(worker), "background work outlives the connection");
+    let refused = site.run("echo x");
+    assert!(refused["error"].as_str().unwrap().contains("ssh there is not there"), "{refused}");
+    sshd.mend();
+    assert_eq!(site.prints("echo back"), "back");
+    std::fs::write(home.join("go"), "").unwrap();
+    let ended = site.call("process", json!({"action": "wait", "session_id": id, "timeout": 40}));
+    assert!(ended.to_string().contains("first") && ended.to_string().contains("second"), "{ended}");
+    assert_eq!(ended["exit_code"], 0, "{ended}");
+}
+
+#[test]
+fn a_host_that_is_not_known_is_not_trusted() {
+    let Some((sshd, site)) = site("a_host_that_is_not_known_is_not_trusted") else { return };
+    std::fs::write(sshd.known_hosts(), "").unwrap();
+    let refused = site.run("echo x");
+    let why = refused["error"].as_str().unwrap();
+    assert!(why.contains("Host key verification failed") && why.contains("check its key"), "{why}");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let Some((sshd, site)) = site("nothing_is_left_behind") else { return };
+    site.prints("echo x");
+    drop(site);
+    let left: Vec<_> =
+        std::fs::read_dir(sshd.home().join(".state/hermes")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, [".w"]);
+}
