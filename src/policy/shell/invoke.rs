@@ -178,9 +178,10 @@ impl<'w> Walker<'w> {
             return None;
         }
         self.unresolved_words(&known);
+        // What is certain to run comes before what may: work is bounded.
+        self.feeds(&known, input.as_ref());
         self.rules(&known, &spec.rules, 1);
         self.run_options(&known);
-        self.feeds(&known, input.as_ref());
         if spec.kind == Kind::Git {
             self.git_alias(&known, me);
         }

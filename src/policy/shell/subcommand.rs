@@ -73,8 +73,8 @@ impl<'w> Walker<'w> {
                 fed: known.fed,
             };
             self.unresolved_level(&inner);
-            self.rules(&inner, &hit.spec.rules, hit.from);
             self.feeds(&inner, input.as_ref());
+            self.rules(&inner, &hit.spec.rules, hit.from);
             if known.spec.kind == Kind::Git {
                 self.git(known, &inner, hit.name.split(' ').next().unwrap_or(""), hit.from);
             }
