@@ -27,6 +27,12 @@ const LONG: &[(&str, &str)] = &[
     ("loop bodies", "for i in a; do echo $i; done; "),
     ("here-documents", "cat <<E\ntext\nE\n"),
     ("assignments", "x=a$x; "),
+    ("deletions", "rm -f b; "),
+    ("redirections", "echo a > b; "),
+    ("values that grow", "export PATH=$PATH:a || "),
+    ("scripts", "./gradlew publish & "),
+    ("find", "find . -exec rm {} +; "),
+    ("read again", "$((1+x=<<E\n"),
     ("operators", "a|"),
     ("base64", "QUJDREVGR0g="),
 ];

@@ -253,7 +253,7 @@ fn a_session_may_be_granted_words() {
     assert_eq!(run("rm -rf *.o", &exact), "ask", "granted for another backend");
     for elsewhere in [Exact::of("rm -rf *.o", Path::new("/home/alice"), "").entry(), "$ rm -rf *.o".into()] {
         let mut other = Rules::default();
-        other.grant(&[elsewhere.clone()]);
+        other.grant(std::slice::from_ref(&elsewhere));
         assert_eq!(run("rm -rf *.o", &other), "ask", "{elsewhere}");
     }
 }
