@@ -41,6 +41,8 @@ pub enum Wish {
     PolicyChanged(Vec<Change>),
     /// What is known of untrusted text changed.
     Untrusted,
+    /// A word to the person.
+    Told(String),
 }
 
 /// Characters of the words that the modal tells as the reason.
@@ -252,6 +254,11 @@ impl Asker for Port {
     fn untrusted(&self) {
         // The runner reads it from the gate; it only needs to know when.
         let _ = self.wishes.try_send(Wish::Untrusted);
+    }
+
+    fn tell(&self, text: String) {
+        // Full only when the runner is far behind; the result of the call says it, too.
+        let _ = self.wishes.try_send(Wish::Told(text));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What running calls want of the runner: a person's answer, a word to the screen.
 
 use super::{Runner, actions};
-use crate::agent::event::{AgentEvent, QuestionId};
+use crate::agent::event::{AgentEvent, Level, QuestionId};
 use crate::agent::port::Wish;
 use crate::agent::turn::Input;
 use crate::policy::{ApprovalId, Decision, Speaker};
@@ -91,6 +91,7 @@ impl Runner {
             }
             Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
             Wish::Untrusted => self.untrusted_changed().await,
+            Wish::Told(text) => self.notice(Level::Info, text).await,
             Wish::Granted => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;

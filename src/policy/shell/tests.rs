@@ -83,12 +83,9 @@ fn patterns_are_followed_through_links() {
 
 #[test]
 fn patterns_may_match_files_named_like_programs_and_subcommands() {
-    for (line, want) in [
-        ("git p*sh -f", "ask"),
-        ("git pus?", "ask"),
-        ("git add p*", "allow"),
-        ("cp /bin/r[m] x; ./x -rf src", "ask"),
-    ] {
+    for (line, want) in
+        [("git p*sh -f", "ask"), ("git pus?", "ask"), ("git add p*", "allow"), ("cp /bin/r[m] x; ./x -rf src", "ask")]
+    {
         assert_eq!(judged(line), want, "{line}");
     }
 }
