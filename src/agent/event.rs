@@ -58,6 +58,10 @@ pub enum AgentCommand {
     Reload,
     /// Somebody may have changed the files of the policy.
     LookAtPolicy,
+    /// Judges the questions that wait anew: what they are about may have changed.
+    LookAgain,
+    /// The person begins to write in a question, or ends: its time stands still meanwhile.
+    Writing(ApprovalId, bool),
     /// What the person says to a policy that changed on disk.
     Policy(PolicyAnswer),
     Close,

@@ -261,6 +261,11 @@ impl Asker for Port {
         // The runner reads it from the gate; it only needs to know when.
         let _ = self.wishes.try_send(Wish::Untrusted);
     }
+
+    fn tell(&self, text: String) {
+        // Full only when the runner is far behind; the result of the call says it, too.
+        let _ = self.wishes.try_send(Wish::Told(text));
+    }
 }
 
 #[cfg(test)]

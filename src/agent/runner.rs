@@ -416,6 +416,8 @@ impl Runner {
             }
             AgentCommand::Reload => self.reload().await,
             AgentCommand::LookAtPolicy => self.look_at_policy().await,
+            AgentCommand::LookAgain => self.gate.stir(),
+            AgentCommand::Writing(id, writing) => self.gate.writes(id, writing),
             AgentCommand::Policy(answer) => self.policy_answered(answer).await,
             AgentCommand::Close => {}
         }

@@ -24,11 +24,9 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     });
     let Some(approval) = entry else { return };
     let id = modal.id;
-    // From the question whether to run it, too: what is typed there is for the field.
-    let was_field = matches!(modal.stage, ApprovalStage::Editing(_) | ApprovalStage::ConfirmingEdit(..));
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     modal.stray = false;
-    let page = model.layout.reading.map_or(PAGE, |reading| reading.rows.saturating_sub(1).max(1));
+    let page = model.layout.reading.as_ref().map_or(PAGE, |reading| reading.rows.saturating_sub(1).max(1));
     let decision = match modal.stage.clone() {
         _ if read(&mut modal, key, page) => None,
         ApprovalStage::Choosing => {
@@ -60,9 +58,6 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         modal.scroll = 0;
         model.layout.reading = None;
     }
-    if opens_field(&modal, was_field) {
-        modal.inert_until = model.now + approvals::QUIET;
-    }
     // the modal of an answered question goes with its entry
     model.modals.push(Modal::Approval(modal));
     if let Some(decision) = decision {
@@ -86,11 +81,6 @@ fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, key: K
         return write(modal, key);
     }
     None
-}
-
-/// The field for the command has just opened: keys on their way are not for it.
-fn opens_field(modal: &ApprovalModal, was_field: bool) -> bool {
-    !was_field && matches!(modal.stage, ApprovalStage::Editing(_))
 }
 
 /// A key that moves through the text to be approved.
@@ -135,6 +125,9 @@ fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
         return;
     }
     match key.code {
+        Code::Char('m' | 'M') if !key.ctrl && !key.alt && (modal.unfolded || modal.read.folded) => {
+            modal.unfolded = !modal.unfolded;
+        }
         Code::Up | Code::BackTab => modal.selected = offered[at.checked_sub(1).unwrap_or(last)],
         Code::Down | Code::Tab => modal.selected = offered[if at == last { 0 } else { at + 1 }],
         Code::Left => modal.selected = ApprovalChoice::Deny,

@@ -40,6 +40,7 @@ fn arrived(model: &mut Model, out: &mut Vec<Effect>, entry: Entry, text: String)
         return;
     }
     model.approvals.entries.push(entry);
+    list_anew(model);
     if !model.window_focused {
         out.push(Effect::Notify(text));
     }
@@ -59,6 +60,7 @@ pub fn closed(model: &mut Model, out: &mut Vec<Effect>, id: EntryId) {
     model.approvals.entries.retain(|entry| entry.id() != id);
     model.approvals.aside.retain(|aside| *aside != id);
     model.modals.retain(|modal| modal_entry(modal) != Some(id));
+    list_anew(model);
     if model.approvals.aside.is_empty() {
         model.notices.settled(&About::Inbox);
     }
@@ -108,18 +110,7 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     // the next frame says anew what is on the screen
     model.layout.reading = None;
     let modal = match find(model, id) {
-        Some(Entry::Approval(approval)) => Modal::Approval(ApprovalModal {
-            id: approval.id,
-            inert_until,
-            selected: ApprovalChoice::Deny,
-            stage: ApprovalStage::Choosing,
-            scroll: 0,
-            read: Read::default(),
-            offer: 0,
-            cursor: 0,
-            held_until: 0,
-            stray: false,
-        }),
+        Some(Entry::Approval(approval)) => Modal::Approval(ApprovalModal::new(approval.id, inert_until)),
         Some(Entry::Question(question)) => {
             let text = question.choices.is_empty().then(String::new);
             Modal::Question(QuestionModal { id: question.id, inert_until, selected: 0, text, cursor: 0 })
@@ -129,16 +120,28 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.modals.push(modal);
 }
 
-/// A frame was drawn: where its text to be approved came to rest, and whether its end was there.
+/// A frame was drawn: where its text to be approved came to rest, and which of its rows were there.
 pub fn drawn(model: &mut Model) {
-    let Some(reading) = model.layout.reading else { return };
+    let Some(reading) = &model.layout.reading else { return };
     let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
-    if (modal.id, edited) == (reading.id, reading.edited) {
-        modal.scroll = reading.first;
-        modal.read.begun = true;
-        modal.read.whole |= reading.first.saturating_add(reading.rows) >= reading.all;
+    if (modal.id, edited) != (reading.id, reading.edited) {
+        return;
     }
+    modal.scroll = reading.first;
+    let read = &mut modal.read;
+    read.begun = true;
+    read.folded = reading.folded;
+    if read.shape != reading.shape {
+        read.shape = reading.shape;
+        read.seen.clear();
+    }
+    let window = (reading.first, reading.first.saturating_add(reading.rows));
+    if !read.whole && !read.seen.contains(&window) {
+        read.seen.push(window);
+    }
+    let seen = |row: &u16| read.seen.iter().any(|(from, to)| (from..to).contains(&row));
+    read.whole |= reading.must.iter().all(seen);
 }
 
 /// Whether the screen is too small to show a modal.
@@ -190,29 +193,97 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     true
 }
 
+/// Tells the agent when the person begins to write in a question and when they end: its time stands still meanwhile.
+pub fn tell_writing(model: &mut Model, out: &mut Vec<Effect>) {
+    let writing = match model.modals.last() {
+        Some(Modal::Approval(modal)) if modal.is_written() => Some(modal.id),
+        _ => None,
+    };
+    let before = std::mem::replace(&mut model.approvals.writing, writing);
+    if before != writing {
+        let told = [before.map(|id| (id, false)), writing.map(|id| (id, true))];
+        out.extend(told.into_iter().flatten().map(|(id, now)| Effect::Agent(AgentCommand::Writing(id, now))));
+    }
+}
+
+/// Somebody is back at what waits: it is judged anew.
+pub fn look_again(model: &Model, out: &mut Vec<Effect>) {
+    if model.approvals.entries.iter().any(|entry| matches!(entry, Entry::Approval(_))) {
+        out.push(Effect::Agent(AgentCommand::LookAgain));
+    }
+}
+
+/// The question after the open one, round and round; nothing while something is written.
+pub fn next_question(model: &mut Model, out: &mut Vec<Effect>) {
+    let writes = match model.modals.last() {
+        Some(Modal::Approval(modal)) => modal.is_written(),
+        Some(Modal::Question(modal)) => modal.text.as_ref().is_some_and(|text| !text.is_empty()),
+        _ => true,
+    };
+    let here = model.modals.last().and_then(modal_entry);
+    let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
+    let at = ids.iter().position(|id| Some(*id) == here);
+    if let Some(at) = at.filter(|_| !writes && ids.len() > 1) {
+        model.modals.pop();
+        look_again(model, out);
+        open(model, ids[(at + 1) % ids.len()], model.now);
+    }
+}
+
 /// The inbox: one question opens at once, several are listed.
-pub fn inbox(model: &mut Model) {
+pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
     if super::asks::reopen(model) {
         return;
     }
+    look_again(model, out);
     let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
         [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),
         [id] => open(model, id, model.now),
         _ => {
-            let items = model.approvals.entries.iter().enumerate().map(|(at, entry)| item(model, at, entry)).collect();
-            pickers::open(model, PickerKind::Inbox, "Open questions", items);
+            let items = items(model);
+            pickers::open(model, PickerKind::Inbox, "Open questions, the oldest first", items);
         }
     }
 }
 
-fn item(model: &Model, at: usize, entry: &Entry) -> PickItem {
+/// The rows of the inbox, the oldest first.
+fn items(model: &Model) -> Vec<PickItem> {
+    model.approvals.entries.iter().map(|entry| item(model, entry)).collect()
+}
+
+/// The inbox that is open shows what came and went.
+fn list_anew(model: &mut Model) {
+    let items = items(model);
+    if let Some(picker) = pickers::top(model, PickerKind::Inbox) {
+        pickers::fill(picker, items);
+    }
+}
+
+/// A row of the inbox was chosen.
+pub fn chosen(model: &mut Model, value: &str) {
+    let id = model.approvals.entries.iter().map(Entry::id).find(|id| row_of(*id) == value);
+    if let Some(id) = id {
+        open(model, id, model.now);
+    }
+}
+
+/// What a row of the inbox stands for.
+fn row_of(id: EntryId) -> String {
+    match id {
+        EntryId::Approval(id) => format!("approval {}", id.0),
+        EntryId::Question(id) => format!("question {}", id.0),
+    }
+}
+
+fn item(model: &Model, entry: &Entry) -> PickItem {
     let (label, detail) = match entry {
         Entry::Approval(approval) => (command(&approval.intent), asks(model, &approval.origin)),
         Entry::Question(question) => (question.text.clone(), "question".to_owned()),
     };
-    let label = label.lines().next().unwrap_or_default().to_owned();
-    PickItem { label, detail, value: at.to_string(), ..PickItem::default() }
+    // All of a script stands in its one row, as far as that goes.
+    let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+    PickItem { label, detail, value: row_of(entry.id()), ..PickItem::default() }
 }
 
 /// Who asks, and in which session when it is another than the open one.

@@ -26,12 +26,20 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<Change>) {
     }
 }
 
-/// Opens the card, when it was not put aside and nothing else is open.
+/// When the card may open: keys have been quiet until then. `None`: it does not wait, or for something else than quiet.
+pub fn opens_at(model: &Model) -> Option<i64> {
+    let waits = !model.policy.changes.is_empty() && !model.policy.aside && model.modals.is_empty();
+    let at = model.keyed_at.map_or(model.now, |at| at + QUIET);
+    // Who writes is not interrupted; the status bar says what changed.
+    (waits && super::composer::is_empty(&model.composer)).then_some(at)
+}
+
+/// Opens the card, when it was not put aside, nothing else is open and nobody writes.
 pub fn open_waiting(model: &mut Model) {
     if !model.modals.is_empty() || model.processes.pane.taken_over || super::approvals::hidden(model) {
         return;
     }
-    if !model.policy.changes.is_empty() && !model.policy.aside {
+    if opens_at(model).is_some_and(|at| at <= model.now) {
         model.chord = None;
         model.composer.completion = None;
         open(model, model.now + QUIET);
@@ -182,6 +190,23 @@ mod tests {
     }
 
     #[test]
+    fn it_waits_until_nothing_is_being_written() {
+        let mut model = ready();
+        let at = model.now + 1000;
+        crate::app::tests::script_at(&mut model, at, "half a sen");
+        let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
+        update(&mut model, at + 50, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
+        update(&mut model, at + 60_000, Msg::Woke);
+        assert!(model.modals.is_empty(), "the composer is not empty");
+        crate::app::tests::script_at(&mut model, at + 70_000, "<C-u>");
+        assert!(model.modals.is_empty(), "a key has just come");
+        assert_eq!(opens_at(&model), Some(at + 70_000 + QUIET));
+        assert!(crate::app::wake::next_wake(&model) <= opens_at(&model));
+        update(&mut model, at + 70_000 + QUIET, Msg::Woke);
+        assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))), "{:?}", model.modals);
+    }
+
+    #[test]
     fn it_closes_when_all_is_as_it_was_and_comes_back_with_news() {
         let mut model = told();
         let now = model.now;
@@ -189,7 +214,8 @@ mod tests {
         assert!(model.modals.is_empty());
         let (_, mut model) = answers("<esc>", true);
         let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
-        update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
+        let later = model.now + QUIET;
+        update(&mut model, later, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))));
     }
 

@@ -25,6 +25,11 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if !interrupt && approvals::inert(model, out, key) {
         return;
     }
+    if matches!(model.modals.last(), Some(Modal::Approval(_) | Modal::Question(_)))
+        && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::Inbox)
+    {
+        return approvals::next_question(model, out);
+    }
     let Some(key) = vi::modal_key(model, out, key) else { return };
     let key = usual::in_modal(model, key);
     if super::asks::key(model, out, key) {

@@ -45,6 +45,8 @@ pub struct Model {
     pub sidebar: sidebar::Sidebar,
     pub extensions: extensions::Extensions,
     pub policy: PolicyOnDisk,
+    /// When the last key or paste came; `None` before the first.
+    pub keyed_at: Option<i64>,
     /// MCP servers, by name.
     pub servers: Vec<servers::ServerRow>,
     /// Topmost last.

@@ -11,9 +11,9 @@ use crate::policy::Mode;
 /// `/permissions`: the list; what follows it is a command to try.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     let title = match model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode) {
-        Mode::Manual => "Permissions · ask: type a command to test it",
-        Mode::Smart => "Permissions · auto: type a command to test it",
-        Mode::Off => "Permissions · yolo: type a command to test it",
+        Mode::Manual => "Permissions · ask",
+        Mode::Smart => "Permissions · auto",
+        Mode::Off => "Permissions · yolo",
     };
     pickers::open(model, PickerKind::Permissions, title, items(&model.permissions.rows));
     if let Some(picker) = pickers::top(model, PickerKind::Permissions) {
@@ -34,6 +34,21 @@ pub fn listed(model: &mut Model, new: Permissions) {
         pickers::fill(picker, items);
     }
     note(model);
+}
+
+/// All that is known of a rule: its row may be too short for that.
+fn told(row: &RuleRow) -> String {
+    let parts: Vec<&str> = [&row.scope, &row.end, &row.who].into_iter().map(String::as_str).collect();
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let last = match row.of_session {
+        true => "ends with the session; /new begins one without it".to_owned(),
+        false => format!("Enter takes it back · {}", row.place),
+    };
+    [format!("{} {}", row.action, row.rule), parts.join(" · "), last]
+        .into_iter()
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn items(rows: &[RuleRow]) -> Vec<PickItem> {
@@ -93,8 +108,7 @@ pub fn note(model: &mut Model) {
                     .and_then(|item| known.rows.iter().find(|row| row.number.to_string() == item.value));
                 match (row, known.problems.first()) {
                     (_, Some(problem)) => format!("⚠ {problem}"),
-                    (Some(row), None) if row.of_session => "ends with the session; /new begins one without it".into(),
-                    (Some(row), None) => format!("Enter takes it back · {}", row.place),
+                    (Some(row), None) => told(row),
                     (None, None) => {
                         "no rules: what is not harmless is asked about. An answer that lasts makes one".into()
                     }
@@ -180,7 +194,8 @@ mod tests {
         let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
         let labels: Vec<&str> = picker.items.iter().map(|item| item.label.as_str()).collect();
         assert_eq!(labels, ["✓ allow terminal(git push *)", "✗ deny  browser.*", "✓ allow recursive delete"]);
-        assert_eq!(footnote(&model), "Enter takes it back · /h/permissions.yaml:1");
+        let told = "allow terminal(git push *)\neverywhere\nEnter takes it back · /h/permissions.yaml:1";
+        assert_eq!(footnote(&model), told);
     }
 
     #[test]

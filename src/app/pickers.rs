@@ -193,12 +193,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Provider => modals::ask_key(model, &value),
         PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
-        PickerKind::Inbox => {
-            let entry = value.parse::<usize>().ok().and_then(|at| model.approvals.entries.get(at));
-            if let Some(id) = entry.map(super::model::approvals::Entry::id) {
-                approvals::open(model, id, model.now);
-            }
-        }
+        PickerKind::Inbox => approvals::chosen(model, &value),
         PickerKind::History => history::chosen(model, out, &value),
     }
 }

@@ -45,6 +45,7 @@ impl Model {
             sidebar: Default::default(),
             extensions: Default::default(),
             policy: Default::default(),
+            keyed_at: None,
             modals: Vec::new(),
             focus: Pane::Composer,
             pane_selection: None,
@@ -120,8 +121,14 @@ pub fn update(model: &mut Model, now: i64, msg: Msg) -> Vec<Effect> {
 
 fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
     match msg {
-        Msg::Key(key) => keys::key(model, out, key),
-        Msg::Pasted(text) => super::modals::paste(model, out, text),
+        Msg::Key(key) => {
+            model.keyed_at = Some(model.now);
+            keys::key(model, out, key);
+        }
+        Msg::Pasted(text) => {
+            model.keyed_at = Some(model.now);
+            super::modals::paste(model, out, text);
+        }
         Msg::Mouse(event) => mouse::mouse(model, out, event),
         Msg::Resized(columns, rows) => {
             let hidden = approvals::hidden(model);
@@ -134,7 +141,12 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
                 approvals::seen_again(model);
             }
         }
-        Msg::FocusChanged(focused) => model.window_focused = focused,
+        Msg::FocusChanged(focused) => {
+            model.window_focused = focused;
+            if focused {
+                approvals::look_again(model, out);
+            }
+        }
         Msg::Woke => wake::woke(model, out),
         Msg::Agent(event) => events::agent(model, out, event),
         Msg::Process(event) => processes::event(model, out, event),
@@ -201,6 +213,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     first_run::settle(model);
     super::asks::open_waiting(model);
     approvals::open_waiting(model);
+    approvals::tell_writing(model, out);
     frozen::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);

@@ -32,6 +32,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         model.composer.save_at.filter(|_| !model.switching),
         model.quit_armed,
         processes::opens_at(model),
+        super::frozen::opens_at(model).filter(|at| *at > model.now),
     ];
     candidates.into_iter().flatten().min()
 }

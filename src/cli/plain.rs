@@ -5,11 +5,16 @@ use super::{ChatArgs, print};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
 use crate::agent::runner::{self, Start};
 use crate::llm::message::{Body, Item, NoteKind, Outcome};
-use crate::policy::{Approval, Decision, Intent, Scope, label};
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Scope, label};
 use crate::text::format;
 use crate::text::visible::visible;
+use std::collections::VecDeque;
 use std::io::{self, BufRead as _, Write as _};
 use tokio::sync::mpsc;
+
+/// What can be typed to an approval.
+const ANSWERS: &str =
+    "deny (n), deny and say why (r), allow once (y), this session (s), another command (e), or a reason why not: ";
 
 /// Runs until the end of input or `/quit`.
 pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
@@ -78,8 +83,8 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                     continue;
                 };
                 match line.trim() {
-                    "/quit" | "/exit" if talk.asked.is_none() => break,
-                    command if command.starts_with('/') && talk.asked.is_none() => {
+                    "/quit" | "/exit" if talk.asked.is_empty() => break,
+                    command if command.starts_with('/') && talk.asked.is_empty() => {
                         say("[commands here: /quit; everything else goes to the model. Ctrl-C stops a turn]\n> ")?;
                         continue;
                     }
@@ -91,7 +96,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
             }
             event = agent.events.recv() => {
                 let Some(event) = event else { break };
-                talk.event(event)?;
+                talk.event(event);
             }
             Some(event) = processes.recv() => {
                 // There is no field whose text stays hidden.
@@ -107,8 +112,9 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                 let _ = agent.commands.send(AgentCommand::Stop { force: false }).await;
             }
         }
+        say(&std::mem::take(&mut talk.said))?;
         // Input that came from a pipe ends before the answer does.
-        if ended && (!talk.running || talk.asked.is_some()) {
+        if ended && (!talk.running || !talk.asked.is_empty()) {
             break;
         }
     }
@@ -126,24 +132,54 @@ fn say(text: &str) -> io::Result<()> {
 }
 
 /// What the next line of input answers.
+#[derive(Debug)]
 enum Asked {
     Approval(Box<Approval>),
+    /// Why not.
+    Reason(ApprovalId),
+    /// What to run instead.
+    Command(Box<Approval>),
     Question(Question),
+}
+
+impl Asked {
+    fn approval(&self) -> Option<ApprovalId> {
+        match self {
+            Asked::Approval(approval) | Asked::Command(approval) => Some(approval.id),
+            Asked::Reason(id) => Some(*id),
+            Asked::Question(_) => None,
+        }
+    }
 }
 
 #[derive(Default)]
 struct Talk {
     running: bool,
-    asked: Option<Asked>,
+    /// Oldest first; the first one is on the screen.
+    asked: VecDeque<Asked>,
     /// The cursor stands inside a line of the answer.
     inside: bool,
+    /// What is to be printed.
+    said: String,
 }
 
 impl Talk {
     /// What a typed line means now.
     fn line(&mut self, line: &str) -> Vec<AgentCommand> {
-        match self.asked.take() {
-            Some(Asked::Approval(approval)) => vec![AgentCommand::Decide(approval.id, decision(&approval, line))],
+        let orders = match self.asked.pop_front() {
+            Some(Asked::Approval(approval)) => self.answered(approval, line),
+            Some(Asked::Reason(id)) => {
+                vec![AgentCommand::Decide(id, Decision::Deny { feedback: line.trim().to_owned() })]
+            }
+            Some(Asked::Command(approval)) if line.trim().is_empty() => {
+                let id = approval.id;
+                self.asked.push_front(Asked::Approval(approval));
+                self.said.push_str(ANSWERS);
+                return vec![AgentCommand::Writing(id, false)];
+            }
+            Some(Asked::Command(approval)) => {
+                vec![AgentCommand::Decide(approval.id, Decision::Edited(line.trim().to_owned()))]
+            }
             Some(Asked::Question(question)) => {
                 let choice = line.trim().parse::<usize>().ok().and_then(|n| question.choices.get(n.wrapping_sub(1)));
                 vec![AgentCommand::Answer(question.id, choice.cloned().unwrap_or_else(|| line.to_owned()))]
@@ -154,19 +190,67 @@ impl Talk {
                 self.running = true;
                 vec![AgentCommand::Submit { text: line.to_owned(), images: Vec::new() }]
             }
+        };
+        if !matches!(orders.first(), Some(AgentCommand::Writing(..))) {
+            self.show();
+        }
+        orders
+    }
+
+    /// What a line says to an approval. The time of the question stands still while a reason or a command is written.
+    fn answered(&mut self, approval: Box<Approval>, line: &str) -> Vec<AgentCommand> {
+        let id = approval.id;
+        match line.trim() {
+            "r" => {
+                self.asked.push_front(Asked::Reason(id));
+                self.said.push_str("why not: ");
+                vec![AgentCommand::Writing(id, true)]
+            }
+            "e" if matches!(approval.intent, Intent::Command { .. }) => {
+                self.asked.push_front(Asked::Command(approval));
+                self.said.push_str("the command to run instead (empty goes back): ");
+                vec![AgentCommand::Writing(id, true)]
+            }
+            _ => vec![AgentCommand::Decide(id, decision(&approval, line))],
         }
     }
 
-    fn row(&mut self, text: &str) -> io::Result<()> {
-        let before = if std::mem::take(&mut self.inside) { "\n" } else { "" };
-        say(&format!("{before}{text}\n"))
+    /// Puts a question; it shows once those before it are answered.
+    fn ask(&mut self, asked: Asked) {
+        self.asked.push_back(asked);
+        if self.asked.len() == 1 {
+            self.show();
+        }
     }
 
-    fn event(&mut self, event: AgentEvent) -> io::Result<()> {
+    /// Prints the question that is to be answered now.
+    fn show(&mut self) {
+        let (rows, prompt) = match self.asked.front() {
+            Some(Asked::Approval(approval)) => (vec![question(approval)], ANSWERS),
+            Some(Asked::Question(question)) => {
+                let choices = question.choices.iter().enumerate();
+                let choices = choices.map(|(n, choice)| format!("  {}. {choice}", n + 1));
+                (std::iter::once(question.text.clone()).chain(choices).collect(), "answer: ")
+            }
+            Some(Asked::Reason(_) | Asked::Command(_)) | None => return,
+        };
+        rows.iter().for_each(|text| self.row(text));
+        self.said.push_str(prompt);
+    }
+
+    fn row(&mut self, text: &str) {
+        if std::mem::take(&mut self.inside) {
+            self.said.push('\n');
+        }
+        self.said.push_str(text);
+        self.said.push('\n');
+    }
+
+    fn event(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::TextDelta(text) => {
                 self.inside = !text.ends_with('\n');
-                say(&text)
+                self.said.push_str(&text);
             }
             AgentEvent::ToolStarted(start) => self.row(&format!("[{} {}]", start.verb, start.target)),
             AgentEvent::ItemFinished(Item { body: Body::Tool(tool), .. }) => {
@@ -182,49 +266,40 @@ impl Talk {
                 self.row(&format!("[{} {word}: {}]", tool.name, tool.view.summary))
             }
             // The prompt that follows says that the turn is over.
-            AgentEvent::ItemFinished(Item { body: Body::Note { kind: NoteKind::TurnEnd, .. }, .. }) => Ok(()),
+            AgentEvent::ItemFinished(Item { body: Body::Note { kind: NoteKind::TurnEnd, .. }, .. }) => {}
             AgentEvent::ItemFinished(Item { body: Body::Note { text, .. }, .. }) => self.row(&format!("[{text}]")),
-            AgentEvent::ApprovalRequested(approval) => {
-                self.row(&question(&approval))?;
-                self.asked = Some(Asked::Approval(approval));
-                say("deny (n), allow once (y), this session (s), or a reason why not: ")
-            }
+            AgentEvent::ApprovalRequested(approval) => self.ask(Asked::Approval(approval)),
             // Answered by a line it is gone already: nobody waits for it any more.
             AgentEvent::ApprovalClosed(id) => {
-                if matches!(&self.asked, Some(Asked::Approval(asked)) if asked.id == id) {
-                    self.asked = None;
-                    self.row("[no longer asked]")?;
+                if let Some(at) = self.asked.iter().position(|asked| asked.approval() == Some(id)) {
+                    self.asked.remove(at);
+                    self.row(if at == 0 { "[no longer asked]" } else { "[a question that waited is no longer asked]" });
+                    if at == 0 {
+                        self.show();
+                    }
                 }
-                Ok(())
             }
-            AgentEvent::Asked(question) => {
-                self.row(&question.text)?;
-                for (n, choice) in question.choices.iter().enumerate() {
-                    self.row(&format!("  {}. {choice}", n + 1))?;
-                }
-                self.asked = Some(Asked::Question(question));
-                say("answer: ")
-            }
+            AgentEvent::Asked(question) => self.ask(Asked::Question(question)),
             AgentEvent::Retrying { reason, attempt, of, .. } => self.row(&format!("[{reason}; try {attempt} of {of}]")),
             AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
             AgentEvent::NotTaken(why) => self.row(&format!("[{why}]")),
-            AgentEvent::Undelivered(said) => said
-                .iter()
-                .try_for_each(|(text, _)| self.row(&format!("[not delivered, the turn was stopped: {text}]"))),
+            AgentEvent::Undelivered(said) => {
+                said.iter().for_each(|(text, _)| self.row(&format!("[not delivered, the turn was stopped: {text}]")))
+            }
             AgentEvent::TurnFinished(outcome) => {
                 self.running = false;
-                self.asked = None;
+                self.asked.clear();
                 if outcome.end == TurnEnd::Completed {
-                    self.row("")?;
+                    self.row("");
                 }
-                say("> ")
+                self.said.push_str("> ");
             }
             AgentEvent::PolicyChanged(changes) if !changes.is_empty() => {
                 let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
                 self.row(&format!(
                     "! {} changed: nothing passes by a rule or mode until you start anew",
                     names.join(", ")
-                ))
+                ));
             }
             AgentEvent::PolicyChanged(_)
             | AgentEvent::SessionOpened { .. }
@@ -245,7 +320,7 @@ impl Talk {
             | AgentEvent::PlanChanged(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded
-            | AgentEvent::Notice { .. } => Ok(()),
+            | AgentEvent::Notice { .. } => {}
         }
     }
 }
@@ -293,5 +368,71 @@ fn decision(approval: &Approval, line: &str) -> Decision {
         },
         "" | "n" | "no" => Decision::Deny { feedback: String::new() },
         reason => Decision::Deny { feedback: reason.to_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Origin, Verdict};
+
+    fn approval(id: u64, line: &str) -> Box<Approval> {
+        Box::new(Approval {
+            id: ApprovalId(id),
+            call_id: "c".into(),
+            tool: "terminal".into(),
+            intent: Intent::Command { line: line.into(), cwd: "/p".into(), background: false },
+            verdict: Verdict::Ask(vec![]),
+            targets: vec![],
+            payloads: vec![],
+            proposals: vec![],
+            origin: Origin::default(),
+            changed: vec![],
+            kept: false,
+            asked_at: 0,
+        })
+    }
+
+    #[test]
+    fn a_reason_and_another_command_have_a_line_of_their_own_and_the_clock_stands_still() {
+        let (id, deny) = (ApprovalId(1), |feedback: &str| Decision::Deny { feedback: feedback.into() });
+        let decide = |decision| vec![AgentCommand::Decide(id, decision)];
+        for (lines, orders, prompt) in [
+            (&["y"][..], decide(Decision::Once), ""),
+            (&[""], decide(deny("")), ""),
+            (&["it holds my notes"], decide(deny("it holds my notes")), ""),
+            (&["r"], vec![AgentCommand::Writing(id, true)], "why not: "),
+            (&["r", "my notes"], decide(deny("my notes")), ""),
+            (&["r", ""], decide(deny("")), ""),
+            (&["e", "ls -la"], decide(Decision::Edited("ls -la".into())), ""),
+            (&["e", ""], vec![AgentCommand::Writing(id, false)], ANSWERS),
+            (&["e", "", "y"], decide(Decision::Once), ""),
+        ] {
+            let mut talk = Talk::default();
+            talk.event(AgentEvent::ApprovalRequested(approval(1, "rm -rf build")));
+            assert!(talk.said.ends_with(ANSWERS), "{}", talk.said);
+            let mut last = Vec::new();
+            for line in lines {
+                talk.said.clear();
+                last = talk.line(line);
+            }
+            assert_eq!((last, talk.said.as_str()), (orders, prompt), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn questions_wait_for_each_other() {
+        let mut talk = Talk::default();
+        for (id, line) in [(1, "rm -rf a"), (2, "rm -rf b"), (3, "rm -rf c")] {
+            talk.event(AgentEvent::ApprovalRequested(approval(id, line)));
+        }
+        assert!(talk.said.contains("rm -rf a") && !talk.said.contains("rm -rf b"), "{}", talk.said);
+        assert_eq!(talk.line("y"), [AgentCommand::Decide(ApprovalId(1), Decision::Once)]);
+        assert!(talk.said.contains("rm -rf b"), "{}", talk.said);
+        // While its reason is written the question may be taken back: the line that follows answers the next one.
+        talk.line("r");
+        talk.event(AgentEvent::ApprovalClosed(ApprovalId(2)));
+        assert!(talk.said.contains("[no longer asked]") && talk.said.contains("rm -rf c"), "{}", talk.said);
+        assert_eq!(talk.line("y"), [AgentCommand::Decide(ApprovalId(3), Decision::Once)]);
     }
 }

@@ -68,6 +68,9 @@ pub struct Proposal {
 /// Commands of the past that a grant would have answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
+    /// How many of them were looked at, each once; 0: none.
+    pub of: usize,
+    /// Those that would have passed by it.
     pub matched: usize,
     /// The newest few, each once.
     pub examples: Vec<String>,
@@ -119,6 +122,8 @@ pub enum Speaker {
     Agent(String),
     /// Work that goes on whatever the conversation does.
     Background(String),
+    /// The person: a command after `!`.
+    Person,
 }
 
 impl Origin {
@@ -128,6 +133,7 @@ impl Origin {
             Speaker::Main => "the main agent".to_owned(),
             Speaker::Agent(name) => format!("the agent {name}"),
             Speaker::Background(name) => format!("the background task {name}"),
+            Speaker::Person => return "you".to_owned(),
         };
         if self.saying.is_empty() { who } else { format!("{who}: “{}”", self.saying) }
     }

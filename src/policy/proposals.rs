@@ -6,6 +6,7 @@ mod words;
 use super::decide::{BY_RULE, decide_in};
 use super::permissions::{Layer, Permission};
 use super::rule::{Action, Exact, Rules};
+use super::table::Level;
 use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,7 +165,7 @@ const EXAMPLES: usize = 3;
 pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &dyn World, late: impl Fn() -> bool) {
     let blind = Blind(world);
     let mut found: Vec<Past> = vec![Past::default(); proposals.len()];
-    let rules: Vec<Option<Permission>> = proposals.iter().map(|one| line_of(&one.grant)).collect();
+    let rules: Vec<Vec<Permission>> = proposals.iter().map(|one| lines_of(&one.grant)).collect();
     let mut known: Vec<&str> = Vec::new();
     for one in seen {
         if late() {
@@ -175,16 +176,12 @@ pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &d
         }
         known.push(&one.line);
         let judged = shell::judge(&one.line, &one.cwd, &blind);
-        for ((proposal, rule), past) in proposals.iter().zip(&rules).zip(&mut found) {
-            let matches = match (proposal.grant.width, rule) {
-                (Width::Words, Some(rule)) => judged.invocations.iter().any(|invocation| {
-                    rule.on.rule.covers(invocation) && rule.on.rule.holds(invocation, &one.cwd, &blind)
-                }),
-                (Width::Effects, _) => {
-                    judged.findings.iter().any(|finding| proposal.grant.entries.contains(&finding.effect))
-                }
+        for ((proposal, rules), past) in proposals.iter().zip(&rules).zip(&mut found) {
+            let matches = match proposal.grant.width {
+                Width::Words => by_words(rules, &judged, &one.cwd, &blind),
+                Width::Effects => by_class(&proposal.grant.entries, &judged),
                 // It means one line, and that is asked about now.
-                (Width::Command | Width::Server | Width::Words, _) => false,
+                Width::Command | Width::Server => false,
             };
             if matches {
                 past.matched += 1;
@@ -195,12 +192,33 @@ pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &d
         }
     }
     for (proposal, past) in proposals.iter_mut().zip(found) {
-        proposal.past = past;
+        proposal.past = Past { of: known.len(), ..past };
     }
 }
 
-fn line_of(grant: &Grant) -> Option<Permission> {
-    (grant.width == Width::Words).then(|| grant.entries.first().and_then(|entry| Permission::granted(entry).ok()))?
+/// Whether a command passes by words: they mean a part of it, and nothing else in it is asked about.
+fn by_words(rules: &[Permission], judged: &shell::Judgement, cwd: &Path, world: &dyn World) -> bool {
+    let means = |one: &shell::Invocation| {
+        rules.iter().any(|rule| rule.on.rule.covers(one) && rule.on.rule.holds(one, cwd, world))
+    };
+    let answers = |finding: &shell::Finding| {
+        finding.level == Level::Ask
+            && !finding.fixed
+            && finding.by.and_then(|by| judged.invocations.get(by)).is_some_and(means)
+    };
+    judged.invocations.iter().any(means)
+        && judged.findings.iter().filter(|finding| finding.level >= Level::Ask).all(answers)
+}
+
+/// Whether a command passes by classes: it has one of them, and no question about anything else.
+fn by_class(classes: &[String], judged: &shell::Judgement) -> bool {
+    let mut asked = judged.findings.iter().filter(|finding| finding.level >= Level::Ask).peekable();
+    asked.peek().is_some() && asked.all(|finding| finding.level == Level::Ask && classes.contains(&finding.effect))
+}
+
+fn lines_of(grant: &Grant) -> Vec<Permission> {
+    let entries = if grant.width == Width::Words { &grant.entries[..] } else { &[] };
+    entries.iter().filter_map(|entry| Permission::granted(entry).ok()).collect()
 }
 
 /// A world without a disk.

@@ -69,6 +69,9 @@ pub trait Asker: Send + Sync {
 
     /// What is known of untrusted text in this session changed.
     fn untrusted(&self) {}
+
+    /// Says something to the person that needs no answer.
+    fn tell(&self, _text: String) {}
 }
 
 /// Facts of a call on its way.
@@ -87,6 +90,8 @@ pub struct Gate {
     asker: Arc<dyn Asker>,
     /// Questions that wait for an answer.
     open: Mutex<HashMap<ApprovalId, question::Open>>,
+    /// How often what they were judged by may have changed.
+    stirred: tokio::sync::watch::Sender<u64>,
     denials: Mutex<seen::Denials>,
     /// Where the audit log is kept.
     log: Option<Store>,
@@ -123,6 +128,7 @@ impl Gate {
             world,
             asker,
             open: Mutex::default(),
+            stirred: tokio::sync::watch::channel(0).0,
             denials: Mutex::default(),
             log: None,
             left_blocked: Mutex::default(),
@@ -160,6 +166,8 @@ impl Gate {
         let session = std::mem::take(&mut held.session);
         *held = rules;
         held.regrant(session);
+        drop(held);
+        self.stir();
     }
 
     /// What was granted for this session, for storage.

@@ -33,7 +33,13 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                 ApprovalStage::Choosing if !approval.read.whole => {
                     fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")])
                 }
-                ApprovalStage::Choosing => fixed(&[("↑↓", "choose"), ("Enter", "answers")]),
+                ApprovalStage::Choosing => {
+                    let mut keys: Vec<Hint> = fixed(&[("↑↓", "choose"), ("Enter", "answers")]);
+                    if approval.read.folded || approval.unfolded {
+                        keys.push(("m".into(), if approval.unfolded { "less" } else { "all of it" }));
+                    }
+                    keys
+                }
                 ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
                 ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
                 ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),

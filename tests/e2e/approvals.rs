@@ -50,10 +50,8 @@ fn what_git_would_lose_stands_in_the_modal() {
         std::fs::write(project.join("a.rs"), "2").unwrap();
         std::fs::write(project.join("notes.md"), "mine").unwrap();
         let mut term = asked(&home, size);
-        if size.1 < 30 {
-            term.send("\x1b[F").wait("all read");
-        }
-        term.wait("1 not committed: a.rs").wait("never committed:").wait("notes.md");
+        // Above the choices, without a key.
+        term.wait("1 not committed: a.rs").wait("never committed:").wait("notes.md").wait("Allow once");
         term.send("d").wait("Why not?");
         term.send("commit first\r").wait("understood");
         assert!(told(&mock).contains("the user denied this call and says: commit first"), "{}", told(&mock));
@@ -71,7 +69,7 @@ fn a_decoded_payload_is_shown_whole_and_read_before_it_runs() {
             Mock::start(vec![terminal(&format!("echo {encoded} | base64 -d | sh")), Step::Text("done it".into())]);
         let home = Home::with(&mock, "");
         let mut term = asked(&home, size);
-        term.send("y").wait("see the whole command first");
+        term.send("y").wait("see all of it first");
         term.send("\x1b[F").wait("touch ran-at-last");
         term.send("y").wait("Enter confirms");
         term.send("\r").wait("done it");
@@ -89,10 +87,9 @@ fn an_edited_command_is_judged_before_it_is_confirmed_and_named_afterwards() {
             std::fs::write(home.project().join(folder).join("file"), "12345").unwrap();
         }
         let mut term = asked(&home, size);
-        term.send("e").wait("Enter shows it once more");
-        // The field takes keys once they were quiet.
-        term.shows("the field is open", |text| text.contains("Esc goes back"));
-        term.send("\x15").send("rm -rf dist/ && git push --for\r").wait("Run this instead?");
+        // From its letter on every key is for the field, also those of the same read.
+        term.send("e\x15rm -rf dist/ && git push --for\r").wait("Run this instead?");
+        assert!(!term.text().contains("❯ rm"), "{}", term.text());
         // What is typed there goes on in the field.
         term.send("ce\r").wait("rm -rf dist/ && git push --force").wait("Run this instead?");
         assert!(!term.text().contains("❯ ce"), "{}", term.text());
@@ -130,6 +127,72 @@ fn a_question_that_nobody_answers_in_time_is_a_no_of_its_own() {
 }
 
 #[test]
+fn time_that_is_spent_writing_does_not_count() {
+    let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("understood".into())]);
+    let home = Home::with(&mock, "approvals:\n  timeout: 1\n");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = Term::sized(&home, &[], (100, 30));
+    term.wait("❯");
+    term.send("go\r").wait("Esc keeps it in the inbox");
+    term.send("d").wait("Why not?");
+    // Another question of the same age is over by then.
+    let began = std::time::Instant::now();
+    until("the time is over", || began.elapsed() > std::time::Duration::from_millis(1500));
+    term.send("I was still writing\r").wait("understood");
+    assert!(told(&mock).contains("says: I was still writing"), "{}", told(&mock));
+}
+
+#[test]
+fn a_stopped_turn_and_an_unanswered_question_are_no_denials() {
+    let mock = Mock::start(vec![terminal("rm -rf build"), terminal("rm -rf build"), Step::Text("understood".into())]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = asked(&home, (100, 30));
+    term.send("\x03").wait("stopped").gone("Approve a command").wait("stopped ·");
+    // It was not denied: the same call is asked about again.
+    term.send("again\r").wait("Approve a command").wait("Esc keeps it in the inbox");
+    let before = mock.requests().last().unwrap()["messages"].to_string();
+    assert!(before.contains("the user stopped the turn"), "{before}");
+    term.send("d").wait("Why not?");
+    term.send("\r").wait("understood").wait("denied");
+    assert!(told(&mock).contains("the user denied this call. Do not repeat it"), "{}", told(&mock));
+}
+
+#[test]
+fn a_rule_that_a_person_writes_answers_the_question_that_waits() {
+    let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("it is gone".into())]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = asked(&home, (140, 45));
+    term.send("\x1b").wait("waits in the inbox");
+    std::fs::write(home.hermes().join("permissions.yaml"), "terminal(rm -rf build): allow\n").unwrap();
+    term.send("/reload\r").wait("it is gone").wait("now allowed");
+    assert!(!home.project().join("build").exists());
+}
+
+#[test]
+fn one_goes_through_the_inbox_and_answers_in_any_order() {
+    let calls = ["a", "b"].map(|name| call("terminal", json!({ "command": format!("rm -rf {name}") })));
+    let mock = Mock::start(vec![Step::Calls(String::new(), calls.into()), Step::Text("both heard".into())]);
+    let home = Home::with(&mock, "");
+    for name in ["a", "b"] {
+        std::fs::create_dir(home.project().join(name)).unwrap();
+    }
+    let mut term = asked(&home, (100, 30));
+    term.wait("of 2 in the inbox");
+    let first = if term.text().contains("rm -rf a") { "a" } else { "b" };
+    term.send("\x1bOS").wait("2 of 2");
+    term.send("\x1bOS").wait("1 of 2");
+    term.send("d").wait("Why not?");
+    term.send("keep this one\r").gone("of 2 in the inbox").wait("Esc keeps it in the inbox");
+    term.send("y").wait("Enter confirms");
+    term.send("\r").wait("both heard");
+    assert!(home.project().join(first).exists());
+    let other = if first == "a" { "b" } else { "a" };
+    assert!(!home.project().join(other).exists());
+}
+
+#[test]
 fn what_was_denied_is_not_asked_again_until_the_person_speaks() {
     let mock = Mock::start(vec![
         terminal("rm -rf build"),
@@ -144,6 +207,9 @@ fn what_was_denied_is_not_asked_again_until_the_person_speaks() {
     term.send("d").wait("Why not?");
     term.send("it holds my notes\r").wait("given up");
     assert!(told(&mock).contains("denied this before and said: it holds my notes"), "{}", told(&mock));
+    // The audit log keeps the reason, too.
+    let log = out(&home.run(&["approvals", "log", "--json"]));
+    assert!(log.contains("the user denied this call and says: it holds my notes"), "{log}");
     // A new prompt is a new matter.
     term.send("now do it\r").wait("Approve a command").wait("Esc keeps it in the inbox");
     term.send("y").wait("Enter confirms");

@@ -72,17 +72,16 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
     term.send("s")
         .wait("Allow for the rest of this session")
-        .wait("this tool")
-        .wait("every tool of t")
-        .wait("mcp__t__*");
-    term.send("\t").wait("▸ every tool of t");
+        .wait("▸ The tool mcp__t__odd_name, with any arguments")
+        .wait("Every tool of t");
+    term.send("\t").wait("▸ Every tool of t");
     term.send("\r").wait("Both answered.");
     // Another session asks again; this answer stays.
     term.send("/new\r").gone("Both answered.");
     term.send("again\r").wait("Approve a tool of another program");
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
-    term.send("a").wait("Always allow").wait("everywhere");
-    term.send("\t").wait("▸ every tool of t");
+    term.send("a").wait("Always allow").wait("in every folder");
+    term.send("\t").wait("▸ Every tool of t").wait("in config.yaml as mcp__t__*");
     term.send("\r").wait("Once more.");
     let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(text.contains("mcp__t__*"), "{text}");

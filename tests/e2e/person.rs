@@ -25,7 +25,9 @@ fn a_dangerous_command_of_the_person_is_asked_about_too() {
     std::fs::create_dir_all(home.project().join("build")).unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
-    term.send("!rm -rf build\r").wait("Approve").wait("recursive delete").wait("Esc keeps it in the inbox");
+    term.send("!rm -rf build\r").wait("Approve").wait("recursive delete").wait("you asked for it");
+    term.wait("Esc keeps it in the inbox");
+    assert!(!term.text().contains("main agent"), "{}", term.text());
     assert!(home.project().join("build").exists());
     term.send("y").wait("Enter confirms");
     term.send("\r");

@@ -147,8 +147,8 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
     // What begins with these words comes first; Tab widens it to the class.
-    term.send("s").wait("▸ what begins so");
-    term.send("\t").wait("▸ all that would");
+    term.send("s").wait("▸ The command “rm -rf build1”");
+    term.send("\t").wait("▸ Whatever is asked about only because of: recursive delete");
     term.send("\r").wait("both-are-gone");
 
     mock.push(vec![steps(3), Step::Text("third-is-gone".into())]);
@@ -156,8 +156,8 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
     // The narrowest comes first, the class last: one step back.
-    term.send("a").wait("▸ what begins so");
-    term.send("\x1b[Z").wait("▸ all that would");
+    term.send("a").wait("▸ The command “rm -rf build3”, in this project");
+    term.send("\x1b[Z").wait("▸ Whatever is asked about only because of: recursive delete, in every folder");
     term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(config.contains("# a comment to keep"), "{config}");

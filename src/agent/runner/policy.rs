@@ -33,6 +33,7 @@ impl Runner {
             self.notice(Level::Warning, text).await;
         }
         self.out.send(AgentEvent::PolicyChanged(changes)).await;
+        self.gate.stir();
     }
 
     /// Looks at the files now.

@@ -45,7 +45,8 @@ fn always(width: Width, entries: Vec<String>) -> Decision {
 fn drawn(model: &mut Model, first: u16, rows: u16) {
     let Some(Modal::Approval(modal)) = model.modals.last() else { return };
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
-    let reading = Some(Reading { id: modal.id, edited, first, rows, all: 10 });
+    let (id, must) = (modal.id, vec![2, 9]);
+    let reading = Some(Reading { id, edited, first, rows, folded: false, shape: (80, 10), must });
     let now = model.now;
     update(model, now, Msg::Drawn(Box::new(Layout { reading, ..Layout::default() })));
 }
@@ -326,10 +327,7 @@ fn what_is_too_small_to_be_seen_takes_no_answer() {
 #[test]
 fn an_edited_command_is_shown_before_it_is_allowed() {
     let mut model = asked("rm -rf build", Verdict::Ask);
-    script_at(&mut model, 2000, "e");
-    script_at(&mut model, 2100, "xx<ret>");
-    assert_eq!(composer::text(&model.composer), "xx", "keys on their way are not for the field");
-    let effects = script_at(&mut model, 3000, "<C-u>rm x<ret><ret>");
+    let effects = script_at(&mut model, 2000, "e<C-u>rm x<ret><ret>");
     assert!(decisions(&effects).is_empty(), "nothing is known of the edited line yet");
     assert_eq!(previews(&effects), ["rm x"], "the gate is asked once");
     assert!(decisions(&seen_at(&mut model, 3100, "<ret>")).is_empty(), "it is still looked at");
@@ -337,7 +335,7 @@ fn an_edited_command_is_shown_before_it_is_allowed() {
     assert!(decisions(&seen_at(&mut model, 3300, "<ret>")).is_empty(), "it has just come");
     assert!(decisions(&script_at(&mut model, 3700, "y")).is_empty(), "any other key goes back");
     assert_eq!(previews(&seen_at(&mut model, 3710, "z<ret>")), ["rm xyz"], "and is typed, as what follows");
-    assert_eq!(composer::text(&model.composer), "xx", "nothing of it went astray");
+    assert_eq!(composer::text(&model.composer), "", "nothing of it went astray");
     preview(&mut model, 3800, "rm x", Verdict::Ask(vec![]));
     assert!(decisions(&seen_at(&mut model, 4300, "<ret>")).is_empty(), "that was the line before");
     preview(&mut model, 4400, "rm xyz", Verdict::Ask(vec![]));
@@ -356,6 +354,91 @@ fn preview(model: &mut Model, now: i64, line: &str, verdict: Verdict) {
     let preview = Preview { line: line.into(), verdict, targets: vec![], payloads: vec![] };
     let event = AgentEvent::Previewed { id: ApprovalId(1), line: line.into(), preview: Some(Box::new(preview)) };
     update(model, now, Msg::Agent(event));
+}
+
+#[test]
+fn every_key_after_e_belongs_to_the_field_also_those_of_the_same_read() {
+    for (keys, line) in [
+        ("e && echo yes", "rm -rf build && echo yes"),
+        ("e<C-u>ls -la", "ls -la"),
+        ("<down><ret> -v", "rm -rf build -v"),
+        ("ey<esc>ed", "rm -rf buildd"),
+        ("e<home>sudo <end>/y", "sudo rm -rf build/y"),
+    ] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        let effects = script_at(&mut model, 2000, keys);
+        assert!(decisions(&effects).is_empty(), "{keys}");
+        let Some(Modal::Approval(modal)) = model.modals.last() else { panic!("it is open") };
+        assert_eq!(modal.stage, ApprovalStage::Editing(line.into()), "{keys}");
+        assert_eq!(composer::text(&model.composer), "", "{keys}");
+    }
+    // Before the quiet moment the letter is none of the modal's, and so is nothing that follows.
+    let mut model = asked("rm -rf build", Verdict::Ask);
+    script_at(&mut model, 1100, "every");
+    assert_eq!(composer::text(&model.composer), "every");
+}
+
+#[test]
+fn the_agent_hears_when_a_person_writes_and_when_they_end() {
+    let told = |effects: &[Effect]| -> Vec<(u64, bool)> {
+        let told = effects.iter().filter_map(|effect| match effect {
+            Effect::Agent(AgentCommand::Writing(id, writing)) => Some((id.0, *writing)),
+            _ => None,
+        });
+        told.collect()
+    };
+    for (keys, want) in [
+        ("y", vec![]),
+        ("d", vec![(1, true)]),
+        ("dno<ret>", vec![(1, true), (1, false)]),
+        ("d<esc>", vec![(1, true), (1, false)]),
+        ("e<ret>", vec![(1, true)]),
+        ("e<esc><esc>", vec![(1, true), (1, false)]),
+    ] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        assert_eq!(told(&script_at(&mut model, 2000, keys)), want, "{keys}");
+    }
+}
+
+#[test]
+fn one_goes_through_the_inbox_without_answering() {
+    let on_top = |model: &Model| match model.modals.last() {
+        Some(Modal::Approval(modal)) => modal.id.0,
+        _ => 0,
+    };
+    let mut model = asked("rm -rf a", Verdict::Ask);
+    for (id, line) in [(2, "rm -rf b"), (3, "rm -rf c\nrm -rf d")] {
+        ask(&mut model, 1100, approval(id, line, Verdict::Ask));
+    }
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let effects = script_at(&mut model, 2000, "<f4>");
+        assert!(decisions(&effects).is_empty() && effects.contains(&Effect::Agent(AgentCommand::LookAgain)));
+        seen.push(on_top(&model));
+    }
+    assert_eq!((seen, model.modals.len()), (vec![2, 3, 1, 2], 1));
+    // What has not been drawn yet cannot be allowed.
+    assert!(decisions(&script_at(&mut model, 2000, "<f4>y<ret>")).is_empty());
+    // What is being written stays.
+    script_at(&mut model, 2000, "dbecause<f4>");
+    assert_eq!(on_top(&model), 3);
+    // Esc keeps each of them; the inbox lists them, the oldest first, each in one row.
+    script_at(&mut model, 2000, "<esc><esc>");
+    for now in [3000, 4000] {
+        script_at(&mut model, now, "<esc>");
+    }
+    assert!(model.modals.is_empty() && model.approvals.entries.len() == 3);
+    script_at(&mut model, 5000, "<f4>");
+    let rows = |model: &Model| -> Vec<String> {
+        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        picker.items.iter().map(|item| item.label.clone()).collect()
+    };
+    assert_eq!(rows(&model), ["rm -rf a", "rm -rf b", "rm -rf c rm -rf d"]);
+    // One that is answered elsewhere goes from the list, and the row that is chosen is the one that opens.
+    update(&mut model, 5100, Msg::Agent(AgentEvent::ApprovalClosed(ApprovalId(1))));
+    assert_eq!(rows(&model), ["rm -rf b", "rm -rf c rm -rf d"]);
+    script_at(&mut model, 5200, "<down><ret>");
+    assert_eq!(on_top(&model), 3);
 }
 
 #[test]
@@ -406,7 +489,7 @@ fn questions_of_work_in_the_background_outlive_the_session_that_is_left() {
     let mut other = model.session.clone().unwrap();
     other.id = crate::llm::message::SessionId("another".into());
     update(&mut model, 1100, Msg::Agent(AgentEvent::SessionOpened { session: other, items: vec![] }));
-    let left: Vec<String> = model.approvals.entries.iter().map(|entry| item(&model, 0, entry).detail).collect();
+    let left: Vec<String> = model.approvals.entries.iter().map(|entry| item(&model, entry).detail).collect();
     assert_eq!(left, ["session “tidy up” · the background task nightly: “clean”"]);
     assert!(
         matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)),
@@ -441,6 +524,35 @@ fn the_end_of_a_command_is_seen_before_it_is_allowed() {
         drawn(&mut model, 6, 4);
         assert_eq!(decisions(&script_at(&mut model, 2000, answer)).len(), 1, "{answer}");
     }
+}
+
+#[test]
+fn nothing_is_allowed_before_every_reason_was_on_the_screen() {
+    // Rows 2 and 9 must be seen; a jump to the end leaves out the first.
+    let mut model = ready();
+    ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
+    drawn(&mut model, 4, 4);
+    script_at(&mut model, 2000, "<end>");
+    drawn(&mut model, 6, 4);
+    assert!(decisions(&script_at(&mut model, 2000, "y<ret>")).is_empty());
+    // On a screen of another width other rows count.
+    let reading = |must, shape, first, rows| Reading {
+        id: ApprovalId(1),
+        edited: false,
+        first,
+        rows,
+        folded: false,
+        shape,
+        must,
+    };
+    let frame = |model: &mut Model, reading| {
+        let layout = Layout { reading: Some(reading), ..Layout::default() };
+        update(model, 2000, Msg::Drawn(Box::new(layout)));
+    };
+    frame(&mut model, reading(vec![3, 7], (40, 20), 0, 4));
+    assert!(decisions(&script_at(&mut model, 2000, "y<ret>")).is_empty(), "7 was seen at another width only");
+    frame(&mut model, reading(vec![3, 7], (40, 20), 4, 4));
+    assert_eq!(decisions(&script_at(&mut model, 2000, "y<ret>")), [&Decision::Once]);
 }
 
 #[test]

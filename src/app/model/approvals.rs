@@ -1,7 +1,7 @@
 //! Open questions: approvals and questions of the model. They never expire.
 
 use crate::agent::event::Question;
-use crate::policy::Approval;
+use crate::policy::{Approval, ApprovalId};
 
 /// Everything that waits for the person, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,12 +9,14 @@ pub struct Inbox {
     pub entries: Vec<Entry>,
     /// Put aside with Esc: they no longer open by themselves.
     pub aside: Vec<EntryId>,
+    /// The one in which the person writes, as the agent knows it.
+    pub writing: Option<ApprovalId>,
 }
 
 /// Which question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryId {
-    Approval(crate::policy::ApprovalId),
+    Approval(ApprovalId),
     Question(crate::agent::event::QuestionId),
 }
 

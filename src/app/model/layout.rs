@@ -53,7 +53,7 @@ pub struct Layout {
 }
 
 /// The part of a text to be approved that was on the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     pub id: crate::policy::ApprovalId,
     /// The edited command, not the one that was asked for.
@@ -62,8 +62,12 @@ pub struct Reading {
     pub first: u16,
     /// Rows that were shown.
     pub rows: u16,
-    /// Rows that must have been shown before an answer that allows.
-    pub all: u16,
+    /// The middle of a very long command is left out.
+    pub folded: bool,
+    /// Cells of a row and rows in all: laid out otherwise, other rows count.
+    pub shape: (u16, u16),
+    /// Rows that must have been shown before an answer that allows: reasons, what would be lost, the end.
+    pub must: Vec<u16>,
 }
 
 /// A row on the screen whose text can be selected.

@@ -115,14 +115,48 @@ pub struct ApprovalModal {
     pub held_until: i64,
     /// The last key was a letter that means nothing here: it is said what does.
     pub stray: bool,
+    /// All of a very long command is laid out, not its head and tail alone.
+    pub unfolded: bool,
+}
+
+impl ApprovalModal {
+    /// A question as it opens; keys do nothing until `inert_until`.
+    pub fn new(id: ApprovalId, inert_until: i64) -> Self {
+        Self {
+            id,
+            inert_until,
+            selected: ApprovalChoice::Deny,
+            stage: ApprovalStage::Choosing,
+            scroll: 0,
+            read: Read::default(),
+            offer: 0,
+            cursor: 0,
+            held_until: 0,
+            stray: false,
+            unfolded: false,
+        }
+    }
+
+    /// Whether the person writes: a reason, another command.
+    pub fn is_written(&self) -> bool {
+        match self.stage {
+            ApprovalStage::Reason(_) | ApprovalStage::Editing(_) | ApprovalStage::ConfirmingEdit(..) => true,
+            ApprovalStage::Choosing | ApprovalStage::Confirming | ApprovalStage::ConfirmingYolo => false,
+        }
+    }
 }
 
 /// How much of the text to be approved was on the screen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     /// A frame has shown it, and `scroll` says where.
     pub begun: bool,
-    /// Its last row was on the screen.
+    /// Windows of rows that were on the screen, first and one past the last, while it had this shape.
+    pub seen: Vec<(u16, u16)>,
+    pub shape: (u16, u16),
+    /// The middle of a very long command was left out.
+    pub folded: bool,
+    /// Every row that must be seen was on the screen.
     pub whole: bool,
     /// An answer that allows came before that.
     pub refused: bool,

@@ -114,7 +114,7 @@ fn the_past_is_counted_within_its_time() {
     let mut offered = offered_in(&intent, &verdict, Path::new(CWD), &Rules::default(), &Alice);
     tell_past(&mut offered, "git push --force origin", &seen, &Alice, || false);
     let words = offered.iter().find(|one| one.grant.width == Width::Words).unwrap();
-    assert_eq!(words.past.matched, 2);
+    assert_eq!((words.past.matched, words.past.of), (2, 4));
     assert_eq!(words.past.examples, ["git push --force a", "git push --force b"]);
     let class = offered.iter().find(|one| one.grant.width == Width::Effects).unwrap();
     assert_eq!(class.past.matched, 2, "{class:?}");

@@ -1,6 +1,7 @@
 //! A command that its sandbox stopped, once more without: only a person may say so, and only about that very command.
 
 use super::ask::{Case, refused, with_command};
+use super::question::Put;
 use super::seen::Seen;
 use super::{CallEvent, Gate, Ready, folder, look, with_note};
 use crate::llm::message::{Outcome, ToolCall};
@@ -119,7 +120,7 @@ impl Gate {
                 payloads: found.payloads,
                 // No answer to this lasts.
                 proposals: Vec::new(),
-                origin: self.asker.origin(),
+                origin: self.whose(case.call),
                 changed,
                 kept: false,
                 asked_at: self.asker.now(),
@@ -131,7 +132,9 @@ impl Gate {
 
     /// A yes, or what the answer means for the model.
     async fn answered(&self, approval: Approval, what: &str, ctx: &ToolCtx) -> Result<(), String> {
-        Err(match self.put(approval, ctx).await.0 {
+        // Nothing takes this one back before its answer: it is looked at again then.
+        let Put::Said(decision, _) = self.put(approval, None, ctx).await else { return Err(super::STOPPED.into()) };
+        Err(match decision {
             Decision::Once => return Ok(()),
             Decision::NoOne => {
                 "it can only run without the sandbox when a person says so, and nobody can be asked here".to_owned()

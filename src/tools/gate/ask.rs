@@ -2,6 +2,7 @@
 
 use super::guard::{Judged, Weighed};
 use super::place::Site;
+use super::question::Put;
 use super::seen::Seen;
 use super::{Gate, Ready, STOPPED, look, question};
 use crate::config::InContainers;
@@ -34,6 +35,8 @@ enum Round {
     Over(Pass),
     /// It was let run: what was seen then, and by whose word. That counts when it is still so.
     Allowed(Seen, Consent),
+    /// It is not as it was when this was shown, and nobody has answered yet.
+    Stale(Seen),
 }
 
 /// Whose word lets a call run.
@@ -61,7 +64,7 @@ struct Known {
 }
 
 /// Commands of the past that an answer is compared with, and the time for it.
-const PAST: usize = 500;
+const PAST: usize = 200;
 const PAST_BUDGET: Duration = Duration::from_millis(20);
 
 impl Gate {
@@ -128,32 +131,24 @@ impl Gate {
     async fn pass(&self, case: &Case<'_>, ask: Option<&str>, known: Known) -> Passed {
         let (intent, ctx) = (&case.intent, case.ctx);
         let stopped = || Pass::No { outcome: Outcome::Interrupted, why: STOPPED.into(), by: By::Nobody };
-        // What was shown, and the answer to it.
-        let mut allowed = known.shown.map(|shown| (shown, Consent::Person(Decision::Once)));
+        // What was shown, and the answer to it; without one, where it was taken back unanswered.
+        let mut shown = known.shown.map(|shown| (shown, Some(Consent::Person(Decision::Once))));
         loop {
-            let Some(site) = self.place(intent, ctx).await else { return (stopped(), None) };
-            if let Some(why) = self.masked(intent, ctx) {
-                return (Pass::No { outcome: Outcome::Failed, why, by: By::Policy }, None);
-            }
-            let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await;
-            let Some(judged) = judged else { return (stopped(), None) };
-            let mut seen = self.beyond_sandbox(self.leaking(judged, intent, ctx), intent, ctx);
-            if ctx.config.approvals.containers == InContainers::Relax && ctx.places.is_isolated() {
-                seen.verdict = relaxed(seen.verdict, intent);
-            }
-            if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
-                let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
-                seen.verdict = Verdict::AskAlways(vec![why]);
-            }
+            let (mut seen, site) = match self.look(case, ask).await {
+                Some(Ok(looked)) => looked,
+                Some(Err(why)) => return (Pass::No { outcome: Outcome::Failed, why, by: By::Policy }, None),
+                None => return (stopped(), None),
+            };
             let mut changed = Vec::new();
-            if let Some((shown, consent)) = allowed.take()
-                && !matches!(seen.verdict, Verdict::Refuse(_) | Verdict::DeniedByRule(_))
+            let again = shown.is_some();
+            if let Some((shown, consent)) = shown.take()
+                && !is_no(&seen.verdict)
             {
                 changed = shown.changed(intent, &seen.verdict, &site, ctx).await;
                 if ctx.cancel.is_cancelled() {
                     return (stopped(), Some(seen));
                 }
-                if changed.is_empty() {
+                if let Some(consent) = consent.filter(|_| changed.is_empty()) {
                     let pass = match consent {
                         Consent::Person(decision) => self.settle(case, decision, &shown.verdict, !seen.once).await,
                         Consent::Smart(note) => Pass::Go { note, by: By::Smart },
@@ -161,10 +156,55 @@ impl Gate {
                     return (pass, Some(seen));
                 }
             }
-            match self.round(case, &mut seen, &known.effects, changed, &site).await {
+            match self.round(case, &mut seen, &known.effects, changed, &site, ask).await {
+                Round::Over(pass) if again => return (self.now(pass, intent), Some(seen)),
                 Round::Over(pass) => return (pass, Some(seen)),
-                Round::Allowed(shown, consent) => allowed = Some((shown, consent)),
+                Round::Allowed(seen, consent) => shown = Some((seen, Some(consent))),
+                Round::Stale(seen) => shown = Some((seen, None)),
             }
+        }
+    }
+
+    /// Judges a call as it is now, where it would run; an error says why it cannot run, `None` that the turn was stopped
+    /// first.
+    pub(super) async fn look(&self, case: &Case<'_>, ask: Option<&str>) -> Option<Result<(Judged, Site), String>> {
+        let (intent, ctx) = (&case.intent, case.ctx);
+        let site = self.place(intent, ctx).await?;
+        if let Some(why) = self.masked(intent, ctx) {
+            return Some(Err(why));
+        }
+        let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await?;
+        let mut seen = self.beyond_sandbox(self.leaking(judged, intent, ctx), intent, ctx);
+        if ctx.config.approvals.containers == InContainers::Relax && ctx.places.is_isolated() {
+            seen.verdict = relaxed(seen.verdict, intent);
+        }
+        if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
+            let why = Why { effect: "asked by a hook".into(), text: reason.to_owned(), span: 0..0 };
+            seen.verdict = Verdict::AskAlways(vec![why]);
+        }
+        Some(Ok((seen, site)))
+    }
+
+    /// What became of a question by itself, told to the person and to the model.
+    fn now(&self, pass: Pass, intent: &Intent) -> Pass {
+        let what = match intent {
+            Intent::Command { line, .. } => line.split_whitespace().collect::<Vec<_>>().join(" "),
+            Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
+                "the call that was asked about".to_owned()
+            }
+        };
+        match pass {
+            Pass::Go { note, by } if note.is_empty() => {
+                let note = format!("now allowed, {}", by.words());
+                self.asker.tell(format!("{note}: {what}"));
+                Pass::Go { note, by }
+            }
+            Pass::No { outcome, why, by: by @ (By::Policy | By::Rule(_)) } => {
+                let why = format!("now {why}");
+                self.asker.tell(format!("{why}: {what}"));
+                Pass::No { outcome, why, by }
+            }
+            other => other,
         }
     }
 
@@ -176,6 +216,7 @@ impl Gate {
         known: &[String],
         changed: Vec<String>,
         site: &Site,
+        ask: Option<&str>,
     ) -> Round {
         if let Some(pass) = self.ruled(case, seen, known, &changed) {
             return Round::Over(pass);
@@ -213,12 +254,15 @@ impl Gate {
             targets: found.targets,
             payloads: found.payloads,
             proposals,
-            origin: self.asker.origin(),
+            origin: self.whose(case.call),
             changed,
             kept: question::kept(&case.intent, case.ctx),
             asked_at: self.asker.now(),
         };
-        let (decision, preview) = self.put(approval, case.ctx).await;
+        let (decision, preview) = match self.put(approval, Some((&shown, case, ask)), case.ctx).await {
+            Put::Said(decision, preview) => (decision, preview),
+            Put::Stale => return Round::Stale(shown),
+        };
         match decision {
             Decision::Once | Decision::Grant(_) => Round::Allowed(shown, Consent::Person(decision)),
             Decision::Edited(line) => Round::Over(Pass::Edited { line, shown: preview }),
@@ -354,6 +398,7 @@ impl Gate {
                 if let Ok(permissions) = tokio::task::spawn_blocking(work).await {
                     self.rules.lock().unwrap_or_else(PoisonError::into_inner).permissions = permissions;
                 }
+                self.stir();
                 self.made(&grant, ctx);
                 let place = if grant.scope == Scope::Project { " in this project" } else { "" };
                 format!("always allowed{place} by the user: {entries}")
@@ -369,8 +414,14 @@ impl Gate {
 
     fn grant(&self, entries: &[String]) {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner).grant(entries);
+        self.stir();
         self.asker.granted(entries);
     }
+}
+
+/// Whether no answer lets it run.
+fn is_no(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Refuse(_) | Verdict::DeniedByRule(_))
 }
 
 /// The question with one more reason.

@@ -1,15 +1,20 @@
-//! A question on its way to a person and back: how long it waits, what it would be with another line, what was denied before.
+//! A question on its way to a person and back: how long it waits, what it would be with another line, whether it is still
+//! so, what was denied before.
 
+use super::ask::Case;
 use super::seen::Seen;
 use super::{Gate, look};
+use crate::llm::message::{PERSONS, ToolCall};
 use crate::policy::redact::RedactKind;
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Preview, Verdict};
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Preview, Speaker, Verdict};
 use crate::store::LARGEST;
 use crate::tools::bound::Masks;
 use crate::tools::spec::ToolCtx;
 use std::borrow::Cow;
 use std::sync::PoisonError;
 use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// A question that waits for its answer.
 pub(super) struct Open {
@@ -18,40 +23,106 @@ pub(super) struct Open {
     ctx: ToolCtx,
     /// Lines that the person may run instead, as they were judged when they were shown.
     previews: Vec<(String, Seen)>,
+    /// The person writes: a reason, another line.
+    writing: watch::Sender<bool>,
+}
+
+/// What a person is shown: as it was judged, the call, and why a hook wants it to be asked.
+pub(super) type Shown<'a> = (&'a Seen, &'a Case<'a>, Option<&'a str>);
+
+/// How a question ended.
+pub(super) enum Put {
+    /// The answer; with it, how the line that stands in it was judged when it was shown.
+    Said(Decision, Option<Seen>),
+    /// It was taken back: what it was about is not so any more.
+    Stale,
 }
 
 impl Gate {
-    /// Asks the person, and waits as long as the configuration says. With the answer, how the line that stands in it was
-    /// judged when it was shown.
-    pub(super) async fn put(&self, approval: Approval, ctx: &ToolCtx) -> (Decision, Option<Seen>) {
+    /// Asks the person, and waits as long as the configuration says, not counting the time in which they write. A question
+    /// that was judged as `shown` is taken back when it turns out to be another one now.
+    pub(super) async fn put(&self, approval: Approval, shown: Option<Shown<'_>>, ctx: &ToolCtx) -> Put {
         let id = approval.id;
-        let open = Open {
-            tool: approval.tool.clone(),
-            intent: approval.intent.clone(),
-            ctx: ctx.clone(),
-            previews: Vec::new(),
-        };
+        let (tool, intent) = (approval.tool.clone(), approval.intent.clone());
+        let (writing, mut written) = watch::channel(false);
+        let open = Open { tool, intent, ctx: ctx.clone(), previews: Vec::new(), writing };
+        let mut stirred = self.stirred.subscribe();
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
         let approval = masked(approval, &self.dispatch().masks_for(ctx));
-        let answer = self.asker.ask(approval, ctx.cancel.clone());
-        let decision = match ctx.config.approvals.timeout {
-            0 => answer.await,
-            seconds => match tokio::time::timeout(Duration::from_secs(seconds), answer).await {
-                Ok(decision) => decision,
-                Err(_) => {
-                    self.asker.withdraw(id, Decision::TimedOut);
-                    Decision::TimedOut
+        let mut answer = self.asker.ask(approval, ctx.cancel.clone());
+        let mut left = match ctx.config.approvals.timeout {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        };
+        let decision = loop {
+            let writes = *written.borrow_and_update();
+            let began = Instant::now();
+            let over = async {
+                match left.filter(|_| !writes) {
+                    Some(left) => tokio::time::sleep(left).await,
+                    None => std::future::pending().await,
                 }
-            },
+            };
+            tokio::select! {
+                biased;
+                decision = &mut answer => break Some(decision),
+                // Its sender goes with the entry of this very question.
+                Ok(()) = written.changed() => {}
+                () = over => {
+                    self.asker.withdraw(id, Decision::TimedOut);
+                    break Some(Decision::TimedOut);
+                }
+                // Who writes is not interrupted; it is looked at when they are done.
+                Ok(()) = stirred.changed(), if !writes => {
+                    if let Some((shown, case, ask)) = shown
+                        && self.is_stale(shown, case, ask).await
+                    {
+                        self.asker.withdraw(id, Decision::Interrupted);
+                        break None;
+                    }
+                }
+            }
+            if !writes {
+                left = left.map(|left| left.saturating_sub(began.elapsed()));
+            }
         };
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let Some(decision) = decision else { return Put::Stale };
         let shown = match &decision {
             Decision::Edited(line) => open.and_then(|open| {
                 open.previews.into_iter().rev().find(|(shown, _)| shown == line).map(|(_, seen)| seen)
             }),
             _ => None,
         };
-        (decision, shown)
+        Put::Said(decision, shown)
+    }
+
+    /// Whether the question would be another one now, or none.
+    async fn is_stale(&self, shown: &Seen, case: &Case<'_>, ask: Option<&str>) -> bool {
+        let Some(Ok((judged, site))) = self.look(case, ask).await else { return false };
+        let now = Seen { verdict: judged.verdict, places: None };
+        !now.is_question() || !shown.changed(&case.intent, &now.verdict, &site, case.ctx).await.is_empty()
+    }
+
+    /// The rules, the policy or the disk may have changed: questions that wait are judged anew.
+    pub fn stir(&self) {
+        self.stirred.send_modify(|times| *times += 1);
+    }
+
+    /// The person begins to write in a question, or ends.
+    pub fn writes(&self, id: ApprovalId, writing: bool) {
+        if let Some(open) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            open.writing.send_replace(writing);
+        }
+    }
+
+    /// Who asks: the person, for a command of their own.
+    pub(super) fn whose(&self, call: &ToolCall) -> Origin {
+        let origin = self.asker.origin();
+        if call.id.starts_with(PERSONS) {
+            return Origin { by: Speaker::Person, saying: String::new(), ..origin };
+        }
+        origin
     }
 
     /// How a line would be judged in place of the one that is asked about; `None` when that is no longer asked.
@@ -140,3 +211,6 @@ pub(super) fn kept(intent: &Intent, ctx: &ToolCtx) -> bool {
     let fits = |path: &std::path::Path| path.symlink_metadata().map_or(true, |meta| meta.len() <= LARGEST);
     ctx.history.is_some() && edits.iter().all(|edit| fits(&edit.path))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 
 use super::look;
 use super::place::Site;
-use crate::policy::{Intent, Verdict, proposals};
+use crate::policy::{Intent, Verdict, frozen, proposals};
 use crate::tools::spec::ToolCtx;
 use crate::tools::targets::{self, Places};
 
@@ -16,6 +16,11 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Whether a person is to be asked.
+    pub fn is_question(&self) -> bool {
+        matches!(self.verdict, Verdict::Ask(_) | Verdict::AskAlways(_))
+    }
+
     /// What is worse or elsewhere now that the call is judged like this; looks at the disk.
     pub async fn changed(&self, intent: &Intent, verdict: &Verdict, site: &Site, ctx: &ToolCtx) -> Vec<String> {
         let places = match self.places {
@@ -29,8 +34,10 @@ impl Seen {
     pub fn differences(&self, now: &Seen) -> Vec<String> {
         let mut told = Vec::new();
         let (before, after) = (proposals::effects(&self.verdict), proposals::effects(&now.verdict));
-        let asks = matches!(now.verdict, Verdict::Ask(_) | Verdict::AskAlways(_));
-        let new: Vec<String> = after.into_iter().filter(|effect| asks && !before.contains(effect)).collect();
+        let asks = now.is_question();
+        // That the policy changed on disk matters to what would pass by itself, not to what a person is asked about anyway.
+        let new = |effect: &String| asks && !before.contains(effect) && effect != frozen::CHANGED;
+        let new: Vec<String> = after.into_iter().filter(new).collect();
         if !new.is_empty() {
             told.push(format!("it would now do more: {}", new.join(", ")));
         }

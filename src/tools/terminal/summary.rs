@@ -32,6 +32,10 @@ fn one_line(text: &str) -> String {
 }
 
 fn is_preparation(segment: &Segment<'_>) -> bool {
+    // What runs or writes something is no mere preparation.
+    if segment.text.contains("$(") || segment.text.contains('`') || segment.masked.split_whitespace().any(writes) {
+        return false;
+    }
     match words(segment).as_slice() {
         [] => true,
         ["cd" | "pushd" | "popd" | "export" | "set" | "unset" | "source" | "." | "true" | "false" | ":", ..] => true,
@@ -42,11 +46,21 @@ fn is_preparation(segment: &Segment<'_>) -> bool {
     }
 }
 
-/// The pipeline without `| head` and the like at its end, and without redirections.
+/// Whether a word sends output to a file, as far as it alone tells: not to nothing, not to another stream.
+fn writes(word: &str) -> bool {
+    let target = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
+    target.starts_with('>') && !target.starts_with(">&") && !target.contains("/dev/null")
+}
+
+/// The pipeline without `| head` and the like at its end, and without what only leads streams elsewhere. A file that is
+/// written to stays.
 fn without_plumbing(segment: &Segment<'_>) -> String {
     let mut pipes = segments(segment.text, segment.masked, true);
     while pipes.len() > 1
-        && pipes.last().is_some_and(|p| matches!(words(p).first(), Some(&("head" | "tail" | "wc" | "sort" | "uniq"))))
+        && pipes.last().is_some_and(|p| {
+            matches!(words(p).first(), Some(&("head" | "tail" | "wc" | "sort" | "uniq")))
+                && !p.masked.split_whitespace().any(writes)
+        })
     {
         pipes.pop();
     }
@@ -57,6 +71,7 @@ fn without_plumbing(segment: &Segment<'_>) -> String {
     let mut kept = Vec::new();
     let mut at = 0;
     let mut skip_target = false;
+    let mut opened: Option<&str> = None;
     for word in masked.split([' ', '\t', '\n']) {
         let shown = &text[at..at + word.len()];
         at += word.len() + 1;
@@ -64,7 +79,16 @@ fn without_plumbing(segment: &Segment<'_>) -> String {
             continue;
         }
         let redirects = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
-        if skip_target {
+        if let Some(arrow) = opened.take() {
+            // The file stands apart from its arrow.
+            if !shown.contains("/dev/null") {
+                kept.extend([arrow, shown]);
+            }
+        } else if writes(word) && redirects.chars().all(|c| matches!(c, '>' | '|')) {
+            opened = Some(shown);
+        } else if writes(word) {
+            kept.push(shown);
+        } else if skip_target {
             skip_target = false;
         } else if redirects.starts_with('>') || redirects.starts_with('<') && !redirects.starts_with("<<") {
             skip_target = redirects.chars().all(|c| matches!(c, '>' | '<' | '|' | '&'));
@@ -96,7 +120,13 @@ mod tests {
 
     #[test]
     fn many_commands_and_redirections() {
-        assert_eq!(shell_summary("make > /tmp/x 2>&1; ls &>f; pwd"), "make + 2 commands");
+        assert_eq!(shell_summary("make > /tmp/x 2>&1; ls &>f; pwd"), "make > /tmp/x + 2 commands");
+        assert_eq!(shell_summary("make 2>/dev/null >> log > /dev/null"), "make >> log");
+        assert_eq!(shell_summary("KEY=x ./run <in 2>&1"), "KEY=x ./run");
+        assert_eq!(shell_summary("cd a && export X=$(./run) && make"), "export X=$(./run) + 1 command");
+        assert_eq!(shell_summary("cd `./where`; make"), "cd `./where` + 1 command");
+        assert_eq!(shell_summary("make | tail > kept.txt"), "make | tail > kept.txt");
+        assert_eq!(shell_summary(": > kept.txt; make"), ": > kept.txt + 1 command");
         assert_eq!(shell_summary("for f in *; do\n  cat $f\ndone"), "for f in *; do cat $f done");
         assert_eq!(shell_summary(""), "");
         assert_eq!(shell_summary("grep 'a | head' x | sort | uniq -c"), "grep 'a | head' x");

@@ -2,25 +2,31 @@
 
 mod body;
 mod choices;
+mod grants;
 
 use super::{Frame, field};
 use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
-use crate::app::model::modal::{ApprovalModal, ApprovalStage, Judged};
+use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
 use crate::app::model::selection::Surface;
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent};
+use crate::text::width::truncate_end;
 use crate::text::wrap::Row;
 use crate::text::{Role, format};
 use crate::ui::flat;
+use crate::ui::hints;
 use crate::ui::paint::{Paint, cells, row};
+use body::{Body, Room};
 use choices::Part;
 use ratatui::layout::Rect;
 
 /// Cells of content at most.
 const WIDEST: u16 = 100;
+/// Rows of a very long command that show at least.
+const SHORTEST: usize = 6;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
@@ -36,37 +42,38 @@ pub fn draw(
     })?;
     let columns = WIDEST.min(area.width.saturating_sub(10)).max(area.width.min(24).saturating_sub(6));
     let room = usize::from(columns);
-    let (body, must) = body::rows(model, approval, state, room);
     let below = choices::below(approval, state, room);
+    // What the frame and the row above it leave.
+    let height = usize::from(area.height.saturating_sub(3));
+    let body = fitted(model, approval, state, room, height.saturating_sub(below.len()));
     let inert = state.inert_until > model.now;
-    let note = number(model, state);
-    let foot = foot(approval, state, inert);
-    let rows = cells(body.len() + below.len());
+    let note = number(model, state, room < choices::WIDE);
+    let rows = cells(body.rows.len() + below.len());
     // The upper edge stays where the first stage put it, whatever the others need.
     let first = choices::choices(approval, room).len();
     let usual = match state.stage {
         ApprovalStage::ConfirmingEdit(..) => rows,
-        _ => cells(body.len() + first),
+        _ => cells(body.rows.len() + first),
     };
     let frame = Frame {
         title: title(&approval.intent),
         title_role: Role::Careful,
         note: &note,
-        foot,
+        foot: foot(approval, state, inert),
         usual,
         ..Frame::default()
     };
     let place = frame.draw(paint, area, columns, rows.saturating_add(1));
     // A blank row below, where there is room for one.
     let place = Rect { height: place.height.min(rows), ..place };
-    // The choices always show; what is to be read scrolls, and says how much is hidden.
+    // The choices always show; what is to be read scrolls, and says what of it is hidden.
     let fixed = cells(below.len()).min(place.height.saturating_sub(1));
     let room_for_text = place.height - fixed;
     let reading = Rect { height: room_for_text, ..place };
-    read(model, state, paint, reading, &body, must, layout);
+    let whole = read(model, state, paint, reading, &body, layout);
     let mut caret = None;
     let base = Rect { y: place.y + room_for_text, height: fixed, ..place };
-    let draws = Choices { state, inert };
+    let draws = Choices { state, inert, whole };
     for (index, part) in below.iter().take(usize::from(fixed)).enumerate() {
         let line = row(base, index as u16);
         match part {
@@ -101,12 +108,17 @@ fn title(intent: &Intent) -> &'static str {
 }
 
 /// Which of the open questions it is.
-fn number(model: &Model, state: &ApprovalModal) -> String {
+fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
     let all = &model.approvals.entries;
     let at = all.iter().position(|entry| matches!(entry, Entry::Approval(found) if found.id == state.id));
     match all.len() {
         0 | 1 => String::new(),
-        count => format!("{} of {count} in the inbox", at.map_or(1, |at| at + 1)),
+        count => {
+            let key = hints::key_of(model, "inbox");
+            let next = if key.is_empty() { key } else { format!(" · {key} next") };
+            let place = if short { "" } else { " in the inbox" };
+            format!("{} of {count}{place}{next}", at.map_or(1, |at| at + 1))
+        }
     }
 }
 
@@ -115,7 +127,7 @@ fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str
     match &state.stage {
         _ if inert => "answers after a quiet moment",
         ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "Esc goes back",
-        _ if state.read.refused && !state.read.whole => "see the whole command first: PgDn",
+        _ if state.read.refused && !state.read.whole => "see all of it first: PgDn",
         ApprovalStage::Choosing if state.stray && command => "d denies with a reason · e edits it",
         ApprovalStage::Choosing if state.stray => "d denies with a reason",
         ApprovalStage::Choosing => "Esc keeps it in the inbox",
@@ -123,52 +135,86 @@ fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str
     }
 }
 
-/// The text, from the row that is scrolled to.
+/// What is to be read, with air where there is room for it, and without the middle of a very long command where not.
+fn fitted(model: &Model, approval: &Approval, state: &ApprovalModal, columns: usize, height: usize) -> Body {
+    let loose = Room { columns, tight: false, most: usize::MAX };
+    let body = body::of(model, approval, state, loose);
+    if body.rows.len() <= height {
+        return body;
+    }
+    let tight = Room { tight: true, ..loose };
+    let body = body::of(model, approval, state, tight);
+    if body.rows.len() <= height || state.unfolded {
+        return body;
+    }
+    let others = body.rows.len() - body.command;
+    let most = height.saturating_sub(others + 1).max(SHORTEST);
+    body::of(model, approval, state, Room { most, ..tight })
+}
+
+/// The text, from the row that is scrolled to. Whether all that must be seen is or was on the screen.
 fn read(
     model: &Model,
     state: &ApprovalModal,
     paint: &mut Paint<'_>,
     place: Rect,
-    body: &[Row],
-    must: usize,
+    body: &Body,
     layout: &mut Layout,
-) {
-    // What does not fit scrolls, and a row of its own says how much is hidden.
-    let says = usize::from(place.height) < body.len() && place.height > 1;
+) -> bool {
+    // What does not fit scrolls, and a row of its own says what is hidden.
+    let says = usize::from(place.height) < body.rows.len() && place.height > 1;
     let window = place.height - u16::from(says);
     let rows = usize::from(window);
-    let most = body.len().saturating_sub(rows);
+    let most = body.rows.len().saturating_sub(rows);
     let skip = if state.read.begun { usize::from(state.scroll) } else { first_reason(body, rows) }.min(most);
+    let shape = (place.width, cells(body.rows.len()));
     layout.reading = Some(Reading {
         id: state.id,
         edited: matches!(state.stage, ApprovalStage::ConfirmingEdit(..)),
         first: cells(skip),
         rows: window,
-        all: cells(must),
+        folded: body.folded,
+        shape,
+        must: body.must.iter().map(|(row, _)| cells(*row)).collect(),
     });
-    for (index, line) in body.iter().skip(skip).take(rows).enumerate() {
+    for (index, line) in body.rows.iter().skip(skip).take(rows).enumerate() {
         let at = row(place, index as u16);
         paint.line(at, &line.line);
         flat::put(layout, Surface::Modal, at, flat::nth(skip + index), line.line.spans.is_empty());
     }
     if flat::selection(model, Surface::Modal).is_some() {
-        flat::finish(model, paint, Surface::Modal, &flat::numbered(body.iter().cloned()), layout);
+        flat::finish(model, paint, Surface::Modal, &flat::numbered(body.rows.iter().cloned()), layout);
+    }
+    let was = |row: usize| {
+        let row = cells(row);
+        state.read.shape == shape && state.read.seen.iter().any(|(from, to)| (*from..*to).contains(&row))
+    };
+    let unseen = |row: usize| !state.read.whole && !(skip..skip + rows).contains(&row) && !was(row);
+    let mut missing: Vec<&str> = Vec::new();
+    for (_, what) in body.must.iter().filter(|(row, _)| unseen(*row)) {
+        if !missing.contains(what) {
+            missing.push(what);
+        }
     }
     if says {
         let left = most - skip;
-        let text = if left > 0 {
-            format!("↓ {} (PgDn)", format::plural(left as u64, "more row", "more rows"))
-        } else {
-            "↑ all read".to_owned()
+        let hidden = format::plural(left as u64, "more row", "more rows");
+        let (text, role) = match (left, missing.is_empty()) {
+            (0, true) => ("↑ all read".to_owned(), Role::Dim),
+            (0, false) => (format!("↑ above (PgUp): {}", missing.join(", ")), Role::Careful),
+            (_, true) => (format!("↓ {hidden} (PgDn)"), Role::Dim),
+            (_, false) => (format!("↓ {hidden} (PgDn): {}", missing.join(", ")), Role::Careful),
         };
-        paint.right(place.right(), place.y + window, &text, paint.role(Role::Careful));
+        let text = truncate_end(&text, usize::from(place.width));
+        paint.right(place.right(), place.y + window, &text, paint.role(role));
     }
+    missing.is_empty()
 }
 
 /// The row to begin at, so that the first words with a reason and the reason itself are in view.
-fn first_reason(body: &[Row], window: usize) -> usize {
+fn first_reason(body: &Body, window: usize) -> usize {
     let careful = |row: &Row| row.line.spans.iter().any(|span| span.role == Role::Careful);
-    match body.iter().position(careful) {
+    match body.rows.iter().position(careful) {
         Some(at) if at + 3 > window => at.saturating_sub(window / 3),
         _ => 0,
     }
@@ -178,6 +224,8 @@ fn first_reason(body: &[Row], window: usize) -> usize {
 struct Choices<'a> {
     state: &'a ApprovalModal,
     inert: bool,
+    /// All that must be seen was seen: until then nothing can be allowed.
+    whole: bool,
 }
 
 impl Choices<'_> {
@@ -189,7 +237,9 @@ impl Choices<'_> {
         if chosen {
             paint.tone(place, Slot::Selection);
         }
-        let role = match (self.inert, chosen) {
+        let allows = matches!(choice, ApprovalChoice::Once | ApprovalChoice::Session | ApprovalChoice::Always);
+        let closed = self.inert || (allows && !self.whole);
+        let role = match (closed, chosen) {
             (true, _) => Role::Dim,
             (false, true) => Role::Strong,
             (false, false) => Role::Text,
@@ -198,7 +248,7 @@ impl Choices<'_> {
             if chosen {
                 paint.put(place.x, place.y, 2, "▸", paint.slot(Slot::Prompt));
             }
-            let key = if self.inert { Role::Dim } else { Role::Accent };
+            let key = if closed { Role::Dim } else { Role::Accent };
             paint.right(place.right().saturating_sub(1), place.y, choices::key(*choice), paint.role(key));
         }
         let indent = if first { 2 } else { 4 };

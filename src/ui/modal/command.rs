@@ -1,68 +1,164 @@
-//! A command to be approved: nothing in it hides, and each reason stands under the very words it is about.
+//! A command to be approved: nothing in it hides, and each class of reason stands once, under all the words it is about.
 
 use crate::policy::{Why, label};
-use crate::text::visible::visible;
+use crate::text::visible::{Visible, visible};
 use crate::text::width::width;
-use crate::text::wrap::{Row, wrap_into};
-use crate::text::{Ground, Line, Role, Span};
+use crate::text::wrap::{Row, Wrap, wrap_into};
+use crate::text::{Ground, Line, Role, Span, format};
+use std::ops::Range;
 
-/// Rows of the command with its reasons.
-pub fn rows(line: &str, reasons: &[Why], room: usize) -> Vec<Row> {
+/// Cells that a reason needs beside its hook; with less it stands at the left, under a number.
+const BESIDE: usize = 24;
+/// Marks of the classes where they are numbered.
+const NUMBERS: &[u8] = b"123456789abcdefghijklmnopqrstuvwxyz";
+
+/// A command with its reasons, laid out.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub rows: Vec<Row>,
+    /// Rows that say why it is asked about.
+    pub named: Vec<usize>,
+    /// First row of the text of each wrapped row, and one past its last reason: what may be folded is plain text.
+    blocks: Vec<(usize, usize)>,
+}
+
+impl Told {
+    /// Leaves at most about `most` rows: the head, the tail, and every row with a reason. What is left out is counted, and
+    /// `key` says how it comes back. Whether anything is left out.
+    pub fn fold(&mut self, most: usize, key: &str) -> bool {
+        let plain = |block: &(usize, usize)| block.1 - block.0 == 1;
+        if self.rows.len() <= most {
+            return false;
+        }
+        let (head, tail) = (most * 2 / 3, most / 3);
+        let count = self.blocks.len();
+        let mut rows = Vec::new();
+        let mut named = Vec::new();
+        let mut at = 0;
+        let mut folded = false;
+        while at < count {
+            let hidden = self.blocks[at..].iter().take_while(|block| plain(block)).count();
+            let from = head.saturating_sub(at).min(hidden);
+            let until = count.saturating_sub(tail).saturating_sub(at).min(hidden);
+            // One row that is left out takes as much room as saying so.
+            let (from, until) = if until > from + 1 { (from, until) } else { (hidden.max(1), hidden.max(1)) };
+            for block in self.blocks.iter().skip(at).take(from) {
+                self.keep(*block, &mut rows, &mut named);
+            }
+            if until > from {
+                let text = format!("⋯ {}: {key}", format::plural((until - from) as u64, "more row", "more rows"));
+                rows.push(Row::ornament(Line::plain(text, Role::Careful)));
+                folded = true;
+            }
+            at += until;
+        }
+        // Reasons that are about no words stand below all blocks.
+        let below = self.blocks.last().map_or(0, |block| block.1);
+        self.keep((below, self.rows.len()), &mut rows, &mut named);
+        (self.rows, self.named) = (rows, named);
+        self.blocks.clear();
+        folded
+    }
+
+    fn keep(&self, (from, to): (usize, usize), rows: &mut Vec<Row>, named: &mut Vec<usize>) {
+        for at in from..to {
+            if self.named.contains(&at) {
+                named.push(rows.len());
+            }
+            rows.extend(self.rows.get(at).cloned());
+        }
+    }
+}
+
+/// Reasons of one class.
+struct Class {
+    words: String,
+    /// Where its words are in the text as it is shown, in order and apart.
+    spans: Vec<Range<usize>>,
+}
+
+/// Lays a command out with its reasons.
+pub fn told(line: &str, reasons: &[Why], room: usize) -> Told {
     let shown = visible(line);
-    let mut out = Vec::new();
-    let mut placed = vec![false; reasons.len()];
+    let classes = classes(reasons, &shown);
+    let numbered = is_numbered(&classes, &shown, room);
+    let mut out = Told::default();
     let mut start = 0;
     for text in shown.text.split('\n') {
-        let end = start + text.len();
-        let spans = styled(text, start, &shown.marks, reasons, |at| shown.at(at));
+        let spans = styled(text, start, &shown.marks, &classes);
         let mut wrapped = Vec::new();
-        wrap_into(&mut wrapped, &spans, Ground::Base, &crate::text::wrap::Wrap { width: room, ..Default::default() });
+        wrap_into(&mut wrapped, &spans, Ground::Base, &Wrap { width: room, ..Wrap::default() });
         for row in wrapped {
-            let (from, to) = (start + row.source.start, start + row.source.end);
-            // Bars and reasons whose words begin in this row.
-            let mut here: Vec<(usize, usize, usize)> = Vec::new();
-            for (index, why) in reasons.iter().enumerate() {
-                let (first, last) = (shown.at(why.span.start), shown.at(why.span.end));
-                if !placed[index] && first < last && first >= from && first < to {
-                    placed[index] = true;
-                    let column = |at: usize| width(shown.text.get(from..at.clamp(from, to)).unwrap_or_default());
-                    here.push((column(first), column(last).max(column(first) + 1), index));
-                }
-            }
-            out.push(row);
-            here.sort_unstable();
-            under(&mut out, &here, reasons, room);
+            let bytes = start + row.source.start..start + row.source.end;
+            let first = out.rows.len();
+            out.rows.push(row);
+            under(&mut out, &bytes, &shown, &classes, numbered, room);
+            out.blocks.push((first, out.rows.len()));
         }
-        start = end + 1;
+        start += text.len() + 1;
     }
-    for (index, why) in reasons.iter().enumerate() {
-        if !placed[index] {
-            note(&mut out, "· ", &words(why), room);
-        }
+    for class in classes.iter().filter(|class| class.spans.is_empty()) {
+        note(&mut out, "· ", &class.words, room);
     }
     out
 }
 
-/// The effect, and what these words would do.
-fn words(why: &Why) -> String {
-    let effect = label(&why.effect);
-    if why.text.is_empty() || why.text == why.effect { effect.to_owned() } else { format!("{effect}: {}", why.text) }
+/// Rows of the command with its reasons.
+pub fn rows(line: &str, reasons: &[Why], room: usize) -> Vec<Row> {
+    told(line, reasons, room).rows
+}
+
+/// The reasons by class, in the order of their first words.
+fn classes(reasons: &[Why], shown: &Visible) -> Vec<Class> {
+    let mut all: Vec<(String, Vec<&str>, Vec<Range<usize>>)> = Vec::new();
+    for why in reasons {
+        let name = label(&why.effect);
+        let at = all.iter().position(|(known, ..)| known == name).unwrap_or_else(|| {
+            all.push((name.to_owned(), Vec::new(), Vec::new()));
+            all.len() - 1
+        });
+        let Some((_, texts, spans)) = all.get_mut(at) else { continue };
+        let said = why.text.as_str();
+        if !said.is_empty() && said != why.effect && !texts.contains(&said) {
+            texts.push(said);
+        }
+        let span = shown.at(why.span.start)..shown.at(why.span.end);
+        if !span.is_empty() && !spans.contains(&span) {
+            spans.push(span);
+        }
+    }
+    let mut classes: Vec<Class> = all
+        .into_iter()
+        .map(|(name, texts, mut spans)| {
+            spans.sort_by_key(|span| (span.start, span.end));
+            let words = if texts.is_empty() { name } else { format!("{name}: {}", texts.join("; ")) };
+            Class { words, spans }
+        })
+        .collect();
+    classes.sort_by_key(|class| class.spans.first().map_or(usize::MAX, |span| span.start));
+    classes
+}
+
+/// Whether hooks would not tell which words a class is about: it has several places, or no room below its own.
+fn is_numbered(classes: &[Class], shown: &Visible, room: usize) -> bool {
+    let placed = classes.iter().filter(|class| !class.spans.is_empty());
+    let hard = |class: &Class| {
+        let Some(first) = class.spans.first() else { return false };
+        let before = shown.text.get(..first.start).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        class.spans.len() > 1 || width(line) % room.max(1) + 3 + width(&class.words).min(BESIDE) > room
+    };
+    placed.clone().count() > 1 && placed.clone().any(hard)
 }
 
 /// The line with its hidden characters and the words with reasons set off.
-fn styled(
-    text: &str,
-    start: usize,
-    marks: &[std::ops::Range<usize>],
-    reasons: &[Why],
-    at: impl Fn(usize) -> usize,
-) -> Vec<Span> {
+fn styled(text: &str, start: usize, marks: &[Range<usize>], classes: &[Class]) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for (offset, character) in text.char_indices() {
         let here = start + offset;
         let role = if marks.iter().any(|mark| mark.contains(&here)) {
             Role::Bad
-        } else if reasons.iter().any(|why| here >= at(why.span.start) && here < at(why.span.end)) {
+        } else if classes.iter().flat_map(|class| &class.spans).any(|span| span.contains(&here)) {
             Role::Careful
         } else {
             Role::Strong
@@ -75,27 +171,50 @@ fn styled(
     spans
 }
 
-/// A row of underlines, then the reasons from right to left, each hanging from the start of its words.
-fn under(out: &mut Vec<Row>, here: &[(usize, usize, usize)], reasons: &[Why], room: usize) {
-    if here.is_empty() {
+/// What is drawn under one row: lines under the words of each class, and the classes whose first words are in it.
+fn under(out: &mut Told, bytes: &Range<usize>, shown: &Visible, classes: &[Class], numbered: bool, room: usize) {
+    let column = |at: usize| width(shown.text.get(bytes.start..at.clamp(bytes.start, bytes.end)).unwrap_or_default());
+    let mut bar: Vec<char> = Vec::new();
+    let mut begins: Vec<(usize, usize)> = Vec::new();
+    for (index, class) in classes.iter().enumerate() {
+        for (nth, span) in class.spans.iter().enumerate() {
+            if span.start >= bytes.end || span.end <= bytes.start {
+                continue;
+            }
+            let from = column(span.start);
+            let to = column(span.end).max(from + 1).min(room.max(from + 1));
+            bar.resize(bar.len().max(to), ' ');
+            bar[from..to].iter_mut().filter(|cell| **cell == ' ').for_each(|cell| *cell = '─');
+            if numbered && span.start >= bytes.start {
+                bar[from] = NUMBERS.get(index).map_or('+', |number| char::from(*number));
+            }
+            if nth == 0 && span.start >= bytes.start {
+                begins.push((from, index));
+            }
+        }
+    }
+    if bar.is_empty() {
         return;
     }
-    let mut bar = String::new();
-    for (from, to, _) in here {
-        let to = (*to).min(room);
-        let have = width(&bar);
-        if *from < have {
-            continue;
+    out.named.push(out.rows.len());
+    out.rows.push(Row::ornament(Line::plain(bar.into_iter().collect::<String>(), Role::Careful)));
+    if numbered {
+        for (_, index) in begins {
+            let number = NUMBERS.get(index).map_or('+', |number| char::from(*number));
+            note(out, &format!("{number} "), &classes[index].words, room);
         }
-        bar.extend(std::iter::repeat_n(' ', from - have));
-        bar.extend(std::iter::repeat_n('─', to.saturating_sub(*from)));
+    } else {
+        hang(out, &mut begins, classes, room);
     }
-    out.push(Row::ornament(Line::plain(bar, Role::Careful)));
-    for (position, (from, _, index)) in here.iter().enumerate().rev() {
-        let Some(why) = reasons.get(*index) else { continue };
+}
+
+/// Reasons from right to left, each hanging from the start of its words.
+fn hang(out: &mut Told, begins: &mut [(usize, usize)], classes: &[Class], room: usize) {
+    begins.sort_unstable();
+    for (position, (from, index)) in begins.iter().enumerate().rev() {
         // Lines down to the reasons that are still to come.
         let mut lead = String::new();
-        for (column, _, _) in here.iter().take(position) {
+        for (column, _) in begins.iter().take(position) {
             let have = width(&lead);
             if *column >= have && column < from {
                 lead.extend(std::iter::repeat_n(' ', column - have));
@@ -105,83 +224,30 @@ fn under(out: &mut Vec<Row>, here: &[(usize, usize, usize)], reasons: &[Why], ro
         let have = width(&lead);
         lead.extend(std::iter::repeat_n(' ', from.saturating_sub(have)));
         lead.push_str("└─ ");
-        let text = words(why);
-        // A reason far to the right gets its own line from the left when it would not fit.
-        if width(&lead) + width(&text).min(24) > room {
-            note(out, "└─ ", &text, room);
-        } else {
-            note(out, &lead, &text, room);
-        }
+        let words = &classes[*index].words;
+        // The only one far to the right begins at the left when it would not fit.
+        let fits = width(&lead) + width(words).min(BESIDE) <= room;
+        note(out, if fits { &lead } else { "└─ " }, words, room);
     }
 }
 
 /// What somebody says, dimmed and with its hidden characters shown.
 pub fn said(text: &str, room: usize) -> Vec<Row> {
     let mut out = Vec::new();
-    let how = crate::text::wrap::Wrap { width: room, ..Default::default() };
     let shown = visible(text).text.replace('\n', " ");
-    wrap_into(&mut out, &[Span::new(shown, Role::Dim)], Ground::Base, &how);
+    wrap_into(&mut out, &[Span::new(shown, Role::Dim)], Ground::Base, &Wrap { width: room, ..Wrap::default() });
     out
 }
 
-fn note(out: &mut Vec<Row>, lead: &str, text: &str, room: usize) {
+fn note(out: &mut Told, lead: &str, text: &str, room: usize) {
     let first = [Span::new(lead, Role::Careful)];
     let rest = [Span::new(" ".repeat(width(lead)), Role::Text)];
-    let how = crate::text::wrap::Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
     let shown = visible(text).text.replace('\n', " ");
-    wrap_into(out, &[Span::new(shown, Role::Text)], Ground::Base, &how);
+    let from = out.rows.len();
+    wrap_into(&mut out.rows, &[Span::new(shown, Role::Text)], Ground::Base, &how);
+    out.named.extend(from..out.rows.len());
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn why(effect: &str, text: &str, span: std::ops::Range<usize>) -> Why {
-        Why { effect: effect.into(), text: text.into(), span }
-    }
-
-    fn shown(line: &str, reasons: &[Why], room: usize) -> Vec<String> {
-        rows(line, reasons, room).iter().map(|row| row.line.text()).collect()
-    }
-
-    #[test]
-    fn reasons_hang_under_their_words() {
-        let line = "rm -rf build/ && git clean -fdx";
-        let reasons = [why("recursive delete", "", 0..13), why("clean", "deletes untracked files", 17..31)];
-        assert_eq!(
-            shown(line, &reasons, 80),
-            [
-                "rm -rf build/ && git clean -fdx",
-                "─────────────    ──────────────",
-                "│                └─ clean: deletes untracked files",
-                "└─ recursive delete",
-            ]
-        );
-    }
-
-    #[test]
-    fn nothing_hides_and_nothing_is_cut() {
-        let line = format!("echo {}\u{1b}[8m; rm -rf /\u{202e}", "x".repeat(200));
-        let reasons = [why("recursive delete", "", line.find("rm").unwrap_or(0)..line.len())];
-        let all = shown(&line, &reasons, 40).join("");
-        assert!(all.contains("␛[8m") && all.contains("⟨U+202E⟩") && all.contains("rm -rf /"), "{all}");
-        assert!(all.contains("recursive delete"));
-    }
-
-    #[test]
-    fn reasons_without_words_stand_below() {
-        assert_eq!(shown("ls", &[why("unknown", "", 0..0)], 20), ["ls", "· unknown"]);
-    }
-
-    #[test]
-    fn rows_fit_any_room() {
-        let line = "find . -name '*.日本語' -delete; curl x | sh\nrm -rf a";
-        let reasons =
-            [why("delete", "many files", 24..31), why("pipe to shell", "runs it", 33..44), why("rm", "", 45..53)];
-        for room in 8..60 {
-            for row in rows(line, &reasons, room) {
-                assert!(row.line.width() <= room, "{room}: {:?}", row.line.text());
-            }
-        }
-    }
-}
+mod tests;

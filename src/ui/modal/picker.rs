@@ -65,6 +65,12 @@ pub fn draw(
     let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", aside, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(body) + 2 + note_rows);
     let caret = field(model, paint, row(place, 0), "❯ ", &state.query, state.cursor);
+    if state.kind == PickerKind::Permissions && state.query.is_empty() {
+        let line = row(place, 0);
+        let room = line.width.saturating_sub(4);
+        paint.fit(line.x + 2, line.y, room, "type a command to test it", paint.role(Role::Dim));
+    }
+    let column = column(state, usize::from(place.width));
     if state.loading {
         let line = row(place, 0);
         paint.put(line.right().saturating_sub(1), line.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
@@ -82,7 +88,7 @@ pub fn draw(
             }
             Line::Item(at) => {
                 let Some(item) = state.matches.get(*at).and_then(|index| state.items.get(*index)) else { continue };
-                draw_item(paint, line_place, item, state, *at == state.selected);
+                draw_item(paint, line_place, item, state, *at == state.selected, column);
                 let hit = Area { x: line_place.x, y: line_place.y, width: line_place.width, height: 1 };
                 layout.targets.push((hit, Hit::ModalRow(*at)));
             }
@@ -91,6 +97,7 @@ pub fn draw(
     if lines.is_empty() && !list.is_empty() {
         let text = match (state.loading, state.items.is_empty()) {
             (true, _) => "loading…",
+            (false, true) if state.kind == PickerKind::Permissions => "no rules yet",
             (false, true) => "there is nothing to choose from",
             (false, false) if state.kind == PickerKind::Permissions => {
                 "no rule reads like this; as a command it is judged"
@@ -108,7 +115,20 @@ pub fn draw(
     caret
 }
 
-fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker, chosen: bool) {
+/// Where details of rules begin: right of the longest rule, as far as both have room.
+fn column(state: &Picker, room: usize) -> Option<usize> {
+    let longest = state.items.iter().map(|item| width(&item.label)).max()?;
+    (state.kind == PickerKind::Permissions).then(|| (longest + 2).min(room * 3 / 5))
+}
+
+fn draw_item(
+    paint: &mut Paint<'_>,
+    place: Rect,
+    item: &PickItem,
+    state: &Picker,
+    chosen: bool,
+    details: Option<usize>,
+) {
     if chosen {
         paint.tone(place, Slot::Selection);
         paint.put(place.x, place.y, 2, "▸", paint.slot(Slot::Prompt));
@@ -129,7 +149,11 @@ fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker
     }
     let room = usize::from(end.saturating_sub(x));
     // A long name leaves something of what is said about it.
-    let said = if columns || item.detail.is_empty() { 0 } else { (width(&item.detail) + 2).min(room * 2 / 5) };
+    let said = match details {
+        Some(at) => room.saturating_sub(at.saturating_sub(2)),
+        None if columns || item.detail.is_empty() => 0,
+        None => (width(&item.detail) + 2).min(room * 2 / 5),
+    };
     let label = match state.kind {
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {
             truncate_middle(&item.label, room - said)
@@ -143,7 +167,11 @@ fn draw_item(paint: &mut Paint<'_>, place: Rect, item: &PickItem, state: &Picker
     // Details stand in a column of their own where labels leave room.
     let start = if place.width < 70 { 18 } else { 30 };
     let column = (x + start).max(next + 2);
-    let detail_x = if width(&label) < usize::from(start) - 2 && column + 12 < end { column } else { next + 2 };
+    let detail_x = match details {
+        Some(at) => x + cells(at),
+        None if width(&label) < usize::from(start) - 2 && column + 12 < end => column,
+        None => next + 2,
+    };
     if detail_x < end && !columns {
         paint.fit(detail_x, place.y, end - detail_x, &item.detail, paint.role(Role::Dim));
     }

@@ -241,18 +241,7 @@ pub fn approval() -> Model {
         asked_at: NOW,
     };
     model.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
-    model.modals = vec![Modal::Approval(ApprovalModal {
-        id: ApprovalId(1),
-        inert_until: NOW + 400,
-        selected: ApprovalChoice::Deny,
-        stage: ApprovalStage::Choosing,
-        scroll: 0,
-        read: Read::default(),
-        offer: 0,
-        cursor: 0,
-        held_until: 0,
-        stray: false,
-    })];
+    model.modals = vec![Modal::Approval(ApprovalModal::new(ApprovalId(1), NOW + 400))];
     model
 }
 

@@ -1,102 +1,192 @@
-//! What is read before an answer: the command and its reasons, what it would run and touch, who asks.
+//! What is read before an answer: the command and its reasons, what it would touch and run, who asks.
 
 use super::super::command;
 use super::choices::WIDE;
 use crate::app::Model;
 use crate::app::approvals;
 use crate::app::model::modal::{ApprovalModal, ApprovalStage, Judged};
-use crate::policy::{Approval, Intent, Payload, Target, Verdict};
+use crate::policy::{Approval, Intent, Payload, Speaker, Target, Verdict, Why};
 use crate::text::visible::visible;
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Span, diff, format, highlight};
 
-/// What is to be read, and how many of its rows must have been shown before it can be allowed.
-pub fn rows(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) -> (Vec<Row>, usize) {
-    let mut rows = vec![Row::blank()];
+/// The room for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    pub columns: usize,
+    /// Without blank rows.
+    pub tight: bool,
+    /// Rows of the command beyond which its middle is left out.
+    pub most: usize,
+}
+
+/// What is to be read.
+#[derive(Debug, Default)]
+pub struct Body {
+    pub rows: Vec<Row>,
+    /// Rows that must have been shown before it can be allowed, and what they tell.
+    pub must: Vec<(usize, &'static str)>,
+    /// Rows of the command and its reasons.
+    pub command: usize,
+    pub folded: bool,
+}
+
+/// What rows tell that must be seen.
+const REASONS: &str = "reasons";
+const TOUCHED: &str = "what it would touch";
+const END: &str = "its end";
+const RUNS: &str = "what runs";
+
+/// The key that brings the middle of a very long command.
+const UNFOLD: &str = "m shows them";
+
+/// Lays out what is to be read.
+pub fn of(model: &Model, approval: &Approval, state: &ApprovalModal, room: Room) -> Body {
+    let mut body = Body::default();
+    body.gap(room);
     if let ApprovalStage::ConfirmingEdit(line, judged) = &state.stage {
-        let must = edited(line, judged, room, &mut rows);
-        rows.push(Row::blank());
-        return (rows, must);
+        body.edited(line, judged, room);
+    } else {
+        body.asked(model, approval, room);
     }
-    if !approval.changed.is_empty() {
-        rows.push(Row::ornament(Line::plain("Asked again: it is not as it was", Role::Careful)));
-        for sentence in &approval.changed {
-            wrapped(&mut rows, &format!("· {sentence}"), Role::Text, room);
-        }
-        rows.push(Row::blank());
-    }
-    intent(approval, room, &mut rows);
-    payloads(&approval.payloads, room, &mut rows);
-    let must = rows.len();
-    let asked = [place(model, &approval.intent), asked_by(model, approval)];
-    let asked: Vec<String> = asked.into_iter().filter(|part| !part.is_empty()).collect();
-    if !asked.is_empty() {
-        rows.push(Row::blank());
-        wrapped(&mut rows, &asked.join(" · "), Role::Dim, room);
-    }
-    if approval.kept {
-        wrapped(&mut rows, "/rewind brings back what these files hold now", Role::Dim, room);
-    }
-    touched(&approval.targets, room, &mut rows);
-    rows.push(Row::blank());
-    (rows, must)
+    body.gap(room);
+    body
 }
 
-/// The line that the person wrote, and how it would be judged.
-fn edited(line: &str, judged: &Judged, room: usize, rows: &mut Vec<Row>) -> usize {
-    let Judged::As(preview) = judged else {
-        rows.extend(command::rows(line, &[], room));
-        return rows.len();
-    };
-    // What is allowed in a mode is shown with its reasons, too.
-    rows.extend(command::rows(line, preview.verdict.reasons(), room));
-    payloads(&preview.payloads, room, rows);
-    let words = match &preview.verdict {
-        Verdict::Allow(why) if why.is_empty() => "Nothing in it is asked about.",
-        Verdict::Refuse(_) => "No mode runs this line.",
-        Verdict::DeniedByRule(_) => "A rule of yours denies this line.",
-        Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_) => "",
-    };
-    if !words.is_empty() {
-        rows.push(Row::blank());
-        wrapped(rows, words, Role::Dim, room);
+impl Body {
+    fn gap(&mut self, room: Room) {
+        if !room.tight {
+            self.rows.push(Row::blank());
+        }
     }
-    let must = rows.len();
-    touched(&preview.targets, room, rows);
-    must
-}
 
-/// What the call means to do, with the reasons for the question.
-fn intent(approval: &Approval, room: usize, rows: &mut Vec<Row>) {
-    let reasons = approval.verdict.reasons();
-    let alone = |rows: &mut Vec<Row>| rows.extend(command::rows("", reasons, room).into_iter().skip(1));
-    match &approval.intent {
-        Intent::Command { line, .. } => rows.extend(command::rows(line, reasons, room)),
-        Intent::Input { text, .. } => rows.extend(command::rows(text, reasons, room)),
-        Intent::Edit(edits) => {
-            for edit in edits {
-                let path = edit.path.display().to_string();
-                let word = if edit.removes { "removes " } else { "writes " };
-                let mut spans = vec![Span::new(word, if edit.removes { Role::Bad } else { Role::Dim })];
-                spans.push(Span::new(truncate_middle(&visible(&path).text, room.saturating_sub(9)), Role::Strong));
-                rows.push(Row { line: Line { spans, ground: Ground::Base }, ..Row::default() });
-                let mut code = highlight::Highlighter::default();
-                rows.extend(diff::render(&edit.diff, "", room, usize::MAX, &mut code));
+    /// The rows from this one on must be seen.
+    fn must_from(&mut self, from: usize, what: &'static str) {
+        self.must.extend((from..self.rows.len()).map(|row| (row, what)));
+    }
+
+    fn asked(&mut self, model: &Model, approval: &Approval, room: Room) {
+        if !approval.changed.is_empty() {
+            let from = self.rows.len();
+            self.rows.push(Row::ornament(Line::plain("Asked again: it is not as it was", Role::Careful)));
+            for sentence in &approval.changed {
+                wrapped(&mut self.rows, &format!("· {sentence}"), Role::Text, room.columns);
             }
-            alone(rows);
+            self.must_from(from, REASONS);
+            self.gap(room);
         }
-        Intent::Read(path) => rows.extend(command::rows(&path.display().to_string(), reasons, room)),
-        Intent::Remote { server, tool, args, claims } => {
-            let spans = vec![Span::new(truncate_middle(&visible(tool).text, room), Role::Strong)];
-            rows.push(Row { line: Line { spans, ground: Ground::Base }, ..Row::default() });
-            rows.extend(command::rows(args, &[], room));
-            alone(rows);
-            for claim in claims {
-                rows.extend(command::said(&format!("{server} says: {claim}"), room));
+        self.intent(approval, room);
+        self.touched(&approval.targets, room);
+        self.payloads(&approval.payloads, room);
+        let asked = [place(model, &approval.intent), asked_by(model, approval)];
+        let asked: Vec<String> = asked.into_iter().filter(|part| !part.is_empty()).collect();
+        if !asked.is_empty() {
+            self.gap(room);
+            wrapped(&mut self.rows, &asked.join(" · "), Role::Dim, room.columns);
+        }
+        if approval.kept {
+            wrapped(&mut self.rows, "/rewind brings back what these files hold now", Role::Dim, room.columns);
+        }
+    }
+
+    /// The line that the person wrote, and how it would be judged.
+    fn edited(&mut self, line: &str, judged: &Judged, room: Room) {
+        let Judged::As(preview) = judged else { return self.command(line, &[], room) };
+        // What is allowed in a mode is shown with its reasons, too.
+        self.command(line, preview.verdict.reasons(), room);
+        self.touched(&preview.targets, room);
+        self.payloads(&preview.payloads, room);
+        let words = match &preview.verdict {
+            Verdict::Allow(why) if why.is_empty() => "Nothing in it is asked about.",
+            Verdict::Refuse(_) => "No mode runs this line.",
+            Verdict::DeniedByRule(_) => "A rule of yours denies this line.",
+            Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_) => "",
+        };
+        if !words.is_empty() {
+            self.gap(room);
+            wrapped(&mut self.rows, words, Role::Dim, room.columns);
+        }
+    }
+
+    /// A command with its reasons: they and its end must be seen.
+    fn command(&mut self, line: &str, reasons: &[Why], room: Room) {
+        let mut told = command::told(line, reasons, room.columns);
+        self.folded |= told.fold(room.most, UNFOLD);
+        let from = self.rows.len();
+        self.command = told.rows.len();
+        self.must.extend(told.named.iter().map(|row| (from + row, REASONS)));
+        self.rows.extend(told.rows);
+        self.must_from(self.rows.len().saturating_sub(1), END);
+    }
+
+    /// The reasons for a call that has no words of its own.
+    fn reasons(&mut self, reasons: &[Why], room: Room) {
+        let from = self.rows.len();
+        self.rows.extend(command::rows("", reasons, room.columns).into_iter().skip(1));
+        self.must_from(from, REASONS);
+    }
+
+    /// What the call means to do, with the reasons for the question.
+    fn intent(&mut self, approval: &Approval, room: Room) {
+        let reasons = approval.verdict.reasons();
+        match &approval.intent {
+            Intent::Command { line, .. } => self.command(line, reasons, room),
+            Intent::Input { text, .. } => self.command(text, reasons, room),
+            Intent::Read(path) => self.command(&path.display().to_string(), reasons, room),
+            Intent::Edit(edits) => {
+                self.reasons(reasons, room);
+                for edit in edits {
+                    let from = self.rows.len();
+                    let path = visible(&edit.path.display().to_string()).text;
+                    let (word, role) = if edit.removes { ("removes ", Role::Bad) } else { ("writes ", Role::Dim) };
+                    let first = [Span::new(word, role)];
+                    let rest = [Span::new("  ", Role::Text)];
+                    let how = Wrap { width: room.columns, first: &first, rest: &rest, verbatim: true };
+                    wrap_into(&mut self.rows, &[Span::new(path, Role::Strong)], Ground::Base, &how);
+                    self.must_from(from, TOUCHED);
+                    let mut code = highlight::Highlighter::default();
+                    self.rows.extend(diff::render(&edit.diff, "", room.columns, usize::MAX, &mut code));
+                }
+                self.must_from(self.rows.len().saturating_sub(1), END);
             }
+            Intent::Remote { server, tool, args, claims } => {
+                let name = truncate_middle(&visible(tool).text, room.columns);
+                self.rows.push(Row { line: Line::plain(name, Role::Strong), ..Row::default() });
+                self.reasons(reasons, room);
+                self.command(args, &[], room);
+                for claim in claims {
+                    self.rows.extend(command::said(&format!("{server} says: {claim}"), room.columns));
+                }
+            }
+            Intent::Talk => self.reasons(reasons, room),
         }
-        Intent::Talk => alone(rows),
+    }
+
+    /// All of the texts that an interpreter would get: nothing of them is left out.
+    fn payloads(&mut self, payloads: &[Payload], room: Room) {
+        for payload in payloads {
+            self.gap(room);
+            let word = if payload.decoded { "Decoded, this is what runs" } else { "This is what runs" };
+            self.rows.push(Row::ornament(Line::plain(word, Role::Strong)));
+            let source = visible(payload.from.trim()).text.replace('\n', " ");
+            if !source.is_empty() {
+                let source = truncate_end(&format!("from {source}"), room.columns);
+                self.rows.push(Row { line: Line::plain(source, Role::Dim), ..Row::default() });
+            }
+            self.rows.extend(command::rows(payload.text.trim_end_matches('\n'), &[], room.columns));
+            self.must_from(self.rows.len().saturating_sub(1), RUNS);
+        }
+    }
+
+    fn touched(&mut self, all: &[Target], room: Room) {
+        if !all.is_empty() {
+            self.gap(room);
+            let from = self.rows.len();
+            self.rows.push(Row::ornament(Line::plain("What it would touch", Role::Strong)));
+            self.rows.extend(targets(all, room.columns));
+            self.must_from(from, TOUCHED);
+        }
     }
 }
 
@@ -114,33 +204,10 @@ fn place(model: &Model, intent: &Intent) -> String {
 
 fn asked_by(model: &Model, approval: &Approval) -> String {
     let words = without_marks(&approval.origin.words());
-    match approvals::elsewhere(model, &approval.origin) {
-        Some(session) => format!("asked in {session} by {words}"),
-        None => format!("asked by {words}"),
-    }
-}
-
-/// All of the texts that an interpreter would get: nothing of them is left out.
-fn payloads(payloads: &[Payload], room: usize, rows: &mut Vec<Row>) {
-    for payload in payloads {
-        rows.push(Row::blank());
-        let word = if payload.decoded { "Decoded, this is what runs" } else { "This is what runs" };
-        rows.push(Row::ornament(Line::plain(word, Role::Strong)));
-        let from = visible(payload.from.trim()).text.replace('\n', " ");
-        if !from.is_empty() {
-            let from = truncate_end(&format!("from {from}"), room);
-            rows.push(Row { line: Line::plain(from, Role::Dim), ..Row::default() });
-        }
-        let text = payload.text.trim_end_matches('\n');
-        rows.extend(command::rows(text, &[], room));
-    }
-}
-
-fn touched(all: &[Target], room: usize, rows: &mut Vec<Row>) {
-    if !all.is_empty() {
-        rows.push(Row::blank());
-        rows.push(Row::ornament(Line::plain("What it would touch", Role::Strong)));
-        rows.extend(targets(all, room));
+    match (approvals::elsewhere(model, &approval.origin), &approval.origin.by) {
+        (None, Speaker::Person) => "you asked for it".to_owned(),
+        (Some(session), _) => format!("asked in {session} by {words}"),
+        (None, _) => format!("asked by {words}"),
     }
 }
 

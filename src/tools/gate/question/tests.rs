@@ -1,0 +1,217 @@
+//! What becomes of a question while it waits.
+
+use super::*;
+use crate::llm::message::{Outcome, ToolBody};
+use crate::policy::permissions::Permission;
+use crate::policy::rule::{Action, Rules};
+use crate::policy::{Grant, Mode, Verdict};
+use crate::tools::gate::Asker;
+use crate::tools::testing::Bench;
+use futures::future::BoxFuture;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Long enough for a busy machine, far less than for ever.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A person who answers when the test says so.
+struct Person {
+    asked: mpsc::UnboundedSender<(Approval, oneshot::Sender<Decision>)>,
+    withdrawn: Mutex<Vec<ApprovalId>>,
+    told: Mutex<Vec<String>>,
+    numbers: Mutex<u64>,
+}
+
+impl Asker for Person {
+    fn ask(&self, approval: Approval, _: CancellationToken) -> BoxFuture<'static, Decision> {
+        let (answer, heard) = oneshot::channel();
+        self.asked.send((approval, answer)).unwrap();
+        Box::pin(async move {
+            match heard.await {
+                Ok(decision) => decision,
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+    fn remember(&self, _: &Grant) -> Result<(), String> {
+        Ok(())
+    }
+    fn granted(&self, _: &[String]) {}
+    fn withdraw(&self, id: ApprovalId, _: Decision) {
+        self.withdrawn.lock().unwrap().push(id);
+    }
+    fn origin(&self) -> Origin {
+        Origin { saying: "clean up".into(), ..Origin::default() }
+    }
+    fn number(&self) -> u64 {
+        let mut number = self.numbers.lock().unwrap();
+        *number += 1;
+        *number
+    }
+    fn now(&self) -> i64 {
+        0
+    }
+    fn tell(&self, text: String) {
+        self.told.lock().unwrap().push(text);
+    }
+}
+
+type Asked = mpsc::UnboundedReceiver<(Approval, oneshot::Sender<Decision>)>;
+
+struct Waits {
+    bench: Bench,
+    gate: Arc<Gate>,
+    ctx: ToolCtx,
+    person: Arc<Person>,
+    asked: Asked,
+}
+
+fn waits(change: impl FnOnce(&mut crate::config::Config)) -> Waits {
+    let mut bench = Bench::new();
+    let mut config = (*bench.config).clone();
+    change(&mut config);
+    bench.config = Arc::new(config);
+    let (tx, asked) = mpsc::unbounded_channel();
+    let person =
+        Arc::new(Person { asked: tx, withdrawn: Mutex::default(), told: Mutex::default(), numbers: Mutex::default() });
+    let ctx = bench.ctx();
+    let asker = Arc::clone(&person) as Arc<dyn Asker>;
+    let dispatch = Arc::new(bench.dispatch.clone());
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asker);
+    Waits { bench, gate: Arc::new(gate), ctx, person, asked }
+}
+
+impl Waits {
+    fn call(&self, id: &str, line: &str) -> tokio::task::JoinHandle<ToolBody> {
+        let args = serde_json::json!({ "command": line }).to_string();
+        let call = ToolCall { id: id.into(), name: "terminal".into(), args, ..ToolCall::default() };
+        let (gate, ctx) = (Arc::clone(&self.gate), self.ctx.clone());
+        tokio::spawn(async move { gate.call(&call, ctx, mpsc::channel(8).0).await })
+    }
+
+    async fn next(&mut self) -> (Approval, oneshot::Sender<Decision>) {
+        tokio::time::timeout(SOON, self.asked.recv()).await.expect("it asks").unwrap()
+    }
+}
+
+/// The rules of a configuration that lists this.
+fn listed(action: Action, entry: &str) -> Rules {
+    let mut rules = Rules::default();
+    rules.hold([Permission::entry(action, entry)]);
+    rules
+}
+
+async fn end(running: tokio::task::JoinHandle<ToolBody>) -> ToolBody {
+    tokio::time::timeout(SOON, running).await.expect("it ends").unwrap()
+}
+
+#[tokio::test]
+async fn a_question_that_the_rules_answer_meanwhile_is_taken_back_and_says_why() {
+    let allow = listed(Action::Allow, "recursive delete");
+    let deny = listed(Action::Deny, "rm -rf *");
+    for (rules, outcome, says) in [(allow, Outcome::Ok, "now allowed"), (deny, Outcome::Denied, "now denied by a rule")]
+    {
+        let mut waits = waits(|_| {});
+        std::fs::create_dir(waits.bench.path("build")).unwrap();
+        let running = waits.call("c", "rm -rf build");
+        let (approval, _answer) = waits.next().await;
+        waits.gate.set_rules(rules);
+        let body = end(running).await;
+        assert_eq!((body.outcome, waits.bench.path("build").exists()), (outcome, outcome != Outcome::Ok));
+        assert_eq!(*waits.person.withdrawn.lock().unwrap(), [approval.id]);
+        let told = waits.person.told.lock().unwrap().join("\n");
+        assert!(told.contains(says) && told.contains("rm -rf build"), "{told}");
+        assert!(body.view.approval.contains(says), "{}", body.view.approval);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_lasts_answers_the_others_that_wait_for_the_same() {
+    let mut waits = waits(|_| {});
+    let (first, second) = (waits.call("a", "rm -rf a"), waits.call("b", "rm -rf b"));
+    let (one, yes) = waits.next().await;
+    let (_other, _unanswered) = waits.next().await;
+    let class = one.proposals.iter().find(|offer| offer.grant.width == crate::policy::Width::Effects).unwrap();
+    yes.send(Decision::Grant(class.grant.clone())).unwrap();
+    for running in [first, second] {
+        assert_eq!(end(running).await.outcome, Outcome::Ok);
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_changed_meanwhile_is_asked_about_anew_and_one_that_did_not_is_left_alone() {
+    let mut waits = waits(|_| {});
+    let (build, other) = (waits.bench.path("build"), waits.bench.path("other"));
+    for folder in [&build, &other] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("file"), "1").unwrap();
+    }
+    let running = waits.call("c", "rm -rf build/file");
+    let (first, _gone) = waits.next().await;
+    std::fs::rename(&build, waits.bench.path("built")).unwrap();
+    std::os::unix::fs::symlink(&other, &build).unwrap();
+    waits.gate.stir();
+    let (second, answer) = waits.next().await;
+    assert!(first.id != second.id && !second.changed.is_empty(), "{:?}", second.changed);
+    // The same again is no other question; the answer to it counts.
+    waits.gate.stir();
+    answer.send(Decision::Deny { feedback: "  keep it ".into() }).unwrap();
+    let body = end(running).await;
+    assert!(body.content.contains("the user denied this call and says:   keep it"), "{}", body.content);
+    assert!(other.join("file").exists() && waits.asked.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn who_writes_is_not_interrupted() {
+    let mut waits = waits(|_| {});
+    let running = waits.call("c", "rm -rf build");
+    let (approval, answer) = waits.next().await;
+    waits.gate.writes(approval.id, true);
+    waits.gate.set_rules(listed(Action::Allow, "recursive delete"));
+    tokio::task::yield_now().await;
+    answer.send(Decision::Deny { feedback: "no".into() }).unwrap();
+    assert_eq!(end(running).await.outcome, Outcome::Denied);
+    assert!(waits.person.withdrawn.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_command_of_the_person_is_asked_about_in_their_name() {
+    let mut waits = waits(|_| {});
+    for (id, words) in [("person_7", "you"), ("c", "the main agent: “clean up”")] {
+        let running = waits.call(id, "rm -rf build");
+        let (approval, answer) = waits.next().await;
+        assert_eq!(approval.origin.words(), words);
+        answer.send(Decision::Once).unwrap();
+        end(running).await;
+    }
+}
+
+#[tokio::test]
+async fn the_clock_stands_still_while_a_person_writes() {
+    let mut waits = waits(|config| config.approvals.timeout = 2);
+    let approval = Approval {
+        id: ApprovalId(7),
+        call_id: "c".into(),
+        tool: "terminal".into(),
+        intent: Intent::Talk,
+        verdict: Verdict::Ask(vec![]),
+        targets: vec![],
+        payloads: vec![],
+        proposals: vec![],
+        origin: Origin::default(),
+        changed: vec![],
+        kept: false,
+        asked_at: 0,
+    };
+    let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
+    let waiting = tokio::spawn(async move { gate.put(approval, None, &ctx).await });
+    let (_, _unanswered) = waits.next().await;
+    waits.gate.writes(ApprovalId(7), true);
+    // Longer than the question would have lived.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert!(!waiting.is_finished());
+    waits.gate.writes(ApprovalId(7), false);
+    let put = tokio::time::timeout(SOON, waiting).await.expect("the rest of its time goes by").unwrap();
+    assert!(matches!(put, Put::Said(Decision::TimedOut, None)));
+}

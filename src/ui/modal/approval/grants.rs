@@ -1,0 +1,103 @@
+//! An answer that lasts, in words: what passes from now on, where that is written, and what it would have passed before.
+
+use crate::policy::{self, Approval, Intent, Past, Proposal, Scope, Width};
+use crate::text::format;
+use crate::text::visible::visible;
+use crate::text::width::truncate_end;
+
+/// Cells of the name of a server.
+const SERVER: usize = 20;
+
+/// What passes without a question from now on.
+pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
+    let entries: Vec<&str> = offer.grant.entries.iter().map(|entry| policy::label(entry)).collect();
+    let what = match (offer.grant.width, &approval.intent) {
+        (Width::Command, _) => "this very command in this folder, and no other".to_owned(),
+        (Width::Words, _) => entries.iter().map(|entry| words(entry)).collect::<Vec<_>>().join(", and "),
+        (Width::Server, Intent::Remote { server, .. }) => {
+            format!("every tool of {}", truncate_end(&visible(server).text, SERVER))
+        }
+        (Width::Effects, Intent::Remote { tool, .. }) if entries == [tool.as_str()] => {
+            format!("the tool {tool}, with any arguments")
+        }
+        (Width::Effects | Width::Server, _) => {
+            format!("whatever is asked about only because of: {}", entries.join(", "))
+        }
+    };
+    let place = match offer.grant.scope {
+        // A command is tied to its folder whatever the scope.
+        _ if offer.grant.width == Width::Command => "",
+        Scope::Session => "",
+        Scope::Project => ", in this project",
+        Scope::Global => ", in every folder",
+    };
+    let text = visible(&format!("{what}{place}")).text.replace('\n', " ");
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+/// A line of `permissions.yaml` in words: `terminal(git push *)`, `file.write(src/**)`.
+fn words(entry: &str) -> String {
+    let Some((subject, argument)) = entry.strip_suffix(')').and_then(|rest| rest.split_once('(')) else {
+        return format!("what the rule {entry} means");
+    };
+    let below = argument.strip_suffix("/**");
+    let path = below.map_or_else(|| argument.to_owned(), |folder| format!("anything in {folder}/"));
+    match (subject, argument.strip_suffix(" *")) {
+        ("terminal", Some(start)) if !start.contains('*') => format!("commands that begin with “{start}”"),
+        ("terminal", None) if !argument.contains('*') => format!("the command “{argument}”"),
+        ("terminal", _) => format!("commands like “{argument}”"),
+        ("file.write", _) => format!("writing {path}"),
+        ("file.delete", _) => format!("deleting {path}"),
+        ("file.read", _) => format!("reading {path}"),
+        _ => format!("what the rule {entry} means"),
+    }
+}
+
+/// Where it is kept, and as what.
+pub fn written(offer: &Proposal) -> String {
+    let grant = &offer.grant;
+    let place = match (grant.scope, grant.width) {
+        (Scope::Session, _) => return "kept with this session, written to no file".to_owned(),
+        (Scope::Global, Width::Effects | Width::Server) => "command_allowlist in config.yaml",
+        (Scope::Project, _) | (Scope::Global, Width::Command | Width::Words) => "permissions.yaml",
+    };
+    // A command and classes stand in the sentence as they are written.
+    match grant.width {
+        Width::Command | Width::Effects => format!("written to {place}"),
+        Width::Words | Width::Server => format!("written to {place} as {}", grant.entries.join(", ")),
+    }
+}
+
+/// What it would have passed before; nothing where there is no past to look at.
+pub fn past(past: &Past) -> String {
+    let last = format::plural(past.of as u64, "command", "commands");
+    match (past.of, past.matched) {
+        (0, _) => String::new(),
+        (_, 0) => format!("would have passed none of your last {last}"),
+        (_, matched) => {
+            format!("would also have passed {matched} of your last {last}: {}", past.examples.join(" · "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn rules_in_words() {
+        for (rule, said) in [
+            ("terminal(git push *)", "commands that begin with “git push”"),
+            ("terminal(rm -rf build)", "the command “rm -rf build”"),
+            ("terminal(rm -rf build/out/*)", "commands like “rm -rf build/out/*”"),
+            ("terminal(cp * /srv/*)", "commands like “cp * /srv/*”"),
+            ("file.write(src/**)", "writing anything in src/"),
+            ("file.delete(/home/a/notes)", "deleting /home/a/notes"),
+            ("file.read(~/.ssh/**)", "reading anything in ~/.ssh/"),
+            ("mcp__git__*", "what the rule mcp__git__* means"),
+        ] {
+            assert_eq!(words(rule), said);
+        }
+    }
+}
