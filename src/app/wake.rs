@@ -21,7 +21,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),
         Modal::Frozen(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
-        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Input(_) => None,
+        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Input(_) | Modal::Quit(_) => None,
     });
     let candidates = [
         motion(model),
@@ -31,6 +31,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         model.composer.save_at.filter(|_| !model.switching),
         model.quit_armed,
         processes::opens_at(model),
+        processes::counts_down(model).then(|| model.now - model.now.rem_euclid(CLOCK) + CLOCK),
     ];
     candidates.into_iter().flatten().min()
 }

@@ -179,6 +179,8 @@ pub struct TerminalConfig {
     pub max_foreground_timeout: u64,
     pub env_passthrough: Vec<String>,
     pub daemon_term_grace_seconds: f64,
+    /// Tracked at once, ended ones included.
+    pub max_processes: usize,
     pub shell_init_files: Vec<String>,
 }
 
@@ -191,6 +193,7 @@ impl Default for TerminalConfig {
             max_foreground_timeout: 600,
             env_passthrough: Vec::new(),
             daemon_term_grace_seconds: 2.0,
+            max_processes: 200,
             shell_init_files: Vec::new(),
         }
     }

@@ -1,9 +1,12 @@
 //! What all processes share: the table, shell states, and the ways out to the UI and the agent.
 
+use super::detached::MARK;
 use super::env::{self, Env};
+use super::keeper::Keeper;
 use super::notice::Notices;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
+use super::register::Register;
 use super::sandbox::{self, Held, Sandbox, Support};
 use super::screens::Screens;
 use super::shell::Shell;
@@ -16,8 +19,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// Processes that are tracked at most, finished ones included.
-const TRACKED: usize = 64;
 /// How long a finished process can be asked about.
 const KEPT: Duration = Duration::from_secs(30 * 60);
 /// Finished foreground commands whose screen can still be looked at.
@@ -30,7 +31,10 @@ pub(crate) struct Hub {
     pub(crate) notices: Notices,
     /// Secrets in notices are masked (`security.redact_secrets`).
     pub(crate) masks: AtomicBool,
-    pub(crate) screens: Arc<Screens>,
+    /// What the two panes show.
+    pub(crate) screens: [Arc<Screens>; 2],
+    pub(crate) keeper: Keeper,
+    pub(crate) register: Arc<Register>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
     /// Held while a child starts: a terminal that is just being opened must not leak into another child.
@@ -48,11 +52,13 @@ impl Hub {
     pub(crate) fn new(options: ExecOptions, outbox: Arc<Outbox>) -> Self {
         Self {
             size: Mutex::new(options.size),
+            keeper: Keeper::new(options.program.clone()),
+            register: Arc::new(Register::new(options.register.clone())),
             options,
             outbox,
             notices: Notices::new(),
             masks: AtomicBool::new(true),
-            screens: Arc::default(),
+            screens: Default::default(),
             spawning: Mutex::default(),
             table: Mutex::default(),
             shell: OnceCell::new(),
@@ -126,7 +132,9 @@ impl Hub {
     pub(crate) fn shell_state(&self, process: &Process) -> Option<(PathBuf, Vec<String>)> {
         let state = self.shell.get()?.take_state(process.pid)?;
         let mut not_kept = Vec::new();
-        if let (Some(exported), Some(base)) = (state.exported, self.base.get()) {
+        if let (Some(mut exported), Some(base)) = (state.exported, self.base.get()) {
+            // Ours, and another one for every command.
+            exported.remove(OsStr::new(MARK));
             let (mut exported, refused) = keep::kept(base, exported);
             not_kept = refused;
             // Exported functions are not listed, and the shell's depth must not grow from command to command.
@@ -173,17 +181,37 @@ impl Hub {
         keep.reverse();
         let mut flags = keep.into_iter();
         table.retain(|_| flags.next().unwrap_or(true));
-        if table.len() >= TRACKED {
+        if table.len() >= self.options.max_processes {
             match table.iter().position(|process| process.over()) {
                 Some(oldest) => drop(table.remove(oldest)),
-                None => return Err(ExecError::TooMany(TRACKED)),
+                None => return Err(ExecError::TooMany(self.options.max_processes)),
             }
         }
         Ok(())
     }
 
+    /// Puts a process into the table, in place of the one that had its id.
     pub(crate) fn add(&self, process: Arc<Process>) {
-        lock(&self.table).push(process);
+        let mut table = lock(&self.table);
+        match table.iter_mut().find(|old| old.id == process.id) {
+            Some(old) => {
+                *old = Arc::clone(&process);
+                self.screens.iter().for_each(|screens| screens.replaced(&process));
+            }
+            None => table.push(process),
+        }
+    }
+
+    /// Something of a process is to be seen.
+    pub(crate) fn touch(&self, process: &Process) {
+        if process.is_watched() {
+            self.screens.iter().for_each(|screens| screens.touch(&process.id));
+        }
+    }
+
+    /// Whether secrets in notices are masked.
+    pub(crate) fn masks(&self) -> bool {
+        self.masks.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     pub(crate) fn remove(&self, id: &ProcessId) {
@@ -193,6 +221,6 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.screens.stop();
+        self.screens.iter().for_each(|screens| screens.stop());
     }
 }

@@ -73,7 +73,7 @@ impl Outbox {
 fn id(event: &ProcessEvent) -> &ProcessId {
     match event {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) => &info.id,
-        ProcessEvent::Screen(id, _) | ProcessEvent::Lines(id, _) => id,
+        ProcessEvent::Screen(id, _) | ProcessEvent::Lines(id, _) | ProcessEvent::Found(id, _) => id,
     }
 }
 
@@ -111,6 +111,7 @@ mod tests {
             state: ProcessState::Running,
             port: None,
             output_bytes: bytes,
+            vitals: crate::exec::Vitals::default(),
         }
     }
 

@@ -300,7 +300,7 @@ fn result(command: &Command, ctx: &ToolCtx, running: &Running, finished: Finishe
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
-        ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart => {}
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart | ExitReason::Unseen => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
