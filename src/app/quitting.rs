@@ -124,7 +124,7 @@ mod tests {
     fn each_command_goes_on_or_ends_as_the_person_says() {
         let mut model = running(&[("a", true), ("b", true), ("c", false)]);
         script(&mut model, "<C-d>");
-        let effects = script(&mut model, "<down> <ret>");
+        let effects = script(&mut model, "<down><space><ret>");
         let kept: Vec<&Effect> = effects.iter().filter(|effect| matches!(effect, Effect::Process(_))).collect();
         assert_eq!(kept, [&keep("a", false), &keep("b", true)]);
         assert_eq!(effects.last(), Some(&Effect::Quit(0)));
@@ -139,7 +139,7 @@ mod tests {
         let effects = script(&mut model, "<C-d>a<ret>");
         assert!(effects.contains(&keep("a", true)) && effects.contains(&keep("b", true)), "{effects:?}");
         let mut model = running(&[("a", true)]);
-        let effects = script(&mut model, "<C-d> <esc>");
+        let effects = script(&mut model, "<C-d><space><esc>");
         assert!(!effects.contains(&Effect::Quit(0)) && model.modals.is_empty());
     }
 
