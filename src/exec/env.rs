@@ -109,13 +109,37 @@ pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String], secr
         ("PAGER", "cat"),
         ("GIT_PAGER", "cat"),
         ("MANPAGER", "cat"),
+        ("SYSTEMD_PAGER", "cat"),
+        ("GH_PAGER", "cat"),
+        ("AWS_PAGER", "cat"),
+        ("BAT_PAGER", "cat"),
+        ("DELTA_PAGER", "cat"),
+        ("PSQL_PAGER", "cat"),
+        // What starts it by name all the same ends where one screen is enough, and shows colours.
+        ("LESS", "-FRX"),
+        // Prose is set for readers; on a terminal as wide as ours every paragraph would be one line.
+        ("MANWIDTH", "100"),
         ("TERM", "xterm-256color"),
+        ("COLORTERM", "truecolor"),
         ("PYTHONUNBUFFERED", "1"),
     ] {
         env.insert(name.into(), value.into());
     }
+    short_graphs(&mut env);
     env.entry("PATH".into()).or_insert_with(|| "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into());
     env
+}
+
+/// `git diff --stat` fills the terminal with pluses, of which a very wide one takes a thousand: the names stay whole, the
+/// graph is short. Goes behind what the person sets this way.
+fn short_graphs(env: &mut Env) {
+    let name = |part: &str, count: usize| OsString::from(format!("GIT_CONFIG_{part}_{count}"));
+    let count = env.get(OsStr::new("GIT_CONFIG_COUNT")).map_or(Some(0), |count| count.to_str()?.parse().ok());
+    // What git itself would refuse is left as it is.
+    let Some(count) = count else { return };
+    env.insert(name("KEY", count), "diff.statGraphWidth".into());
+    env.insert(name("VALUE", count), "40".into());
+    env.insert("GIT_CONFIG_COUNT".into(), (count + 1).to_string().into());
 }
 
 /// Entries of `first`, then those of `second` that are new.
@@ -182,6 +206,21 @@ mod tests {
         assert!(!is_secret(OsStr::new("GH_TOKEN"), &["GH_TOKEN".into()], &[]));
         assert!(is_secret(OsStr::new("WORK_LLM"), &["WORK_LLM".into()], &["WORK_LLM".into()]));
         assert!(!is_secret(OsStr::new("WORK_LLM"), &[], &[]));
+    }
+
+    #[test]
+    fn the_graphs_of_git_are_short_behind_what_the_person_sets() {
+        let get = |env: &Env, name: &str| env.get(OsStr::new(name)).and_then(|v| v.to_str()).map(str::to_owned);
+        let alone = compose(Env::new(), None, &[], &[]);
+        assert_eq!(get(&alone, "GIT_CONFIG_COUNT").as_deref(), Some("1"));
+        assert_eq!(get(&alone, "GIT_CONFIG_KEY_0").as_deref(), Some("diff.statGraphWidth"));
+        let own = env(&[("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "a.b"), ("GIT_CONFIG_VALUE_0", "c")]);
+        let beside = compose(own, None, &[], &[]);
+        assert_eq!(get(&beside, "GIT_CONFIG_COUNT").as_deref(), Some("2"));
+        assert_eq!(get(&beside, "GIT_CONFIG_KEY_0").as_deref(), Some("a.b"));
+        assert_eq!(get(&beside, "GIT_CONFIG_VALUE_1").as_deref(), Some("40"));
+        let broken = compose(env(&[("GIT_CONFIG_COUNT", "x")]), None, &[], &[]);
+        assert_eq!((get(&broken, "GIT_CONFIG_COUNT").as_deref(), get(&broken, "GIT_CONFIG_KEY_0")), (Some("x"), None));
     }
 
     #[test]

@@ -29,6 +29,7 @@ impl Reader {
                 break;
             }
         }
+        self.release_echo();
         super::spill::catch_up(&self.process);
         let exit = self.reap();
         // Of a command that was moved to the background the state belongs to nobody: the task went on without it.

@@ -8,7 +8,6 @@ use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
-use super::shell::Outlet;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
 use super::detached::MARK;
@@ -168,20 +167,12 @@ impl Exec {
         let Launch { spawn, spill, notify_on_complete, watch_patterns } = launch;
         let shell = self.hub.shell().await?;
         let env = self.hub.env_of(&spawn.task).await;
-        let wiring = Wiring {
-            pty: spawn.pty,
-            headless: spawn.headless,
-            stderr_on_tty: shell.finds_terminal_on_stderr(),
-            size: spawn.size,
-        };
-        let outlet = match (spawn.pty, spawn.headless) {
-            (true, _) => Outlet::Terminal,
-            (false, false) => Outlet::PipeBesideTerminal,
-            (false, true) => Outlet::Pipe,
-        };
+        let size = if spawn.pty { spawn.size } else { (super::WIDE, spawn.size.1) };
+        let wiring = Wiring { pty: spawn.pty, headless: spawn.headless, size };
+        let wide = wiring.terminal() && !spawn.pty;
         let cwd = spawn.cwd;
         let keep = !spawn.background;
-        let (mut command, prelude) = shell.command(&spawn.command, keep, outlet);
+        let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
         command.env_clear().envs(env.iter()).env(MARK, &id.0).current_dir(&cwd);
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
@@ -220,10 +211,9 @@ impl Exec {
             cwd,
             pid: spawned.child.id(),
             identity: Identity::of(spawned.child.id()),
-            pty: spawn.pty,
             started_at: now_ms(),
             started,
-            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit))),
+            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
             flow: std::sync::Condvar::new(),
             life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
             ended: std::sync::Condvar::new(),

@@ -275,18 +275,21 @@ pub struct Captured {
     pub spilled: u64,
 }
 
-/// A log, and beside it what the pane shows when typed or direct terminal output mixes with a pipe.
+/// A log, and beside it what the pane shows once that is more: the echo of what was typed.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) log: Log,
     /// Nothing more comes.
     pub(crate) ended: bool,
+    /// Position in the pane's stream from which the terminal had the pane's size; `None`: it is still [`super::WIDE`].
+    pub(crate) fitted: Option<u64>,
     pane: Option<Ring>,
 }
 
 impl Output {
-    pub(crate) fn new(spill: Spill) -> Self {
-        Self { log: Log::new(spill), ended: false, pane: None }
+    /// `wide`: its terminal starts with [`super::WIDE`] columns.
+    pub(crate) fn new(spill: Spill, wide: bool) -> Self {
+        Self { log: Log::new(spill), ended: false, fitted: (!wide).then_some(0), pane: None }
     }
 
     /// Reads once into the log.
@@ -301,8 +304,12 @@ impl Output {
         got
     }
 
-    /// Adds what only the pane shows: echo, and what programs print to `/dev/tty`.
-    pub(crate) fn append_pane(&mut self, bytes: &[u8]) {
+    /// Adds what the terminal showed, and what of it belongs to the output.
+    pub(crate) fn append(&mut self, shown: &[u8], kept: &[u8]) {
+        if self.pane.is_none() && shown == kept {
+            self.log.append(kept);
+            return;
+        }
         let log = &self.log;
         let pane = self.pane.get_or_insert_with(|| {
             let seed = log.tail(64 * 1024);
@@ -310,7 +317,8 @@ impl Output {
             ring.append(&seed);
             ring
         });
-        pane.append(bytes);
+        pane.append(shown);
+        self.log.append(kept);
     }
 
     /// End of the stream that the pane shows.
@@ -429,16 +437,13 @@ mod tests {
     }
 
     #[test]
-    fn the_pane_mixes_both_streams_in_order() {
+    fn the_pane_shows_what_the_log_leaves_out() {
         let folder = tempfile::tempdir().unwrap();
-        let mut output = Output::new(Spill::new(folder.path().join("x"), 100));
-        let (reader, mut writer) = std::io::pipe().unwrap();
-        writer.write_all(b"one\n").unwrap();
-        output.read_log(reader.as_fd()).unwrap();
-        output.append_pane(b"Password: ");
-        writer.write_all(b"two\n").unwrap();
-        output.read_log(reader.as_fd()).unwrap();
-        assert_eq!(output.pane_bytes(output.pane_begin(), output.pane_end()), b"one\nPassword: two\n");
-        assert_eq!(output.log.captured().head, b"one\ntwo\n");
+        let mut output = Output::new(Spill::new(folder.path().join("x"), 100), true);
+        output.append(b"one\nName? ", b"one\nName? ");
+        output.append(b"World\n", b"");
+        output.append(b"two\n", b"two\n");
+        assert_eq!(output.pane_bytes(output.pane_begin(), output.pane_end()), b"one\nName? World\ntwo\n");
+        assert_eq!(output.log.captured().head, b"one\nName? two\n");
     }
 }

@@ -7,9 +7,12 @@ mod blocked;
 mod browse;
 mod confine;
 mod detached;
+mod echo;
 mod end;
 mod env;
 mod finish;
+mod fullscreen;
+mod glass;
 mod handle;
 mod hub;
 mod keep;
@@ -71,7 +74,7 @@ pub struct ProcessId(pub String);
 pub struct Spawn {
     pub command: String,
     pub cwd: PathBuf,
-    /// Everything on the PTY, not only input and the controlling terminal.
+    /// A terminal of the pane's size from the start, and one even where nobody can type.
     pub pty: bool,
     pub background: bool,
     /// Names the shell state that cwd and exported variables persist in.
@@ -185,6 +188,9 @@ pub enum ProcessEvent {
     /// Whether there is another line with the words that were looked for; the view has moved to it.
     Found(ProcessId, bool),
 }
+
+/// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
+pub const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;

@@ -3,7 +3,7 @@
 use super::process::{Process, lock};
 use super::{Exit, ProcessId};
 use crate::policy::redact::{RedactKind, redact};
-use crate::text::clean::clean;
+use crate::text::clean::{clean, clean_rest};
 use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ impl Mask {
 
 impl Notice {
     pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8], masks: bool) -> Self {
-        let output = clean(output);
+        let output = clean_rest(output);
         let output = Mask::of(&process.command, masks).apply(&output);
         Self::Completed {
             id: process.id.clone(),

@@ -61,7 +61,7 @@ impl Exec {
                 Ok(())
             }
             ProcessCommand::Keep(id, keep) => self.hub.find(&id).map(|process| lock(&process.life).kept = keep),
-            ProcessCommand::Write(id, bytes) => self.write(&id, &bytes),
+            ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
@@ -109,9 +109,12 @@ impl Exec {
         if process.is_watched() {
             return Err(ExecError::Shown(id.clone()));
         }
-        let tty = lock(&process.tty);
-        let Some(tty) = &*tty else { return Err(process.no_terminal()) };
-        tty.resize(size).map_err(|source| ExecError::Spawn { command: process.command.clone(), source })
+        if lock(&process.tty).is_none() {
+            return Err(process.no_terminal());
+        }
+        process.fit(None, size);
+        process.resize(size);
+        Ok(())
     }
 
     /// Types keys into a process, as its terminal is set now.
@@ -145,7 +148,9 @@ impl Exec {
     /// What the terminal of a process shows now.
     pub fn sight(&self, id: &ProcessId) -> Result<Sight, ExecError> {
         let process = self.hub.find(id)?;
-        let size = self.hub.size_of(&process);
+        // A wide terminal is seen as a pane shows it: folded.
+        let wide = lock(&process.out).fitted.is_none();
+        let size = if wide { self.size() } else { self.hub.size_of(&process) };
         Ok(Sight::of(&process, size))
     }
 
@@ -172,6 +177,13 @@ impl Exec {
     pub fn look(&self) {
         let all: Vec<Arc<Process>> = self.hub.all().into_iter().filter(|p| lock(&p.life).background).collect();
         usage::look(&all);
+    }
+
+    /// A person types: the program lays out for the person's pane from the first key on.
+    fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        process.fit(None, *lock(&self.hub.size));
+        process.type_in(bytes)
     }
 
     /// Types into a process.

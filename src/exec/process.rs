@@ -41,8 +41,6 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     /// The leader, told from any later process with its number; `None` where the system does not say.
     pub(crate) identity: Option<Identity>,
-    /// Everything is on its terminal.
-    pub(crate) pty: bool,
     /// Milliseconds since the epoch.
     pub(crate) started_at: i64,
     pub(crate) started: Instant,
@@ -173,6 +171,42 @@ impl Process {
     pub(crate) fn over(&self) -> bool {
         let life = lock(&self.life);
         life.exit.is_some() && (life.closed || !life.survivors)
+    }
+
+    /// Gives its terminal the pane's size, once: what is printed from `position` on (by default from now on) is laid out
+    /// for it.
+    pub(crate) fn fit(&self, position: Option<u64>, size: (u16, u16)) {
+        {
+            let mut out = lock(&self.out);
+            if out.fitted.is_some() {
+                return;
+            }
+            out.fitted = Some(position.unwrap_or_else(|| out.pane_end()));
+        }
+        self.resize(size);
+    }
+
+    /// Tells the program another size, unless its terminal is still the wide one.
+    pub(crate) fn resize(&self, size: (u16, u16)) {
+        if lock(&self.out).fitted.is_none() {
+            return;
+        }
+        if let Some(tty) = &*lock(&self.tty)
+            && tty.size() != Some(size)
+            && let Err(error) = tty.resize(size)
+        {
+            tracing::debug!("resizing {}: {error}", self.id.0);
+        }
+    }
+
+    /// A program that lays out by itself sets the terminal as it needs it. One that left it alone is a script that prints
+    /// on the alternate screen: from now on its line feeds return the carriage as on any terminal.
+    pub(crate) fn return_carriages(&self) {
+        if let Some(tty) = &*lock(&self.tty)
+            && let Err(error) = tty.return_carriages()
+        {
+            tracing::debug!("the terminal of {}: {error}", self.id.0);
+        }
     }
 
     /// Queues bytes for its terminal.

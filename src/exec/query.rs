@@ -1,7 +1,7 @@
 //! Questions that programs ask their terminal, and the answers of a plain xterm. Unanswered, editors and menus stall; a
 //! wrong answer is worse than the honest "unknown" that every question has.
 
-use crate::text::screen::Screen;
+use super::glass::Glass;
 use crate::text::{MouseFormat, MouseReports};
 
 /// Bytes carried over from one read to the next: longer than any question that is answered.
@@ -42,7 +42,7 @@ pub(crate) enum Query {
 
 impl Query {
     /// The bytes a terminal would send. `screen` is asked for only where the answer depends on it.
-    pub(crate) fn answer(self, screen: impl FnOnce() -> (Screen, (u16, u16))) -> Vec<u8> {
+    pub(crate) fn answer(self, screen: impl FnOnce() -> (Glass, (u16, u16))) -> Vec<u8> {
         let text = match self {
             // A VT220 with colours.
             Query::Device => "\x1b[?62;22c".to_owned(),
@@ -78,11 +78,11 @@ impl Query {
 }
 
 /// Whether a private mode is set; `None`: not known here.
-fn is_set(mode: u16, screen: &Screen) -> Option<bool> {
+fn is_set(mode: u16, screen: &Glass) -> Option<bool> {
     let modes = screen.modes();
     Some(match mode {
         1 => modes.application_cursor,
-        25 => screen.snapshot().cursor.is_some(),
+        25 => screen.seen().0.cursor.is_some(),
         47 | 1047 | 1049 => screen.alternate(),
         1000 => modes.mouse == MouseReports::Buttons,
         1002 => modes.mouse == MouseReports::Motion,
@@ -207,9 +207,9 @@ fn string(text: &[u8]) -> Found {
 mod tests {
     use super::*;
 
-    fn after(bytes: &[u8]) -> (Screen, (u16, u16)) {
-        let mut screen = Screen::new(80, 24);
-        screen.feed(bytes);
+    fn after(bytes: &[u8]) -> (Glass, (u16, u16)) {
+        let mut screen = Glass::new((80, 24));
+        screen.feed(bytes, 0, Some(0));
         (screen, (80, 24))
     }
 
@@ -258,7 +258,7 @@ mod tests {
             let [(_, query)] = found[..] else { panic!("{question:?}: {found:?}") };
             let said = query.answer(|| after(before.as_bytes()));
             assert_eq!(String::from_utf8(said).unwrap(), answer, "{question:?}");
-            let shown = after(format!("{before}{question}x").as_bytes()).0.snapshot();
+            let shown = after(format!("{before}{question}x").as_bytes()).0.seen().0;
             let text: String = shown.rows.iter().flat_map(|row| &row.spans).map(|span| span.text.as_str()).collect();
             assert_eq!(text.trim(), "x", "{question:?} leaves nothing on the screen");
         }

@@ -2,6 +2,8 @@
 
 use super::ProcessEvent;
 use super::blocked;
+use super::echo::{Discipline, Echo};
+use super::fullscreen::FullScreen;
 use super::hub::Hub;
 use super::log::{self, Got};
 use super::notice::{Mask, Matches, Notice};
@@ -28,6 +30,8 @@ const SMALL_READS: u32 = 8;
 const SMALL: usize = 32 * 1024;
 const HURRY: Duration = Duration::from_micros(500);
 const GULP: Duration = Duration::from_millis(1);
+/// A terminal hands out at most 4 KiB at a time: this much is gathered before it is looked at.
+const GATHER: usize = 64 * 1024;
 
 /// What the thread owns.
 pub(crate) struct Reader {
@@ -42,6 +46,11 @@ pub(crate) struct Reader {
     pub(super) keep: bool,
     pub(super) gone: bool,
     queries: Queries,
+    /// `None` once the program has taken the screen.
+    fullscreen: Option<FullScreen>,
+    echo: Echo,
+    /// Of [`GATHER`] bytes, when there is a terminal.
+    gathered: Vec<u8>,
     matches: Option<Matches>,
     /// Ports are looked for until one is found or this much was printed.
     seek_port: bool,
@@ -74,12 +83,14 @@ impl Reader {
         let reader = Self {
             child: spawned.child,
             pipe: spawned.pipe,
-            tty,
             exit: spawned.exit,
             wake,
             keep: duty.keep,
             gone: false,
             queries: Queries::default(),
+            fullscreen: Some(FullScreen::default()),
+            echo: Echo::default(),
+            gathered: vec![0; if tty.is_some() { GATHER } else { 0 }],
             matches: (!duty.patterns.is_empty()).then(|| Matches::new(duty.patterns)),
             seek_port: background,
             headless: duty.headless,
@@ -88,6 +99,7 @@ impl Reader {
             bytes_shown: Instant::now(),
             small_reads: 0,
             last_round: Instant::now(),
+            tty,
             process,
             hub,
         };
@@ -114,15 +126,12 @@ impl Reader {
                 self.drain_wake();
             }
             // Before the end: what was printed belongs to the result.
-            if ready.pipe {
-                let count = self.read_pipe(8);
+            if ready.pipe || ready.tty {
+                let count = self.read_pipe(8) + self.read_tty(8);
                 let now = Instant::now();
                 let hurried = count < SMALL && now.duration_since(self.last_round) < HURRY + GULP;
                 self.small_reads = if hurried { self.small_reads.saturating_add(1) } else { 0 };
                 self.last_round = now;
-            }
-            if ready.tty {
-                self.read_tty(8);
             }
             if ready.type_in {
                 self.type_in();
@@ -141,6 +150,9 @@ impl Reader {
     fn timeout(&self) -> Option<Duration> {
         if self.gone || self.tty.is_none() || self.headless {
             return None;
+        }
+        if self.echo.holds() {
+            return Some(self.look_after.saturating_sub(self.quiet_since.elapsed()));
         }
         let background = lock(&self.process.life).background;
         if background && !self.process.is_watched() {
@@ -231,35 +243,30 @@ impl Reader {
         sum
     }
 
-    /// Reads the terminal at most `times`; returns the bytes read.
+    /// Takes what the terminal has at most `times`; returns the bytes read.
     pub(super) fn read_tty(&mut self, times: usize) -> usize {
         let mut sum = 0;
         for _ in 0..times {
-            let Some(fd) = &self.tty else { break };
-            // A terminal hands out at most 4 KiB at a time.
-            let mut buffer = [0; 4096];
-            let got = log::read(fd.as_fd(), &mut buffer);
-            match got {
-                Ok(Got::Bytes(count)) => {
-                    sum += count;
-                    let bytes = &buffer[..count];
-                    if self.process.pty {
-                        super::spill::wait_for_room(&self.process, count);
-                    }
-                    let (before, pane_end) = {
-                        let mut out = lock(&self.process.out);
-                        let before = out.log.total();
-                        if self.process.pty {
-                            out.log.append(bytes);
-                        } else {
-                            out.append_pane(bytes);
-                        }
-                        (before, out.pane_end())
-                    };
-                    self.spill(before);
-                    self.answer(bytes, pane_end - count as u64);
-                    self.printed(before, if self.process.pty { count } else { 0 });
-                }
+            let count = self.gather();
+            if count == 0 {
+                break;
+            }
+            sum += count;
+            let bytes = std::mem::take(&mut self.gathered);
+            self.took(&bytes[..count]);
+            self.gathered = bytes;
+        }
+        sum
+    }
+
+    /// Reads what the terminal has now, as far as the buffer goes.
+    fn gather(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(fd) = &self.tty
+            && count < self.gathered.len()
+        {
+            match log::read(fd.as_fd(), &mut self.gathered[count..]) {
+                Ok(Got::Bytes(more)) => count += more,
                 Ok(Got::Later | Got::Full) => break,
                 Ok(Got::End) => self.tty = None,
                 Err(error) => {
@@ -268,7 +275,44 @@ impl Reader {
                 }
             }
         }
-        sum
+        count
+    }
+
+    /// Keeps what the terminal showed, and does what it asks for.
+    fn took(&mut self, bytes: &[u8]) {
+        super::spill::wait_for_room(&self.process, bytes.len() + 4096);
+        let kept = self.echo.left(bytes, Instant::now());
+        let (before, start) = {
+            let mut out = lock(&self.process.out);
+            let (before, start) = (out.log.total(), out.pane_end());
+            out.append(bytes, &kept);
+            (before, start)
+        };
+        if let Some(at) = self.fullscreen.as_mut().and_then(|scanner| scanner.scan(bytes)) {
+            self.fullscreen = None;
+            self.process.fit(Some(start + at as u64), *lock(&self.hub.size));
+            self.process.return_carriages();
+        }
+        self.spill(before + kept.len() as u64);
+        self.answer(bytes, start);
+        self.printed(before, kept.len());
+    }
+
+    /// What was held back as the beginning of an echo is output after all; false when there was nothing.
+    pub(super) fn release_echo(&mut self) -> bool {
+        let kept = self.echo.give_up();
+        if kept.is_empty() {
+            return false;
+        }
+        let before = {
+            let mut out = lock(&self.process.out);
+            let before = out.log.total();
+            out.append(&[], &kept);
+            before
+        };
+        self.spill(before + kept.len() as u64);
+        self.printed(before, kept.len());
+        true
     }
 
     /// In the background: its whole output goes to its file, and it goes on when this program does not.
@@ -308,11 +352,17 @@ impl Reader {
     }
 
     fn type_in(&mut self) {
+        // What was printed before the keys must not be taken for their echo.
+        self.read_tty(1);
         let Some(fd) = &self.tty else { return };
+        let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
         let mut input = lock(&self.process.input);
         let (run, _) = input.as_slices();
         match rustix::io::write(fd, run) {
             Ok(count) => {
+                if let Some(modes) = modes {
+                    self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
+                }
                 input.drain(..count);
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
@@ -391,6 +441,9 @@ impl Reader {
     /// After a silence: does it wait for keys?
     fn look(&mut self) {
         if self.timeout() != Some(Duration::ZERO) {
+            return;
+        }
+        if self.release_echo() {
             return;
         }
         let waits = {

@@ -1,20 +1,20 @@
 //! What the watched process shows. One thread while something is watched; it sleeps until output comes.
 
+use super::glass::Glass;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
 use super::{LINES, ProcessEvent, ProcessId, Scroll, Way, search, usage};
 use crate::text::Snapshot;
-use crate::text::screen::Screen;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// At most one screen in this time: a frame at 60 Hz.
 const FRAME: Duration = Duration::from_millis(16);
-/// Bytes of a pipe that one frame parses: more than any screen holds.
-const PIPE_BYTES: u64 = 64 * 1024;
-/// Bytes of a terminal that one frame parses; a program that prints faster than this is not read by a person.
-const TTY_BYTES: u64 = 256 * 1024;
+/// Bytes of lines that one frame parses: more than any screen holds.
+const LINE_BYTES: u64 = 64 * 1024;
+/// Bytes of a program that lays out for the pane that one frame parses; what prints faster is not read by a person.
+const LAYOUT_BYTES: u64 = 256 * 1024;
 
 /// How often it is looked at what a process uses that is shown and at work.
 const USAGE: Duration = Duration::from_secs(2);
@@ -35,8 +35,7 @@ pub struct Sight {
 impl Sight {
     /// The screen of a process as a terminal of this size shows it.
     pub(crate) fn of(process: &Process, size: (u16, u16)) -> Self {
-        let screen = emulated(process, size);
-        let snapshot = screen.snapshot();
+        let snapshot = emulated(process, size).seen().0;
         let text = |line: &crate::text::Line| line.spans.iter().map(|span| span.text.as_str()).collect::<String>();
         let mut rows: Vec<String> = snapshot.rows.iter().map(|line| text(line).trim_end().to_owned()).collect();
         let last = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |at| at + 1);
@@ -51,7 +50,7 @@ pub(crate) fn application_keys(process: &Process, size: (u16, u16)) -> bool {
 }
 
 /// The screen after everything that is in memory of the pane's stream, as far as one frame parses.
-fn emulated(process: &Process, size: (u16, u16)) -> Screen {
+fn emulated(process: &Process, size: (u16, u16)) -> Glass {
     let mut view = View::new(size);
     view.feed(process);
     view.screen
@@ -98,12 +97,7 @@ impl Screens {
             (state.lines, state.find) = (None, None);
         }
         if let Some(process) = &target {
-            if let Some(tty) = &*lock(&process.tty)
-                && tty.size() != Some(size)
-                && let Err(error) = tty.resize(size)
-            {
-                tracing::debug!("resizing {}: {error}", process.id.0);
-            }
+            process.resize(size);
             process.rouse();
         }
         state.target = target;
@@ -204,7 +198,7 @@ impl Screens {
             }
             let Some(Shown { process, view, last, look_at, looked }) = &mut shown else { continue };
             if view.size != size {
-                view.screen.resize(size.0, size.1);
+                view.screen.resize(size);
                 view.size = size;
             }
             view.feed(process);
@@ -297,7 +291,9 @@ fn look(process: &Arc<Process>) -> bool {
 /// The emulated screen of one process.
 struct View {
     size: (u16, u16),
-    screen: Screen,
+    screen: Glass,
+    /// Its program has ended, and the screen shows it.
+    settled: bool,
     /// Position in the pane's stream up to which it was fed.
     fed: u64,
     /// Line feeds that went by: the number of the line that is being printed.
@@ -310,13 +306,14 @@ struct View {
 
 impl View {
     fn new(size: (u16, u16)) -> Self {
-        Self { size, screen: Screen::new(size.0, size.1), fed: 0, lines: 0, anchor: None, found: None }
+        Self { size, screen: Glass::new(size), settled: false, fed: 0, lines: 0, anchor: None, found: None }
     }
 
     fn feed(&mut self, process: &Process) {
-        let most = if process.pty { TTY_BYTES } else { PIPE_BYTES };
-        let bytes = {
+        let over = process.over();
+        let (bytes, from, fitted) = {
             let out = lock(&process.out);
+            let most = if out.fitted.is_some() { LAYOUT_BYTES } else { LINE_BYTES };
             let end = out.pane_end();
             let mut from = self.fed.max(out.pane_begin());
             let skip = from > self.fed || end - from > most;
@@ -326,11 +323,16 @@ impl View {
             // What was skipped ends with a line, or escapes would be cut in two.
             if skip && let Some(at) = bytes.iter().position(|&b| b == b'\n') {
                 bytes.drain(..=at);
+                from = end - bytes.len() as u64;
             }
-            bytes
+            (bytes, from, out.fitted)
         };
         self.lines += bytes.iter().filter(|&&b| b == b'\n').count() as i64;
-        feed(&mut self.screen, process, &bytes);
+        self.screen.feed(&bytes, from, fitted);
+        if over && !self.settled {
+            self.settled = true;
+            self.screen.settle();
+        }
     }
 
     /// Lines between the last one shown and the end.
@@ -368,7 +370,7 @@ impl View {
         if self.screen.alternate() {
             // It has no history: what it shows is all there is.
             self.anchor = None;
-            return Snapshot { last_line: i64::from(self.size.1) - 1, ..self.screen.snapshot() };
+            return Snapshot { last_line: i64::from(self.size.1) - 1, ..self.screen.seen().0 };
         }
         match usize::try_from(self.back()) {
             Ok(0) | Err(_) => self.at(&self.screen, 0),
@@ -395,12 +397,12 @@ impl View {
     }
 
     /// The snapshot of a screen that ends `below` lines above the end.
-    fn at(&self, screen: &Screen, below: usize) -> Snapshot {
-        let snapshot = screen.snapshot();
+    fn at(&self, screen: &Glass, below: usize) -> Snapshot {
+        let (snapshot, cursor) = screen.seen();
         let at = self.lines - below as i64;
-        let under = snapshot.wrapped.iter().skip(usize::from(screen.cursor().1));
+        let under = snapshot.wrapped.iter().skip(usize::from(cursor.1));
         // The last row ends no line that another row follows.
-        let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(screen.cursor().1) + 1));
+        let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(cursor.1) + 1));
         let last_line = at + rest.filter(|wrapped| !**wrapped).count() as i64;
         let snapshot = Snapshot { below, last_line, ..snapshot };
         let first = snapshot.places().first().map_or(0, |place| place.line);
@@ -408,20 +410,16 @@ impl View {
     }
 }
 
-fn feed(screen: &mut Screen, process: &Process, bytes: &[u8]) {
-    if process.pty { screen.feed(bytes) } else { screen.feed_lines(bytes) }
-}
-
 /// The screen as it was before the last `lines` lines, and how many lines back that is (less near the beginning).
 /// Reads backwards from `end` through memory and the spill file.
-fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Screen, usize) {
+fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Glass, usize) {
     let out = lock(&process.out);
     let wanted = lines + usize::from(size.1);
     // Positions of line feeds, from the last one on.
     let mut feeds: Vec<u64> = Vec::new();
     let mut at = end;
     while feeds.len() < wanted && at > 0 {
-        let from = at.saturating_sub(PIPE_BYTES);
+        let from = at.saturating_sub(LINE_BYTES);
         let bytes = out.pane_bytes(from, at);
         if bytes.is_empty() {
             break;
@@ -434,22 +432,23 @@ fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Scre
         if feeds.len() < wanted { lines.min((feeds.len() + 1).saturating_sub(usize::from(size.1))) } else { lines };
     let cut = if back == 0 { end } else { feeds.get(back - 1).copied().unwrap_or(end) };
     let from =
-        feeds.get(back + usize::from(size.1) * 2).map_or(at, |feed| feed + 1).max(cut.saturating_sub(PIPE_BYTES));
+        feeds.get(back + usize::from(size.1) * 2).map_or(at, |feed| feed + 1).max(cut.saturating_sub(LINE_BYTES));
     let bytes = out.pane_bytes(from, cut);
+    let fitted = out.fitted;
     drop(out);
-    let mut screen = Screen::new(size.0, size.1);
-    feed(&mut screen, process, &bytes);
+    let mut screen = Glass::for_lines(size, &bytes);
+    screen.feed(&bytes, from, fitted);
     (screen, back)
 }
 
 /// The screen after the pane's stream up to `position`.
-pub(crate) fn screen_at(process: &Process, position: u64, size: (u16, u16)) -> Screen {
-    let bytes = {
+pub(crate) fn screen_at(process: &Process, position: u64, size: (u16, u16)) -> Glass {
+    let (bytes, from, fitted) = {
         let out = lock(&process.out);
-        let from = position.saturating_sub(PIPE_BYTES).max(out.pane_begin());
-        out.pane_bytes(from, position)
+        let from = position.saturating_sub(LINE_BYTES).max(out.pane_begin());
+        (out.pane_bytes(from, position), from, out.fitted)
     };
-    let mut screen = Screen::new(size.0, size.1);
-    feed(&mut screen, process, &bytes);
+    let mut screen = Glass::new(size);
+    screen.feed(&bytes, from, fitted);
     screen
 }

@@ -27,24 +27,10 @@ pub(crate) struct ShellState {
     pub(crate) exported: Option<Env>,
 }
 
-/// Where a shell's output goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outlet {
-    /// Everything on the terminal.
-    Terminal,
-    /// Output on a pipe, with a controlling terminal.
-    PipeBesideTerminal,
-    /// No terminal at all.
-    Pipe,
-}
-
 /// Folders in the private one that commands in a sandbox write to: what shells leave behind, temporary files. The preludes
 /// beside them are read by commands that run without one.
 const STATE: &str = "state";
 const TEMPORARY: &str = "tmp";
-
-/// Joins standard error to the pipe.
-const JOIN: &str = "exec 2>&1\n";
 
 impl Shell {
     /// Finds `bash`, or else `sh`, and writes the preludes into a private folder.
@@ -67,13 +53,7 @@ impl Shell {
         for name in [STATE, TEMPORARY] {
             std::fs::create_dir(shell.folder.path().join(name))?;
         }
-        for (name, text) in [
-            ("keep", format!("unset BASH_ENV\n{save}")),
-            ("keep-join", format!("unset BASH_ENV\n{save}{JOIN}")),
-            ("join", format!("unset BASH_ENV\n{JOIN}")),
-        ] {
-            std::fs::write(shell.folder.path().join(name), text)?;
-        }
+        std::fs::write(shell.folder.path().join("keep"), format!("unset BASH_ENV\n{save}"))?;
         Ok(shell)
     }
 
@@ -81,7 +61,7 @@ impl Shell {
     ///
     /// With a terminal, jobs get process groups of their own (`-m`), as in an interactive shell: what a command leaves
     /// running is not hung up when the shell, which leads the session, exits.
-    pub(crate) fn command(&self, line: &str, keep: bool, outlet: Outlet) -> (std::process::Command, Option<PathBuf>) {
+    pub(crate) fn command(&self, line: &str, keep: bool, terminal: bool) -> (std::process::Command, Option<PathBuf>) {
         let mut command = std::process::Command::new(&self.program);
         if !self.bash {
             match keep {
@@ -93,23 +73,11 @@ impl Shell {
             return (command, None);
         }
         command.args(["--noprofile", "--norc"]);
-        if outlet != Outlet::Pipe {
+        if terminal {
             command.arg("-m");
         }
         command.args(["-c", line, "bash"]);
-        let prelude = match (keep, outlet) {
-            (true, Outlet::PipeBesideTerminal) => Some("keep-join"),
-            (true, _) => Some("keep"),
-            (false, Outlet::PipeBesideTerminal) => Some("join"),
-            (false, _) => None,
-        };
-        (command, prelude.map(|name| self.folder.path().join(name)))
-    }
-
-    /// Whether standard error must be the terminal at first: `bash -m` takes from there the terminal that it hands to its
-    /// jobs. The prelude then joins it to standard output.
-    pub(crate) fn finds_terminal_on_stderr(&self) -> bool {
-        self.bash
+        (command, keep.then(|| self.folder.path().join("keep")))
     }
 
     /// The private folder.

@@ -1,4 +1,4 @@
-//! Starts a child in a session of its own, with a terminal that controls it and its output on one pipe or that terminal.
+//! Starts a child in a session of its own, with everything on one terminal, or with its output on a pipe where nobody types.
 //!
 //! The only unsafe code of this room beside `sandbox::kernel`: what runs between fork and exec, and borrowing the descriptor of a PTY.
 
@@ -28,12 +28,10 @@ pub(crate) struct Tty {
 /// How a child is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wiring {
-    /// Output goes to the terminal too, not to a pipe.
+    /// A terminal even where nobody can type.
     pub(crate) pty: bool,
     /// Nothing on standard input; a terminal only when `pty` asks for one.
     pub(crate) headless: bool,
-    /// Standard error starts on the terminal although output goes to the pipe.
-    pub(crate) stderr_on_tty: bool,
     /// Columns and rows.
     pub(crate) size: (u16, u16),
 }
@@ -48,7 +46,7 @@ impl Wiring {
 /// A started child. All descriptors are non-blocking and closed on exec.
 pub(crate) struct Spawned {
     pub(crate) child: Child,
-    /// Its standard output and error.
+    /// Its standard output and error, when they are not on the terminal.
     pub(crate) pipe: Option<OwnedFd>,
     pub(crate) tty: Option<Tty>,
     /// Becomes readable or hangs up when the child has exited.
@@ -90,20 +88,17 @@ pub(crate) fn spawn(mut command: Command, wiring: Wiring, sandbox: Option<Prepar
         _ => command.stdin(Stdio::null()),
     };
     match &slave {
-        Some(slave) if wiring.pty => {
+        Some(slave) => {
             command.stdout(slave.try_clone()?).stderr(slave.try_clone()?);
         }
-        _ => {
+        None => {
             let (reader, writer) = io::pipe()?;
             #[cfg(target_os = "linux")]
             if let Err(error) = rustix::pipe::fcntl_setpipe_size(&reader, PIPE) {
                 // The system bounds what one user may have; a small pipe works as well, only slower.
                 tracing::debug!("pipe stays small: {error}");
             }
-            match &slave {
-                Some(slave) if wiring.stderr_on_tty => command.stdout(writer).stderr(slave.try_clone()?),
-                _ => command.stdout(writer.try_clone()?).stderr(writer),
-            };
+            command.stdout(writer.try_clone()?).stderr(writer);
             pipe = Some(OwnedFd::from(reader));
         }
     }
@@ -155,13 +150,16 @@ fn open_tty((columns, rows): (u16, u16)) -> io::Result<(Tty, OwnedFd)> {
     let fd = rustix::io::fcntl_dupfd_cloexec(fd, 3)?;
     let slave =
         std::fs::File::options().read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32).open(&name)?;
+    let mut modes = rustix::termios::tcgetattr(&slave)?;
+    // Bytes arrive as they were written, and a flood some ten times faster: the kernel copies a line feed that it must
+    // change by itself. Whoever shows the bytes returns the carriage (`text::screen`).
+    modes.output_modes -= rustix::termios::OutputModes::ONLCR;
     #[cfg(target_os = "linux")]
     {
         // Backspace removes a whole character, not one byte of it.
-        let mut modes = rustix::termios::tcgetattr(&slave)?;
         modes.input_modes |= rustix::termios::InputModes::IUTF8;
-        rustix::termios::tcsetattr(&slave, rustix::termios::OptionalActions::Now, &modes)?;
     }
+    rustix::termios::tcsetattr(&slave, rustix::termios::OptionalActions::Now, &modes)?;
     Ok((Tty { master: pair.master, fd, name }, slave.into()))
 }
 
@@ -182,10 +180,25 @@ impl Tty {
         self.master.process_group_leader().and_then(Pid::from_raw)
     }
 
+    /// What the line discipline does now; `None` when the terminal is gone.
+    pub(crate) fn modes(&self) -> Option<rustix::termios::Termios> {
+        rustix::termios::tcgetattr(self.fd.as_fd()).ok()
+    }
+
+    /// Line feeds return the carriage again, unless the program reads keys one by one and thus set its modes itself.
+    pub(crate) fn return_carriages(&self) -> io::Result<()> {
+        use rustix::termios::{LocalModes, OptionalActions, OutputModes, tcgetattr, tcsetattr};
+        let mut modes = tcgetattr(&self.fd)?;
+        if modes.local_modes.contains(LocalModes::ICANON) {
+            modes.output_modes |= OutputModes::ONLCR;
+            tcsetattr(&self.fd, OptionalActions::Now, &modes)?;
+        }
+        Ok(())
+    }
+
     /// Keys arrive one by one (an editor, a menu), not line by line.
     pub(crate) fn raw_mode(&self) -> bool {
-        rustix::termios::tcgetattr(self.fd.as_fd())
-            .is_ok_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
+        self.modes().is_some_and(|modes| !modes.local_modes.contains(rustix::termios::LocalModes::ICANON))
     }
 }
 

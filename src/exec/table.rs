@@ -3,7 +3,7 @@
 use super::notice::last_characters;
 use super::process::{Process, lock};
 use super::{Exec, ExecError, Exit, ProcessId, ProcessInfo, now_ms};
-use crate::text::clean::clean;
+use crate::text::clean::{clean, clean_rest};
 use std::time::Duration;
 
 /// What is known of a process now.
@@ -72,7 +72,7 @@ impl Exec {
         };
         lock(&process.life).polled = end;
         consumed(&process);
-        Ok(report(&process, last_characters(&clean(&bytes), 1000).to_owned()))
+        Ok(report(&process, last_characters(&clean_rest(&bytes), 1000).to_owned()))
     }
 
     /// The last `count` characters of output.
@@ -95,7 +95,7 @@ impl Exec {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&clean(&captured.tail));
+            text.push_str(&clean_rest(&captured.tail));
         }
         let total_lines = text.lines().count();
         let first_line = offset.unwrap_or(total_lines.saturating_sub(limit)).min(total_lines);
@@ -145,7 +145,7 @@ fn report(process: &Process, output: String) -> Report {
 fn tail(process: &Process, count: usize) -> String {
     // Four bytes a character, and as much again for escapes that vanish.
     let bytes = lock(&process.out).log.tail(8 * count as u64);
-    last_characters(&clean(&bytes), count).to_owned()
+    last_characters(&clean_rest(&bytes), count).to_owned()
 }
 
 fn consumed(process: &Process) {

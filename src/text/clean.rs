@@ -1,18 +1,27 @@
 //! Terminal bytes as plain text: what a person would have read, without escapes and without lost progress bars.
 //!
 //! Carriage returns, backspaces, erase-line and short cursor moves are applied, so that a progress bar is one line.
-//! Nothing is wrapped and nothing is cut.
+//! What was drawn on the alternate screen is left out, as it leaves nothing behind. Nothing is wrapped and nothing is cut.
 
 /// Rows above the current one that a cursor movement can still change.
 const REACH: usize = 64;
 
 /// The text that a terminal without a right margin would show for `bytes`. Invalid UTF-8 becomes U+FFFD.
 pub fn clean(bytes: &[u8]) -> String {
+    cleaned(bytes, false)
+}
+
+/// The same for bytes whose beginning is missing: it may lie within an alternate screen, which their end then tells.
+pub fn clean_rest(bytes: &[u8]) -> String {
+    cleaned(bytes, true)
+}
+
+fn cleaned(bytes: &[u8], cut: bool) -> String {
     let text = String::from_utf8_lossy(bytes);
     if !text.bytes().any(needs_work) && !text.contains('\u{85}') && !has_c1(&text) {
         return text.into_owned();
     }
-    let mut page = Page { out: String::with_capacity(text.len()), open: Vec::new(), row: 0, column: 0 };
+    let mut page = Page { out: String::with_capacity(text.len()), open: Vec::new(), row: 0, column: 0, alternate: false, cut };
     let mut rest: &str = &text;
     while !rest.is_empty() {
         rest = page.step(rest);
@@ -97,6 +106,10 @@ struct Page {
     open: Vec<Vec<char>>,
     row: usize,
     column: usize,
+    /// On the alternate screen, of which nothing is kept.
+    alternate: bool,
+    /// The beginning is missing, and nothing has told yet on which screen it was.
+    cut: bool,
 }
 
 impl Page {
@@ -104,11 +117,14 @@ impl Page {
     fn step<'a>(&mut self, text: &'a str) -> &'a str {
         let plain = text.char_indices().find(|&(_, c)| c.is_control() && c != '\t').map_or(text.len(), |(at, _)| at);
         if plain > 0 {
-            self.write(&text[..plain]);
+            if !self.alternate {
+                self.write(&text[..plain]);
+            }
             return &text[plain..];
         }
         let c = text.chars().next().unwrap_or('\0');
         match c {
+            '\n' | '\r' | '\x08' if self.alternate => &text[1..],
             '\n' => {
                 self.line_feed();
                 &text[1..]
@@ -123,13 +139,29 @@ impl Page {
             }
             '\x1b' | '\u{80}'..='\u{9f}' => {
                 let found = sequence(text);
-                if let Some((parameters, last)) = found.control {
-                    self.control(parameters, last);
+                match found.control {
+                    Some((parameters, last @ ('h' | 'l'))) => self.switch(parameters, last == 'h'),
+                    Some((parameters, last)) if !self.alternate => self.control(parameters, last),
+                    _ => {}
                 }
                 &text[found.length..]
             }
             c => &text[c.len_utf8()..],
         }
+    }
+
+    /// Sets or resets modes: one of them is the screen.
+    fn switch(&mut self, parameters: &str, on: bool) {
+        let Some(modes) = parameters.strip_prefix('?') else { return };
+        if !modes.split(';').any(|mode| matches!(mode, "47" | "1047" | "1049")) {
+            return;
+        }
+        if std::mem::take(&mut self.cut) && !on {
+            self.out.clear();
+            self.open.clear();
+            (self.row, self.column) = (0, 0);
+        }
+        self.alternate = on;
     }
 
     fn row(&mut self) -> &mut Vec<char> {
@@ -274,9 +306,24 @@ mod tests {
             ("a\x1b[3Cb", "a   b"),
             ("\r\n\r\nx", "\n\nx"),
             ("x\x1b[2J\x1b[Hy", "x\ny"),
+            ("a\n\x1b[?1049h\x1b[Hmenu\x1b[5;5Hq\r\n\x1b[?1049lb\n", "a\nb\n"),
+            ("a\x1b[?1;47hnever left", "a"),
+            ("a\x1b[?1049lb", "ab"),
         ];
         for (input, expected) in cases {
             assert_eq!(clean(input.as_bytes()), *expected, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn a_rest_may_begin_on_the_alternate_screen() {
+        for (input, expected) in [
+            ("enu\x1b[7;1H\x1b[?25h\x1b[?1049lb\n", "b\n"),
+            ("b\n\x1b[?1049hmenu", "b\n"),
+            ("b\n\x1b[?1049hmenu\x1b[?1049lc", "b\nc"),
+            ("\x1b[?1000l\x1b[4lb", "b"),
+        ] {
+            assert_eq!(clean_rest(input.as_bytes()), expected, "{input:?}");
         }
     }
 

@@ -5,6 +5,7 @@
 pub mod ansi;
 pub mod clean;
 pub mod diff;
+pub mod fold;
 pub mod foreign;
 pub mod format;
 pub mod highlight;

@@ -35,15 +35,37 @@ impl Screen {
         self.parser.process(bytes);
     }
 
-    /// Takes output of a pipe, where a lone line feed also returns the carriage.
+    /// Takes output as a program wrote it, where a lone line feed also returns the carriage. On the alternate screen it
+    /// does not: a program that lays out by itself has turned that off and moves down by line feeds.
     pub fn feed_lines(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|&b| b == b'\n') {
             self.parser.process(&rest[..at]);
-            self.parser.process(b"\r\n");
+            self.parser.process(if self.alternate() { b"\n" } else { b"\r\n" });
             rest = &rest[at + 1..];
         }
         self.parser.process(rest);
+    }
+
+    /// Prints the first rows of a snapshot, with the cursor behind the last of them in this column.
+    pub fn print(&mut self, snapshot: &Snapshot, rows: usize, column: u16) {
+        for (index, line) in snapshot.rows.iter().take(rows).enumerate() {
+            if index > 0 && !snapshot.wrapped.get(index - 1).copied().unwrap_or(false) {
+                self.feed(b"\r\n");
+            }
+            for span in &line.spans {
+                let cell = if let Role::Screen(cell) = span.role { cell } else { Cell::default() };
+                self.feed(rendition(cell).as_bytes());
+                self.feed(span.text.as_bytes());
+            }
+            self.feed(b"\x1b[0m");
+        }
+        self.feed(format!("\x1b[{}G", column + 1).as_bytes());
+    }
+
+    /// Ends what a program asked for and did not take back: the alternate screen, the mouse, special keys.
+    pub fn settle(&mut self) {
+        self.feed(b"\x1b[?1049l\x1b[?47l\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m");
     }
 
     /// Changes the size; text is cut or padded, not reflowed.
@@ -114,6 +136,21 @@ fn paint(color: vt100::Color) -> Paint {
     }
 }
 
+/// The sequence that sets these attributes and no others.
+fn rendition(cell: Cell) -> String {
+    let mut codes = String::from("\x1b[0");
+    let flags = [(cell.bold, 1), (cell.dim, 2), (cell.italic, 3), (cell.underline, 4), (cell.inverse, 7)];
+    flags.iter().filter(|(set, _)| *set).for_each(|(_, code)| codes.push_str(&format!(";{code}")));
+    for (paint, ground) in [(cell.fg, 38), (cell.bg, 48)] {
+        match paint {
+            Paint::Default => {}
+            Paint::Index(index) => codes.push_str(&format!(";{ground};5;{index}")),
+            Paint::Rgb(r, g, b) => codes.push_str(&format!(";{ground};2;{r};{g};{b}")),
+        }
+    }
+    codes + "m"
+}
+
 fn attributes(cell: &vt100::Cell) -> Cell {
     Cell {
         fg: paint(cell.fgcolor()),
@@ -165,6 +202,9 @@ fn line(screen: &vt100::Screen, row: u16, columns: u16) -> Line {
 }
 
 #[cfg(test)]
+mod recorded_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -193,6 +233,27 @@ mod tests {
         let mut screen = Screen::new(10, 3);
         screen.feed_lines("ab\n日本\nx".as_bytes());
         assert_eq!(text(&screen.snapshot()), ["ab", "日本", "x"]);
+    }
+
+    #[test]
+    fn line_feeds_only_go_down_on_the_alternate_screen() {
+        let mut screen = Screen::new(10, 3);
+        screen.feed_lines(b"\x1b[?1049h\x1b[Hab\ncd\x1b[?1049l");
+        assert_eq!(text(&screen.snapshot()), ["", "", ""]);
+        screen.feed_lines(b"\x1b[?1049h\x1b[Hab\ncd");
+        assert_eq!(text(&screen.snapshot()), ["ab", "  cd", ""]);
+        screen.settle();
+        assert!(!screen.alternate());
+    }
+
+    #[test]
+    fn a_printed_snapshot_is_the_same_screen() {
+        let mut screen = Screen::new(8, 5);
+        screen.feed("a \x1b[1;31mred\x1b[0;48;2;1;2;3m日\x1b[m\r\n0123456789\r\n$ x".as_bytes());
+        let before = screen.snapshot();
+        let mut again = Screen::new(8, 5);
+        again.print(&before, 4, 3);
+        assert_eq!(again.snapshot(), before);
     }
 
     #[test]

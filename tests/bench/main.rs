@@ -19,6 +19,7 @@ mod inside;
 mod judge;
 mod measures;
 mod proc;
+mod terminals;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();

@@ -30,6 +30,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("judge", crate::judge::judge_lines),
     ("search", crate::files::search),
     ("patch", crate::files::patch),
+    ("terminals", crate::terminals::terminals),
 ];
 
 pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {
@@ -45,13 +46,13 @@ fn median(mut all: Vec<Duration>) -> Duration {
     all[all.len() / 2]
 }
 
-fn percentile(mut all: Vec<Duration>, p: usize) -> Duration {
+pub fn percentile(mut all: Vec<Duration>, p: usize) -> Duration {
     all.sort();
     all[(all.len() * p / 100).min(all.len() - 1)]
 }
 
 /// Spins (these are milliseconds that count) until the condition holds.
-fn spin(limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
+pub fn spin(limit: Duration, mut condition: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !condition() {
         assert!(began.elapsed() < limit, "nothing within {limit:?}");
@@ -126,7 +127,7 @@ fn idle() -> Vec<Row> {
 }
 
 /// Types characters one by one; the time from write to appearance.
-fn typed(term: &mut Term, count: usize) -> Vec<Duration> {
+pub fn typed(term: &mut Term, count: usize) -> Vec<Duration> {
     let letters = ['§', '¶', 'µ', '±', '¿', 'þ', 'ð', 'ø', 'æ', '¤'];
     let mut times = Vec::new();
     for n in 0..count {

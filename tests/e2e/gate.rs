@@ -15,6 +15,7 @@ const DOORS: &[Door] = &[
     Door::Indirect,
     Door::Typed,
     Door::Submitted,
+    Door::Keys,
     Door::CommandLine,
     Door::Person,
     Door::Server,
@@ -32,6 +33,8 @@ enum Door {
     Typed,
     /// `process submit` into a running shell.
     Submitted,
+    /// `process send_keys` into a running shell.
+    Keys,
     /// `hermes tools run`.
     CommandLine,
     /// `!command` in the composer.
@@ -99,6 +102,10 @@ fn calls(door: Door, line: &str) -> Vec<(String, Value)> {
                 shell(),
                 call("process", loosened(json!({ "action": "submit", "session_id": "PROCESS", "data": line }))),
             ]
+        }
+        Door::Keys => {
+            let keys = json!({ "action": "send_keys", "session_id": "PROCESS", "keys": [line, "Enter"] });
+            vec![shell(), call("process", loosened(keys))]
         }
         Door::Server => vec![call(stranger("mcp__t__", line), json!({ "text": line }))],
         Door::Plugin => vec![call(stranger("plugin__p__", line), json!({ "text": line }))],

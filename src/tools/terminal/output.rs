@@ -1,8 +1,10 @@
 //! Command output as the model reads it: clean, bounded, and with the way to the rest.
 
-use crate::exec::Captured;
-use crate::text::clean::clean;
+use crate::exec::{Captured, WIDE};
+use crate::text::clean;
+use crate::text::fold::compact;
 use crate::tools::bound;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Bytes of either end that are cleaned at least, before it is known whether they are enough.
@@ -30,6 +32,23 @@ pub(crate) fn present(captured: &Captured, most: usize, file: &Path) -> String {
         head.truncate(at);
     }
     cap(&head, &tail, most, captured.total, captured.spill.as_deref())
+}
+
+/// The text of output, without what programs drew because their terminal is so wide.
+fn clean(bytes: &[u8]) -> String {
+    short(clean::clean(bytes))
+}
+
+/// The same of output whose beginning is missing.
+fn clean_rest(bytes: &[u8]) -> String {
+    short(clean::clean_rest(bytes))
+}
+
+fn short(text: String) -> String {
+    match compact(&text, usize::from(WIDE)) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(short) => short,
+    }
 }
 
 /// Without blank lines at either end; the first line keeps its indentation.
@@ -67,14 +86,14 @@ fn clean_end(bytes: &[u8], chars: usize) -> String {
     while want < bytes.len() {
         let from = &bytes[bytes.len() - want..];
         if let Some(start) = from.iter().position(|&b| b == b'\n') {
-            let text = clean(&from[start + 1..]);
+            let text = clean_rest(&from[start + 1..]);
             if text.trim_end().chars().count() > chars {
                 return text;
             }
         }
         want = want.saturating_mul(4);
     }
-    clean(after_line(bytes))
+    clean_rest(after_line(bytes))
 }
 
 /// The first 40 % of `head` and the last 60 % of `tail` (which may be the same text) around a marker.

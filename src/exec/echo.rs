@@ -1,0 +1,378 @@
+//! Leaves the echo of typed keys out of the output: it is the person's, or an answer of ours, and no word of a program.
+//!
+//! What the line discipline will echo is known when the keys are written, so the terminal's output is searched for just
+//! that. A program that reads keys one by one and prints them itself (a shell's editor, another machine's terminal) is
+//! searched for the printable ones.
+
+use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// An echo that has not come after so long does not come any more.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Nor after so many bytes of other output.
+const REACH: usize = 64 * 1024;
+/// Pieces that may be waited for; a paste beyond it stays in the output.
+const MOST: usize = 4096;
+
+/// What the line discipline does with keys.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Discipline {
+    modes: LocalModes,
+    /// Return counts as a line feed.
+    returns: bool,
+    /// A line feed is shown with a carriage return.
+    onlcr: bool,
+    interrupt: u8,
+    quit: u8,
+    suspend: u8,
+    erase: u8,
+    kill: u8,
+    word: u8,
+    literal: u8,
+    reprint: u8,
+    end: u8,
+    stop: u8,
+    go: u8,
+}
+
+impl From<&Termios> for Discipline {
+    fn from(modes: &Termios) -> Self {
+        let code = |index| modes.special_codes[index];
+        Self {
+            modes: modes.local_modes,
+            returns: modes.input_modes.contains(InputModes::ICRNL),
+            onlcr: modes.output_modes.contains(OutputModes::OPOST | OutputModes::ONLCR),
+            interrupt: code(SpecialCodeIndex::VINTR),
+            quit: code(SpecialCodeIndex::VQUIT),
+            suspend: code(SpecialCodeIndex::VSUSP),
+            erase: code(SpecialCodeIndex::VERASE),
+            kill: code(SpecialCodeIndex::VKILL),
+            word: code(SpecialCodeIndex::VWERASE),
+            literal: code(SpecialCodeIndex::VLNEXT),
+            reprint: code(SpecialCodeIndex::VREPRINT),
+            end: code(SpecialCodeIndex::VEOF),
+            stop: code(SpecialCodeIndex::VSTOP),
+            go: code(SpecialCodeIndex::VSTART),
+        }
+    }
+}
+
+/// One run of bytes that the terminal shows in one piece.
+#[derive(Debug)]
+struct Piece {
+    bytes: Vec<u8>,
+    since: Instant,
+    /// Other bytes that may still come first.
+    reach: usize,
+}
+
+/// The echo of one terminal.
+#[derive(Debug, Default)]
+pub(crate) struct Echo {
+    /// The line that is being typed, as the line discipline holds it.
+    line: Vec<u8>,
+    /// The next byte is taken literally.
+    literal: bool,
+    pieces: VecDeque<Piece>,
+    /// Output that may be the beginning of an echo.
+    held: Vec<u8>,
+}
+
+impl Echo {
+    /// These keys go to the terminal now.
+    pub(crate) fn typed(&mut self, keys: &[u8], discipline: &Discipline, now: Instant) {
+        let has = |flag| discipline.modes.contains(flag);
+        let pieces = match (has(LocalModes::ECHO), has(LocalModes::ICANON)) {
+            (true, true) => self.edited(keys, discipline),
+            (true, false) => split(plain(keys, discipline), discipline),
+            // A password: at most its end shows.
+            (false, true) if has(LocalModes::ECHONL) => split(ends(keys, discipline), discipline),
+            (false, true) => Vec::new(),
+            (false, false) => printable(keys),
+        };
+        for bytes in pieces.into_iter().filter(|bytes| !bytes.is_empty()) {
+            if self.pieces.len() < MOST {
+                self.pieces.push_back(Piece { bytes, since: now, reach: REACH });
+            }
+        }
+    }
+
+    /// Nothing is waited for: output needs no look.
+    pub(crate) fn idle(&self) -> bool {
+        self.pieces.is_empty() && self.held.is_empty()
+    }
+
+    /// Output is held back.
+    pub(crate) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// What of this output is not echo. The beginning of an echo at its end is held back until more comes.
+    pub(crate) fn left<'a>(&mut self, output: &'a [u8], now: Instant) -> Cow<'a, [u8]> {
+        self.pieces.retain(|piece| now.saturating_duration_since(piece.since) < PATIENCE);
+        if self.idle() {
+            return Cow::Borrowed(output);
+        }
+        let mut bytes = std::mem::take(&mut self.held);
+        bytes.extend_from_slice(output);
+        let mut left = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        while let Some(piece) = self.pieces.front_mut() {
+            match find(&bytes[at..], &piece.bytes) {
+                Some((start, true)) => {
+                    left.extend_from_slice(&bytes[at..at + start]);
+                    at += start + piece.bytes.len();
+                    self.pieces.pop_front();
+                }
+                Some((start, false)) => {
+                    left.extend_from_slice(&bytes[at..at + start]);
+                    self.held = bytes[at + start..].to_vec();
+                    return Cow::Owned(left);
+                }
+                None if piece.reach < bytes.len() - at => {
+                    self.pieces.pop_front();
+                }
+                None => {
+                    piece.reach -= bytes.len() - at;
+                    break;
+                }
+            }
+        }
+        left.extend_from_slice(&bytes[at..]);
+        Cow::Owned(left)
+    }
+
+    /// Nothing more comes for now: what was held back is output after all.
+    pub(crate) fn give_up(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// What a line that is typed in canonical mode shows.
+    fn edited(&mut self, keys: &[u8], discipline: &Discipline) -> Vec<Vec<u8>> {
+        let has = |flag| discipline.modes.contains(flag);
+        let mut pieces = vec![Vec::new()];
+        for &key in keys {
+            let key = if key == b'\r' && discipline.returns { b'\n' } else { key };
+            let set = |code: u8| code != 0 && key == code;
+            let mut shown = Vec::new();
+            let mut last = false;
+            if std::mem::take(&mut self.literal) {
+                self.line.push(key);
+                show(key, &mut shown);
+            } else if has(LocalModes::ISIG)
+                && (set(discipline.interrupt) || set(discipline.quit) || set(discipline.suspend))
+            {
+                self.line.clear();
+                show(key, &mut shown);
+                last = true;
+            } else if set(discipline.stop) || set(discipline.go) {
+            } else if set(discipline.end) {
+                self.line.clear();
+            } else if set(discipline.erase) {
+                self.rub(1, &mut shown);
+            } else if set(discipline.kill) {
+                self.rub(usize::MAX, &mut shown);
+            } else if set(discipline.word) && has(LocalModes::IEXTEN) {
+                let blank = |b: &u8| !(b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80);
+                let tail = self.line.iter().rev();
+                let blanks = tail.clone().take_while(|b| blank(b)).count();
+                let word = tail.skip(blanks).take_while(|b| !blank(b)).filter(|b| !continues(**b)).count();
+                self.rub(blanks + word, &mut shown);
+            } else if set(discipline.literal) && has(LocalModes::IEXTEN) {
+                self.literal = true;
+                shown.extend_from_slice(b"^\x08");
+            } else if set(discipline.reprint) && has(LocalModes::IEXTEN) {
+                show(key, &mut shown);
+                feed(&mut shown, discipline);
+                self.line.iter().for_each(|&byte| show(byte, &mut shown));
+            } else if key == b'\n' {
+                self.line.clear();
+                feed(&mut shown, discipline);
+                last = true;
+            } else {
+                self.line.push(key);
+                show(key, &mut shown);
+            }
+            if let Some(piece) = pieces.last_mut() {
+                piece.append(&mut shown);
+            }
+            if last {
+                pieces.push(Vec::new());
+            }
+        }
+        pieces
+    }
+
+    /// Rubs out this many characters of the line, as far as it has them.
+    fn rub(&mut self, count: usize, shown: &mut Vec<u8>) {
+        for _ in 0..count {
+            while self.line.last().is_some_and(|byte| continues(*byte)) {
+                self.line.pop();
+            }
+            let Some(byte) = self.line.pop() else { return };
+            let cells = if byte < 0x20 || byte == 0x7f { 2 } else { 1 };
+            (0..cells).for_each(|_| shown.extend_from_slice(b"\x08 \x08"));
+        }
+    }
+}
+
+/// A later byte of a UTF-8 character.
+fn continues(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+fn show(byte: u8, into: &mut Vec<u8>) {
+    if (byte < 0x20 && byte != b'\t') || byte == 0x7f {
+        into.extend_from_slice(&[b'^', byte ^ 0x40]);
+    } else {
+        into.push(byte);
+    }
+}
+
+fn feed(into: &mut Vec<u8>, discipline: &Discipline) {
+    if discipline.onlcr {
+        into.push(b'\r');
+    }
+    into.push(b'\n');
+}
+
+/// Keys that are shown one by one as they come.
+fn plain(keys: &[u8], discipline: &Discipline) -> Vec<u8> {
+    let mut shown = Vec::new();
+    for &key in keys {
+        match key {
+            b'\r' if discipline.returns => shown.push(b'\n'),
+            b'\n' => shown.push(b'\n'),
+            key => show(key, &mut shown),
+        }
+    }
+    shown
+}
+
+fn ends(keys: &[u8], discipline: &Discipline) -> Vec<u8> {
+    let ends = keys.iter().filter(|key| **key == b'\n' || **key == b'\r' && discipline.returns);
+    ends.map(|_| b'\n').collect()
+}
+
+/// Lines of an echo, as the terminal shows them.
+fn split(shown: Vec<u8>, discipline: &Discipline) -> Vec<Vec<u8>> {
+    let lines = shown.split_inclusive(|byte| *byte == b'\n');
+    lines
+        .map(|line| {
+            let mut piece = line.strip_suffix(b"\n").unwrap_or(line).to_vec();
+            if line.ends_with(b"\n") {
+                feed(&mut piece, discipline);
+            }
+            piece
+        })
+        .collect()
+}
+
+/// The printable runs of keys; from an escape sequence on nobody knows what a program shows.
+fn printable(keys: &[u8]) -> Vec<Vec<u8>> {
+    let until = keys.iter().position(|byte| *byte == 0x1b).unwrap_or(keys.len());
+    keys[..until].split(|byte| *byte < 0x20 || *byte == 0x7f).map(<[u8]>::to_vec).collect()
+}
+
+/// Where `piece` begins in `bytes`, and whether all of it is there.
+fn find(bytes: &[u8], piece: &[u8]) -> Option<(usize, bool)> {
+    (0..bytes.len()).find_map(|at| {
+        let rest = &bytes[at..];
+        let common = rest.len().min(piece.len());
+        (rest[..common] == piece[..common]).then_some((at, common == piece.len()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn discipline(modes: LocalModes) -> Discipline {
+        Discipline {
+            modes,
+            returns: true,
+            onlcr: false,
+            interrupt: 3,
+            quit: 0x1c,
+            suspend: 0x1a,
+            erase: 0x7f,
+            kill: 0x15,
+            word: 0x17,
+            literal: 0x16,
+            reprint: 0x12,
+            end: 4,
+            stop: 0x13,
+            go: 0x11,
+        }
+    }
+
+    fn cooked() -> Discipline {
+        discipline(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN)
+    }
+
+    /// What is left of `output`, read in pieces of every size.
+    fn left(keys: &[&[u8]], discipline: &Discipline, output: &[u8]) -> String {
+        let all: Vec<String> = (1..=output.len())
+            .map(|size| {
+                let now = Instant::now();
+                let mut echo = Echo::default();
+                keys.iter().for_each(|keys| echo.typed(keys, discipline, now));
+                let mut left = Vec::new();
+                output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, now)));
+                left.extend(echo.give_up());
+                String::from_utf8(left).unwrap()
+            })
+            .collect();
+        assert!(all.iter().all(|one| *one == all[0]), "{all:?}");
+        all[0].clone()
+    }
+
+    #[test]
+    fn echo_goes_and_output_stays() {
+        let cases: &[(&[&[u8]], &[u8], &str)] = &[
+            (&[b"World\r"], b"Name? World\nhello World\n", "Name? hello World\n"),
+            (&[b"W", b"o", b"\r"], b"Wo\nWo\n", "Wo\n"),
+            (&[b"ab\x7fc\r"], b"ab\x08 \x08c\nac\n", "ac\n"),
+            (&["日\x7f\r".as_bytes()], "日\x08 \x08\nend\n".as_bytes(), "end\n"),
+            (&[b"ab cd\x17x\r"], b"ab cd\x08 \x08\x08 \x08x\nab x\n", "ab x\n"),
+            (&[b"abc\x15\r"], b"abc\x08 \x08\x08 \x08\x08 \x08\n\n", "\n"),
+            (&[b"\x03"], b"^C\ninterrupted\n", "\ninterrupted\n"),
+            (&[b"\x16\x1b\r"], b"^\x08^[\nx", "x"),
+            (&[b"\x04\x04"], b"end", "end"),
+            (&[b"one\rtwo\r"], b"one\nout\ntwo\n", "out\n"),
+            (&[b"never"], b"nothing of it, nev", "nothing of it, nev"),
+        ];
+        for (keys, output, expected) in cases {
+            assert_eq!(left(keys, &cooked(), output), *expected, "{output:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_shows_nothing_and_takes_nothing() {
+        let silent = discipline(LocalModes::ICANON | LocalModes::ISIG);
+        assert_eq!(left(&[b"secret\r"], &silent, b"\nsecret is no word of yours\n"), "\nsecret is no word of yours\n");
+        let end = discipline(LocalModes::ICANON | LocalModes::ECHONL);
+        assert_eq!(left(&[b"secret\r"], &end, b"\nok\n"), "ok\n");
+    }
+
+    #[test]
+    fn programs_that_echo_themselves_show_what_is_printable() {
+        let raw = discipline(LocalModes::empty());
+        assert_eq!(left(&[b"ls\r"], &raw, b"ls\r\nfile\r\n"), "\r\nfile\r\n");
+        assert_eq!(left(&[b"\x1b[A"], &raw, b"[A stays"), "[A stays");
+    }
+
+    #[test]
+    fn an_echo_that_does_not_come_is_not_waited_for() {
+        let (mut echo, now) = (Echo::default(), Instant::now());
+        echo.typed(b"x\r", &cooked(), now);
+        assert_eq!(&*echo.left(b"later: x\n", now + PATIENCE), b"later: x\n");
+        assert!(echo.idle());
+        echo.typed(b"x\r", &cooked(), now);
+        let flood = vec![b'y'; REACH + 1];
+        assert_eq!(echo.left(&flood, now).len(), flood.len());
+        assert!(echo.idle());
+    }
+}
