@@ -33,7 +33,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Question(_)) => answers::question_key(model, out, key),
         Some(Modal::Picker(_)) if interrupt => pickers::cancel(model),
         Some(Modal::Picker(_)) => pickers::key(model, out, key),
-        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_)) if interrupt => {
+        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_))
+            if interrupt =>
+        {
             model.modals.pop();
         }
         Some(Modal::Sessions(_)) => sessions::key(model, out, key),

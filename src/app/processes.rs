@@ -328,9 +328,14 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         };
         show_tab(model, Some(id));
     }
+    let detached = shown(model).is_some_and(|row| row.vitals.detached);
     let pane = &mut model.processes.pane;
     pane.open = true;
     pane.touched = true;
+    if detached {
+        model.notices.add(model.now, Level::Info, "it is of an earlier session: it cannot be typed into");
+        return focus::set(model, Pane::Terminal);
+    }
     pane.taken_over = true;
     pane.handed_back = None;
     if pane.scroll > 0 {

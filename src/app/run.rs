@@ -9,7 +9,8 @@ use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
     approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
-    processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, turn, usual, vi,
+    processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, turn, usual,
+    vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;

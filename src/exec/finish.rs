@@ -54,12 +54,7 @@ impl Reader {
         self.process.phase.send_modify(|phase| phase.exited = true);
         if notify {
             let tail = lock(&self.process.out).log.tail(8192);
-            self.hub.notices.post(Notice::completed(
-                &self.process,
-                exit,
-                &tail,
-                self.hub.masks(),
-            ));
+            self.hub.notices.post(Notice::completed(&self.process, exit, &tail, self.hub.masks()));
         }
         let info = self.process.info();
         self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });

@@ -1,17 +1,17 @@
 //! The handle: starts commands and waits for them.
 
+use super::detached::MARK;
 use super::end::{self, Graces};
 use super::hub::Hub;
 use super::log::Output;
 use super::notice::Notice;
 use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
+use super::procfs::Identity;
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
-use super::detached::MARK;
-use super::procfs::Identity;
 use super::{Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, ProcessEvent, ProcessId, Spawn, now_ms};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -162,7 +162,12 @@ impl Exec {
     }
 
     /// Starts a command under this id, in place of the process that had it before; `exits` is how that one ended.
-    pub(super) async fn launch_as(&self, launch: Launch, id: ProcessId, exits: Vec<Exit>) -> Result<Running, ExecError> {
+    pub(super) async fn launch_as(
+        &self,
+        launch: Launch,
+        id: ProcessId,
+        exits: Vec<Exit>,
+    ) -> Result<Running, ExecError> {
         let kept = launch.clone();
         let Launch { spawn, spill, notify_on_complete, watch_patterns } = launch;
         let shell = self.hub.shell().await?;

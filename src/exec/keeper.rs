@@ -9,8 +9,8 @@ use super::spawn::lead_session;
 use super::{ProcessId, log};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg,
-    sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,8 +35,15 @@ const DESCRIPTORS: usize = 2;
 #[derive(Debug, Serialize, Deserialize)]
 enum Order {
     /// As many descriptors come along: the first is read, the others are only held.
-    Hold { id: String, log: PathBuf, limit: u64, descriptors: usize },
-    LetGo { id: String },
+    Hold {
+        id: String,
+        log: PathBuf,
+        limit: u64,
+        descriptors: usize,
+    },
+    LetGo {
+        id: String,
+    },
 }
 
 /// Our side.

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let line = "42 (a) b (c) S 7 42 40 34816 42 4194304 88 0 0 0 12 5 0 0 20 0 1 0 991 1234 77 18446744073709551615";
+        let line =
+            "42 (a) b (c) S 7 42 40 34816 42 4194304 88 0 0 0 12 5 0 0 20 0 1 0 991 1234 77 18446744073709551615";
         let stat = parse(42, line).unwrap();
         assert_eq!((stat.parent, stat.session, stat.ticks, stat.start, stat.pages), (7, 40, 17, 991, 77));
         assert!(!stat.zombie);

@@ -105,7 +105,8 @@ fn changed(path: &Path, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), Box<
         std::fs::create_dir_all(folder)?;
     }
     // Held until the end of this function; the system lets go of it with the descriptor.
-    let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(path.with_extension("lock"))?;
+    let lock =
+        File::options().create(true).truncate(false).write(true).mode(0o600).open(path.with_extension("lock"))?;
     flock(&lock, FlockOperation::LockExclusive)?;
     let before = match std::fs::read(path) {
         Ok(bytes) => bytes,

@@ -187,7 +187,8 @@ impl Screens {
         let mut shown: Option<Shown> = None;
         while let Some(Work { target, size, scroll, lines, find }) = self.work(shown.as_ref().and_then(|s| s.look_at)) {
             let began = Instant::now();
-            let fits = |s: &Shown| Arc::ptr_eq(&s.process, &target) && (s.view.size == size || s.view.screen.alternate());
+            let fits =
+                |s: &Shown| Arc::ptr_eq(&s.process, &target) && (s.view.size == size || s.view.screen.alternate());
             if !shown.as_ref().is_some_and(fits) {
                 // Another size lays the lines out anew; the reader stays as far above the end as before.
                 let before = shown.take().filter(|s| Arc::ptr_eq(&s.process, &target));

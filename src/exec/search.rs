@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn words_are_found_up_and_down_through_chunks() {
-        let mut out = Output::new(Spill::new("/nowhere".into(), 0));
+        let mut out = Output::new(Spill::new("/nowhere".into(), 0), false);
         for n in 0..60_000 {
             let mark = if n % 10_000 == 5 { " \x1b[31mMark\x1b[m" } else { "" };
             out.log.append(format!("line {n}{mark}\n").as_bytes());

@@ -304,7 +304,8 @@ async fn a_program_that_takes_the_whole_screen_gets_the_panes_size() {
 #[tokio::test]
 async fn a_program_that_leaves_its_terminal_in_a_strange_mode_ends_clear() {
     let mut room = room();
-    let command = "echo before; stty raw -echo; printf '\\033[?1049h\\033[?1000h\\033[?1h\\033[?2004h\\033[?25hmenu'; kill -9 $$";
+    let command =
+        "echo before; stty raw -echo; printf '\\033[?1049h\\033[?1000h\\033[?1h\\033[?2004h\\033[?25hmenu'; kill -9 $$";
     let running = room.start(command).await;
     let end = finished(&running).await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (40, 5)));

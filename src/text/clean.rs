@@ -21,7 +21,8 @@ fn cleaned(bytes: &[u8], cut: bool) -> String {
     if !text.bytes().any(needs_work) && !text.contains('\u{85}') && !has_c1(&text) {
         return text.into_owned();
     }
-    let mut page = Page { out: String::with_capacity(text.len()), open: Vec::new(), row: 0, column: 0, alternate: false, cut };
+    let mut page =
+        Page { out: String::with_capacity(text.len()), open: Vec::new(), row: 0, column: 0, alternate: false, cut };
     let mut rest: &str = &text;
     while !rest.is_empty() {
         rest = page.step(rest);

@@ -172,7 +172,10 @@ mod tests {
         let bar = format!("a [{}>{}]  50%", "#".repeat(490), " ".repeat(490));
         let right = format!("file.py ....{}[100%]", " ".repeat(982));
         let shown = |line: &str| folded(line, 40, 3).0;
-        assert_eq!(shown(&rule), [format!("{} title {}", "=".repeat(16), "=".repeat(17)), String::new(), String::new()]);
+        assert_eq!(
+            shown(&rule),
+            [format!("{} title {}", "=".repeat(16), "=".repeat(17)), String::new(), String::new()]
+        );
         assert_eq!(shown(&bar)[0], format!("a [{}>{}]  50%", "#".repeat(15), " ".repeat(15)));
         assert_eq!(shown(&right)[0], format!("file.py ....{}[100%]", " ".repeat(22)));
         // Text that merely is long is not touched, nor is a rule that someone drew at another width.
@@ -189,7 +192,9 @@ mod tests {
         assert_eq!((lines[0], lines[3], lines.len()), ("a", "", 4));
         assert_eq!((lines[1].len(), lines[2].len()), (100, 100));
         assert!(lines[1].contains("== 3 passed ==") && lines[2].ends_with("  [100%]"), "{short}");
-        for kept in ["=".repeat(400), "x".repeat(1000), format!("{} {}", "ab".repeat(400), "-".repeat(190)), "=".repeat(3000)] {
+        for kept in
+            ["=".repeat(400), "x".repeat(1000), format!("{} {}", "ab".repeat(400), "-".repeat(190)), "=".repeat(3000)]
+        {
             assert_eq!(compact(&kept, 1000), kept);
         }
     }

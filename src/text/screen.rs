@@ -65,7 +65,9 @@ impl Screen {
 
     /// Ends what a program asked for and did not take back: the alternate screen, the mouse, special keys.
     pub fn settle(&mut self) {
-        self.feed(b"\x1b[?1049l\x1b[?47l\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m");
+        self.feed(
+            b"\x1b[?1049l\x1b[?47l\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m",
+        );
     }
 
     /// Changes the size; text is cut or padded, not reflowed.

@@ -70,7 +70,8 @@ fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout
     let (shown, other) = if beside.first { (right, left) } else { (left, right) };
     let body = |half: Rect| Rect { y: half.y + 1, height: half.height - 1, ..half };
     let rows = &model.processes.rows;
-    for (half, id, role) in [(shown, model.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&beside.id), Role::Dim)]
+    for (half, id, role) in
+        [(shown, model.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&beside.id), Role::Dim)]
     {
         let at = rows.iter().position(|process| Some(&process.id) == id);
         let Some((index, process)) = at.map(|at| (at, &rows[at])) else { continue };
@@ -149,7 +150,9 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     }
     let shown = model.processes.pane.shown.as_ref();
     let process = model.processes.rows.iter().find(|row| Some(&row.id) == shown);
-    if let Some(words) = process.map(|process| about(model, process)).filter(|words| !words.is_empty() && area.width >= 90) {
+    if let Some(words) =
+        process.map(|process| about(model, process)).filter(|words| !words.is_empty() && area.width >= 90)
+    {
         end = paint.right(end, area.y, &format!(" {words} "), paint.role(Role::Dim)).saturating_sub(1);
     }
     let room = end.saturating_sub(x);

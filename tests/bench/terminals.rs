@@ -31,8 +31,13 @@ fn bare(command: &str, read: bool) -> Duration {
     let (ours, theirs) = terminal();
     let began = Instant::now();
     let ends = || Stdio::from(theirs.try_clone().unwrap());
-    let mut child =
-        Command::new("bash").args(["--norc", "-c", command]).stdin(ends()).stdout(ends()).stderr(ends()).spawn().unwrap();
+    let mut child = Command::new("bash")
+        .args(["--norc", "-c", command])
+        .stdin(ends())
+        .stdout(ends())
+        .stderr(ends())
+        .spawn()
+        .unwrap();
     drop(theirs);
     if read {
         let mut reader = Command::new("cat");
@@ -74,8 +79,7 @@ pub fn terminals() -> Vec<Row> {
         all[all.len() / 2]
     };
     ours(&runtime, &exec, "true", folder.path());
-    let pairs: Vec<_> =
-        (0..60).map(|_| (bare("true", false), ours(&runtime, &exec, "true", folder.path()))).collect();
+    let pairs: Vec<_> = (0..60).map(|_| (bare("true", false), ours(&runtime, &exec, "true", folder.path()))).collect();
     let (alone, with) = pairs.into_iter().unzip();
     let (alone, with) = (median(alone), median(with));
     let mut rows =
@@ -98,7 +102,8 @@ pub fn terminals() -> Vec<Row> {
 
 /// The screen while a command prints as fast as it can, and what its output takes.
 fn flood() -> Vec<Row> {
-    let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": "yes flooding" }))])]);
+    let mock =
+        Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": "yes flooding" }))])]);
     let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
     let mut term = Term::start(&home, &[]);
     term.wait("❯").send("go\r").wait("flooding");

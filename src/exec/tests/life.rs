@@ -92,7 +92,10 @@ async fn a_restart_keeps_the_id_and_the_history() {
     until("it runs a third time", || third.captured().head.starts_with(b"run")).await;
     assert!(!alive(&second.pid.to_string()));
     let report = room.exec.poll(&id).unwrap();
-    assert_eq!(report.exits.iter().map(|exit| exit.reason).collect::<Vec<_>>(), [ExitReason::Exited, ExitReason::Killed]);
+    assert_eq!(
+        report.exits.iter().map(|exit| exit.reason).collect::<Vec<_>>(),
+        [ExitReason::Exited, ExitReason::Killed]
+    );
     assert_eq!((report.exits[0].code, report.info.vitals.restarts, report.output.as_str()), (3, 2, "run"));
     assert_eq!(room.exec.list().len(), 1);
     // The pane shows the new run without being asked again.
@@ -123,7 +126,8 @@ async fn a_disk_that_takes_no_more_is_said_and_memory_goes_on() {
     let mut room = room();
     std::fs::write(room.folder.path().join("spill"), "a file where the folder should be").unwrap();
     let running = room.background("echo first; read x; echo second", true).await;
-    let failed = |event: &ProcessEvent| matches!(event, ProcessEvent::Changed(info) if info.vitals.log == LogState::Failed);
+    let failed =
+        |event: &ProcessEvent| matches!(event, ProcessEvent::Changed(info) if info.vitals.log == LogState::Failed);
     room.event("the disk refused", failed).await;
     room.exec.write(&running.id, b"\r").unwrap();
     soon(room.exec.wait(&running.id)).await.unwrap();

@@ -67,7 +67,8 @@ fn real_programs_look_as_they_do_in_tmux() {
             let pairs = ours.iter().flatten().zip(theirs.iter().flatten());
             let other: Vec<_> = pairs.enumerate().filter(|(_, (a, b))| !equal(a, b)).collect();
             if other.len() * 1000 > ROWS * COLUMNS * 5 {
-                let first = other.iter().take(5).map(|(at, pair)| format!("{}:{} {pair:?}", at / COLUMNS, at % COLUMNS));
+                let first =
+                    other.iter().take(5).map(|(at, pair)| format!("{}:{} {pair:?}", at / COLUMNS, at % COLUMNS));
                 report.push(format!("{name}: {} cells: {}", other.len(), first.collect::<Vec<_>>().join("\n  ")));
             }
         }

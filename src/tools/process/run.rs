@@ -227,7 +227,9 @@ fn vitals(value: &mut Value, report: &Report) {
     }
     match vitals.log {
         LogState::Whole => {}
-        LogState::Full => value["log_note"] = "the log file is full: its beginning is kept, the end is in memory".into(),
+        LogState::Full => {
+            value["log_note"] = "the log file is full: its beginning is kept, the end is in memory".into()
+        }
         LogState::Failed => {
             value["log_note"] = "the disk took no more: only beginning and end are kept, in memory".into();
         }

@@ -20,8 +20,7 @@ pub fn draw(state: &QuitModal, paint: &mut Paint<'_>, area: Rect, layout: &mut L
         0 => "Space keeps one · a all · Enter ends them and quits",
         _ => "Space · a all · Enter quits",
     };
-    let frame =
-        Frame { title: "Quit: these still run", title_role: Role::Careful, note: "", foot, ..Frame::default() };
+    let frame = Frame { title: "Quit: these still run", title_role: Role::Careful, note: "", foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(state.rows.len()) + 4);
     let room = usize::from(place.height.saturating_sub(4)).max(1);
     let skip = (state.selected + 1).saturating_sub(room);
