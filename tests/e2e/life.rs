@@ -103,7 +103,8 @@ fn a_server_outlives_a_crash_is_found_again_and_can_be_ended() {
     term.send("\x14").wait("no typing").wait("tick");
     // Nobody types into it; the focus goes to the pane all the same, and ending it takes a yes.
     term.send("\x1b[20~").wait("cannot be typed into");
-    term.send("K").wait("End a command").send("y");
+    term.send("K").wait("End a command");
+    term.send("y");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
 }
@@ -146,7 +147,8 @@ fn at_quit_each_command_goes_on_or_ends() {
     let mut term = Term::sized(&driver.home, &[], (140, 45));
     term.wait("still runs, from an earlier session");
     // Left as it is, the default ends it.
-    term.send("\x04").wait("these still run").send("\r").ended();
+    term.send("\x04").wait("these still run");
+    term.send("\r").ended();
     until("it is ended", || !alive(&first));
 }
 
@@ -226,7 +228,8 @@ fn two_terminals_stand_side_by_side_and_words_are_found_in_them() {
     driver.term.send("\x14").wait("left-300");
     driver.term.send("\x18|").wait("right-300").wait("left-300");
     driver.term.send("/processes\r");
-    driver.term.send("/").wait("Find in the output").send("left-42\r").wait("left-42");
+    driver.term.send("/").wait("Find in the output");
+    driver.term.send("left-42\r").wait("left-42");
     driver.term.send("w").wait("right-300");
     driver.term.send("|").gone("left-300");
 }
