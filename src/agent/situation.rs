@@ -61,6 +61,7 @@ pub fn told(notice: &Notice) -> String {
                 ExitReason::TimedOut => "timed out",
                 ExitReason::Stopped | ExitReason::Killed => "was ended by the user",
                 ExitReason::FailedToStart => "could not be started",
+                ExitReason::Unseen => "ended while no session looked after it",
             };
             format!(
                 "[Background process {} {how} (exit code {}).\nCommand: {command}\nOutput:\n{tail}]",
@@ -93,6 +94,7 @@ pub fn gist(notice: &Notice) -> String {
             ExitReason::TimedOut => "timed out".into(),
             ExitReason::Stopped | ExitReason::Killed => "was ended by the user".into(),
             ExitReason::FailedToStart => "could not be started".into(),
+            ExitReason::Unseen => "ended unseen".into(),
         },
         Notice::Matched { pattern, .. } => format!("printed “{pattern}”"),
     };

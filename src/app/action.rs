@@ -175,6 +175,8 @@ actions! {
     ToggleTerminal "toggle-terminal" Panes "Open or close the terminal pane";
     NextTerminal "next-terminal" Panes "Show the next terminal";
     PreviousTerminal "previous-terminal" Panes "Show the terminal before";
+    SplitTerminal "split-terminal" Panes "Show two terminals side by side, or one again" => "split" [], "";
+    OtherTerminal "other-terminal" Panes "Go to the other of two terminals";
     GrowPane "grow-pane" Panes "Give the terminal pane more rows";
     ShrinkPane "shrink-pane" Panes "Give the terminal pane fewer rows";
     WidenSidebar "widen-sidebar" Panes "Give the sidebar more columns";
@@ -199,7 +201,7 @@ actions! {
     Expand "expand" Reading "Expand or fold the selected entry";
     ExpandAll "expand-all" Reading "Expand or fold every tool call";
     Details "details" Reading "Show or hide all details of tool calls" => "details" ["detail"], "";
-    Find "find" Reading "Find in the conversation" => "find" [], "[words]";
+    Find "find" Reading "Find in the conversation, or in the output of the shown command" => "find" [], "[words]";
     FindNext "find-next" Reading "Next hit";
     FindPrevious "find-previous" Reading "Previous hit";
     CopyMode "copy-mode" Reading "Select with the keyboard in the focused pane: h j k l, w b e, v, y";

@@ -305,6 +305,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Confirm(_)
         | Modal::Trust(_)
         | Modal::Frozen(_)
+        | Modal::Quit(_)
         | Modal::Input(_) => return false,
     }
     true

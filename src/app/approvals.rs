@@ -79,7 +79,8 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         | Modal::Confirm(_)
         | Modal::Input(_)
         | Modal::Trust(_)
-        | Modal::Frozen(_) => None,
+        | Modal::Frozen(_)
+        | Modal::Quit(_) => None,
     }
 }
 
@@ -165,6 +166,7 @@ pub fn seen_again(model: &mut Model) {
             | Modal::Rewind(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
+            | Modal::Quit(_)
             | Modal::Input(_) => {}
         }
     }

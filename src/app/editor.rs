@@ -115,6 +115,7 @@ mod tests {
             state,
             port: None,
             output_bytes: 0,
+            vitals: crate::exec::Vitals::default(),
         }
     }
 

@@ -1,41 +1,9 @@
 //! Keys, pastes and the mouse as the bytes that xterm would send to a program.
 
 use super::msg::MouseKind;
-use crate::config::keymap::{Code, Key};
 use crate::text::{Modes, MouseFormat, MouseReports};
 
-/// The bytes of a key. `application`: the program asked for application cursor keys (DECCKM).
-pub fn key(key: Key, application: bool) -> Vec<u8> {
-    // xterm's parameter: 1 + shift 1 + alt 2 + control 4
-    let modifier = 1 + u8::from(key.shift) + 2 * u8::from(key.alt) + 4 * u8::from(key.ctrl);
-    let bytes = match key.code {
-        Code::Char(c) => return character(c, key.ctrl, key.alt),
-        Code::Enter => return escaped(key.alt, b"\r"),
-        Code::Esc => return escaped(key.alt, b"\x1b"),
-        Code::Tab => return escaped(key.alt, b"\t"),
-        Code::Backspace if key.ctrl => return escaped(key.alt, b"\x08"),
-        Code::Backspace => return escaped(key.alt, b"\x7f"),
-        Code::BackTab => "\x1b[Z".to_owned(),
-        Code::Up => letter('A', modifier, application),
-        Code::Down => letter('B', modifier, application),
-        Code::Right => letter('C', modifier, application),
-        Code::Left => letter('D', modifier, application),
-        Code::Home => letter('H', modifier, application),
-        Code::End => letter('F', modifier, application),
-        Code::Insert => number(2, modifier),
-        Code::Delete => number(3, modifier),
-        Code::PageUp => number(5, modifier),
-        Code::PageDown => number(6, modifier),
-        Code::F(n @ 1..=4) => {
-            let last = char::from(b'P' + n - 1);
-            if modifier == 1 { format!("\x1bO{last}") } else { format!("\x1b[1;{modifier}{last}") }
-        }
-        // the numbers skip 16 and 22, as VT220 keyboards did
-        Code::F(n @ 5..=12) => number([15, 17, 18, 19, 20, 21, 23, 24][usize::from(n - 5)], modifier),
-        Code::F(_) => String::new(),
-    };
-    bytes.into_bytes()
-}
+pub use crate::exec::key_bytes as key;
 
 /// The bytes of a paste; `bracketed`: the program asked for marks around it. Line ends are what Enter sends.
 pub fn paste(text: &str, bracketed: bool) -> Vec<u8> {
@@ -86,46 +54,6 @@ pub fn mouse(kind: MouseKind, (column, row): (u16, u16), modes: Modes) -> Vec<u8
 
 /// Steps of the wheel that one message sends at most.
 const WHEEL: u16 = 20;
-
-fn character(c: char, ctrl: bool, alt: bool) -> Vec<u8> {
-    let mut buffer = [0; 4];
-    if !ctrl {
-        return escaped(alt, c.encode_utf8(&mut buffer).as_bytes());
-    }
-    let byte = match c.to_ascii_lowercase() {
-        letter @ 'a'..='z' => letter as u8 - b'a' + 1,
-        ' ' | '@' | '2' => 0,
-        '[' | '3' => 0x1b,
-        '\\' | '4' => 0x1c,
-        ']' | '5' => 0x1d,
-        '^' | '6' => 0x1e,
-        '_' | '/' | '7' => 0x1f,
-        '?' | '8' => 0x7f,
-        _ => return escaped(alt, c.encode_utf8(&mut buffer).as_bytes()),
-    };
-    escaped(alt, &[byte])
-}
-
-fn escaped(alt: bool, bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() + 1);
-    if alt {
-        out.push(0x1b);
-    }
-    out.extend_from_slice(bytes);
-    out
-}
-
-fn letter(last: char, modifier: u8, application: bool) -> String {
-    match (modifier, application) {
-        (1, true) => format!("\x1bO{last}"),
-        (1, false) => format!("\x1b[{last}"),
-        _ => format!("\x1b[1;{modifier}{last}"),
-    }
-}
-
-fn number(number: u8, modifier: u8) -> String {
-    if modifier == 1 { format!("\x1b[{number}~") } else { format!("\x1b[{number};{modifier}~") }
-}
 
 #[cfg(test)]
 mod tests {

@@ -6,8 +6,8 @@ use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, frozen, pickers, processes, rewind, scroll, servers,
-    sessions, usual, vi,
+    answers, approvals, composer, edit, extensions, find, frozen, pickers, processes, quitting, rewind, scroll, seek,
+    servers, sessions, usual, vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
@@ -41,13 +41,16 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Question(_)) => answers::question_key(model, out, key),
         Some(Modal::Picker(_)) if interrupt => pickers::cancel(model),
         Some(Modal::Picker(_)) => pickers::key(model, out, key),
-        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_)) if interrupt => {
+        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_))
+            if interrupt =>
+        {
             model.modals.pop();
         }
         Some(Modal::Sessions(_)) => sessions::key(model, out, key),
         Some(Modal::Rewind(_)) => rewind::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
+        Some(Modal::Quit(_)) => quitting::key(model, out, key),
         Some(Modal::Frozen(_)) if interrupt => frozen::put_aside(model),
         Some(Modal::Frozen(_)) => frozen::key(model, out, key),
         Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
@@ -77,9 +80,9 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
                 composer::paste(model, out, text);
             }
         }
-        Some(Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_) | Modal::Frozen(_)) => {
-            composer::paste(model, out, text)
-        }
+        Some(
+            Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_) | Modal::Frozen(_) | Modal::Quit(_),
+        ) => composer::paste(model, out, text),
         None if model.processes.pane.taken_over => processes::paste(model, out, &text),
         None => composer::paste(model, out, text),
     }
@@ -215,7 +218,7 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             match then {
                 InputThen::Find => find::close(model),
                 InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
-                InputThen::Title | InputThen::Key(_) | InputThen::Ask(_) => {}
+                InputThen::Title | InputThen::Key(_) | InputThen::Ask(_) | InputThen::Seek => {}
             }
         }
         Code::Enter if !input.busy => enter(model, out),
@@ -241,6 +244,7 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
+            | Modal::Quit(_)
             | Modal::Frozen(_),
         )
         | None => {}
@@ -252,7 +256,7 @@ fn input_changed(model: &mut Model) {
     match input.then {
         // The address stays in view.
         InputThen::Login(_) | InputThen::Ask(_) => {}
-        InputThen::Title | InputThen::Key(_) => input.message.clear(),
+        InputThen::Title | InputThen::Key(_) | InputThen::Seek => input.message.clear(),
         InputThen::Find => {
             input.message.clear();
             let query = input.text.clone();
@@ -277,6 +281,11 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
         }
         // It is answered where its keys are taken.
         InputThen::Ask(_) => {}
+        InputThen::Seek => {
+            let words = text.clone();
+            model.modals.pop();
+            seek::begin(model, out, words);
+        }
         InputThen::Login(_) => servers::pasted(model, out),
         InputThen::Key(_) if text.trim().is_empty() => *message = "paste the key first".into(),
         InputThen::Key(provider) => {
@@ -321,6 +330,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Frozen(modal)) if modal.inert_until <= quiet => {
             modal.selected = frozen::ROWS.get(row).copied().unwrap_or(modal.selected);
         }
+        Some(Modal::Quit(_)) => quitting::click(model, row),
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,
         // a click only selects: an answer takes a key
         Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
@@ -368,6 +378,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
+        Some(Modal::Quit(_)) => quitting::step(model, rows),
         Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_)) | None => {}
     }
 }

@@ -8,7 +8,7 @@ use super::model::selection::{Grain, Surface};
 use super::model::transcript::{Selection, Spot};
 use super::model::{Click, Copying, Model, Pane, Pressed};
 use super::msg::{Mouse, MouseKind};
-use super::{borders, encode, first_run, focus, marking, modals, processes, scroll, select};
+use super::{borders, encode, first_run, focus, marking, modals, processes, scroll, select, split};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::text::MouseReports;
@@ -127,6 +127,7 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
             select::toggle(model, cell);
         }
         Some(Hit::ShowProcess(id)) => processes::show_process(model, id),
+        Some(Hit::OtherTerminal) => split::swap(model),
         Some(Hit::Link(target)) => {
             out.push(Effect::Copy(target));
         }

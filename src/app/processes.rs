@@ -12,7 +12,7 @@ use super::model::processes::{Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
-use crate::exec::{ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll};
+use crate::exec::{ExitReason, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll};
 use crate::text::Modes;
 
 /// Milliseconds that a foreground command runs before the pane opens by itself.
@@ -34,7 +34,8 @@ pub fn new() -> Processes {
     Processes { pane, ..Processes::default() }
 }
 
-fn is_running(info: &ProcessInfo) -> bool {
+/// Whether it has not ended.
+pub fn is_running(info: &ProcessInfo) -> bool {
     match info.state {
         ProcessState::Running | ProcessState::NeedsInput => true,
         ProcessState::Exited(_) => false,
@@ -63,7 +64,9 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Asks(ask) => super::asks::asked(model, out, ask),
         ProcessEvent::AskClosed(_, id) => super::asks::closed(model, id),
         ProcessEvent::Told(_, text) => model.notices.add(model.now, Level::Warning, text),
+        ProcessEvent::Found(id, found) => super::seek::found(model, &id, found),
         ProcessEvent::Screen(id, screen) => {
+            super::split::screen(model, &id, &screen);
             let pane = &mut model.processes.pane;
             if pane.shown.as_ref() == Some(&id) {
                 pane.scroll = screen.below;
@@ -93,6 +96,10 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         return;
     }
     let new = before.is_none();
+    if new && model.processes.rows.last().is_some_and(|row| row.vitals.detached) {
+        let text = format!("{} still runs, from an earlier session", short(&command));
+        model.notices.add(model.now, Level::Info, text);
+    }
     let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
     let pane = &model.processes.pane;
     if (new && !background && !pane.chosen && !pane.taken_over) || pane.shown.is_none() {
@@ -126,9 +133,9 @@ fn short(command: &str) -> String {
 fn exited(model: &mut Model, info: ProcessInfo) {
     let shown = model.processes.pane.shown.as_ref() == Some(&info.id);
     let (background, command) = (info.background, info.command.clone());
-    let code = match &info.state {
-        ProcessState::Exited(exit) => exit.code,
-        ProcessState::Running | ProcessState::NeedsInput => 0,
+    let (code, unseen) = match &info.state {
+        ProcessState::Exited(exit) => (exit.code, exit.reason == ExitReason::Unseen),
+        ProcessState::Running | ProcessState::NeedsInput => (0, false),
     };
     model.notices.settled(&About::Input(info.id.clone()));
     let is_editor = editor::is(model, &info.id);
@@ -143,7 +150,8 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     }
     if background {
         let level = if code == 0 { Level::Info } else { Level::Warning };
-        model.notices.add(model.now, level, format!("{} ended: exit {code}", short(&command)));
+        let how = if unseen { "it is not known how".to_owned() } else { format!("exit {code}") };
+        model.notices.add(model.now, level, format!("{} ended: {how}", short(&command)));
     }
     let ended = model.processes.rows.iter().filter(|row| !is_running(row)).count();
     if ended > ENDED
@@ -197,19 +205,29 @@ pub fn woke(model: &mut Model) {
     model.processes.pane.open = true;
 }
 
+/// Whether a command is being ended, which the rows count down.
+pub fn counts_down(model: &Model) -> bool {
+    model.processes.rows.iter().any(|row| row.vitals.ending.is_some() && is_running(row))
+}
+
 /// Shows a tab; scroll and screen of the one before do not belong to it.
 pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
+    if super::split::is_other(model, id.as_ref()) {
+        return super::split::swap(model);
+    }
     let pane = &mut model.processes.pane;
     if pane.shown != id {
         pane.shown = id;
         pane.screen = None;
         pane.scroll = 0;
         pane.taken_over = false;
+        pane.find = None;
     }
 }
 
-/// Tells the process table which screen is wanted, at which size, when that changed.
+/// Tells the process table which screens are wanted, at which size, when that changed.
 pub fn watch(model: &mut Model, out: &mut Vec<Effect>) {
+    super::split::watch(model, out);
     let pane = &model.processes.pane;
     let wanted = match (pane.open, model.layout.terminal, &pane.shown) {
         (true, Some(size), Some(id)) if size.0 > 0 && size.1 > 0 => Some((id.clone(), size)),
@@ -315,9 +333,14 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         };
         show_tab(model, Some(id));
     }
+    let detached = shown(model).is_some_and(|row| row.vitals.detached);
     let pane = &mut model.processes.pane;
     pane.open = true;
     pane.touched = true;
+    if detached {
+        model.notices.add(model.now, Level::Info, "it is of an earlier session: it cannot be typed into");
+        return focus::set(model, Pane::Terminal);
+    }
     pane.taken_over = true;
     pane.handed_back = None;
     if pane.scroll > 0 {
@@ -378,6 +401,7 @@ pub fn write(model: &mut Model, out: &mut Vec<Effect>, bytes: Vec<u8>) {
 pub fn follow(model: &mut Model, out: &mut Vec<Effect>) {
     let pane = &mut model.processes.pane;
     pane.scroll = 0;
+    pane.find = None;
     if let Some(id) = pane.shown.clone() {
         out.push(Effect::Process(ProcessCommand::Scroll(id, Scroll::Follow)));
     }

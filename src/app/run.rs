@@ -9,10 +9,12 @@ use super::model::{Model, Pane};
 use super::sessions::Tab;
 use super::{
     approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
-    processes, queue, rewind, scroll, select, sessions, settings, sidebar, slash, turn, usual, vi,
+    processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, turn, usual,
+    vi,
 };
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
+use crate::exec::Way;
 
 /// Runs the action of a key in a pane. Some keys mean more than their action alone.
 pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key) {
@@ -102,6 +104,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::ToggleTerminal => processes::toggle(model),
         Action::NextTerminal => processes::next(model, 1),
         Action::PreviousTerminal => processes::next(model, -1),
+        Action::SplitTerminal => split::toggle(model),
+        Action::OtherTerminal => split::swap(model),
         Action::GrowPane => borders::grow(model, 1),
         Action::ShrinkPane => borders::grow(model, -1),
         Action::WidenSidebar => borders::widen(model, 1),
@@ -127,6 +131,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SelectNext => select::step(model, 1),
         Action::Expand => select::expand(model),
         Action::ExpandAll | Action::Details => select::expand_all(model),
+        Action::Find if seek::here(model) => seek::open(model),
+        Action::FindNext if seek::here(model) => seek::step(model, out, Way::Up),
+        Action::FindPrevious if seek::here(model) => seek::step(model, out, Way::Down),
         Action::Find => find::open(model, argument),
         Action::FindNext => find::step(model, 1),
         Action::FindPrevious => find::step(model, -1),
@@ -145,7 +152,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Reload => reload(model, out),
         Action::Redraw => out.push(Effect::Repaint),
         Action::Suspend => suspend(model, out),
-        Action::Quit => sessions::quit(model, out),
+        Action::Quit => quitting::quit(model, out),
         Action::Previous | Action::Up => scroll::by(model, out, model.focus, -1),
         Action::Next | Action::Down => scroll::by(model, out, model.focus, 1),
         Action::Close => focus::set(model, Pane::Composer),

@@ -9,7 +9,6 @@ use super::model::{Model, TurnStatus};
 use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
-use crate::exec::ProcessState;
 use crate::llm::message::{Body, Item, NoteKind, SessionId};
 use crate::store::{SessionRow, StoreJob};
 use crate::text::{Ground, Line, Role, Span};
@@ -398,30 +397,6 @@ pub fn title(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         busy: false,
         inert_until: 0,
     }));
-}
-
-/// Quits; what still runs is said first.
-pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
-    let runs = |row: &&crate::exec::ProcessInfo| !matches!(row.state, ProcessState::Exited(_));
-    let mut running: Vec<String> = model
-        .processes
-        .rows
-        .iter()
-        .filter(runs)
-        .map(|row| row.command.lines().next().unwrap_or_default().to_owned())
-        .collect();
-    if turn::is_running(model) {
-        running.insert(0, "the turn of this session".into());
-    }
-    if running.is_empty() {
-        return leave(model, out);
-    }
-    model.modals.push(Modal::Confirm(Confirm::new(
-        "Quit",
-        format!("Still running, and ended on leaving:\n{}", running.join("\n")),
-        "End them and quit",
-        ConfirmThen::Quit,
-    )));
 }
 
 /// Leaves; the draft, the queue and what is shown are stored first.

@@ -292,7 +292,7 @@ pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
         drafts::put_aside(model, out);
     } else if model.quit_armed.is_some_and(|until| until > model.now) {
         model.quit_armed = None;
-        sessions::quit(model, out);
+        super::quitting::quit(model, out);
     } else {
         model.quit_armed = Some(model.now + QUIT_AGAIN);
     }

@@ -327,6 +327,7 @@ mod tests {
                 state,
                 port: None,
                 output_bytes: 0,
+                vitals: crate::exec::Vitals::default(),
             }
         };
         let exit = Exit { code: 0, reason: ExitReason::Exited, duration: std::time::Duration::ZERO };

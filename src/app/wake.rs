@@ -22,7 +22,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Frozen(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
-        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) => None,
+        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
     });
     let candidates = [
         motion(model),
@@ -33,6 +33,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         model.quit_armed,
         processes::opens_at(model),
         super::frozen::opens_at(model).filter(|at| *at > model.now),
+        processes::counts_down(model).then(|| model.now - model.now.rem_euclid(CLOCK) + CLOCK),
     ];
     candidates.into_iter().flatten().min()
 }

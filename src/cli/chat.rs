@@ -147,6 +147,10 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         processes: house.processes,
         store,
     };
+    if !args.demo {
+        // What an earlier run left behind; the first frame does not wait for it.
+        tokio::task::spawn_blocking(move || exec.recover());
+    }
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
     beside.shutdown().await;

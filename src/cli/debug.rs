@@ -25,6 +25,9 @@ pub enum Command {
     /// Print the text of a document: what `read_file` runs, so that a reader that breaks takes nothing along
     #[command(hide = true)]
     Extract { file: PathBuf },
+    /// Hold the terminals of background commands, so that they outlive the program
+    #[command(hide = true)]
+    Keep,
 }
 
 /// Runs the command.
@@ -33,6 +36,10 @@ pub fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         Command::McpConformance { url } => super::setup::block_on(super::mcp::conformance(url, out)),
         Command::Screen { file, size, chunk } => screen(&file, &size, chunk, out),
         Command::Extract { file } => Ok(document::serve(&file, out)?),
+        Command::Keep => {
+            crate::exec::keep()?;
+            Ok(0)
+        }
     }
 }
 

@@ -126,6 +126,8 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         term_grace: std::time::Duration::from_secs_f64(terminal.daemon_term_grace_seconds.clamp(0.0, 60.0)),
         program: Some(this_program()),
         sudo_password: base.loaded.env("SUDO_PASSWORD").map(|password| Hidden::new(password.to_owned())),
+        max_processes: terminal.max_processes,
+        register: Some(base.paths.processes()),
         ..ExecOptions::default()
     });
     // A closed channel never tells anything: nothing is lost when somebody else took it.

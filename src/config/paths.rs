@@ -115,6 +115,11 @@ impl Paths {
         self.cache().join("skills")
     }
 
+    /// What runs in the background, for the next run of this program.
+    pub fn processes(&self) -> PathBuf {
+        self.home.join("processes.json")
+    }
+
     /// Whole outputs of tools whose results were cut.
     pub fn spill(&self) -> PathBuf {
         self.cache().join("spill")

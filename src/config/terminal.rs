@@ -23,6 +23,8 @@ pub struct TerminalConfig {
     /// Names of variables that go with commands, here and on other machines.
     pub env_passthrough: Vec<String>,
     pub daemon_term_grace_seconds: f64,
+    /// Tracked at once, ended ones included.
+    pub max_processes: usize,
     pub on_input: OnInput,
     pub shell_init_files: Vec<String>,
     pub ssh_host: String,
@@ -75,6 +77,7 @@ impl Default for TerminalConfig {
             lifetime_seconds: 300,
             env_passthrough: Vec::new(),
             daemon_term_grace_seconds: 2.0,
+            max_processes: 200,
             on_input: OnInput::Notify,
             shell_init_files: Vec::new(),
             ssh_host: String::new(),

@@ -1,7 +1,7 @@
 //! Ends processes: SIGINT, then SIGTERM, then SIGKILL, to everything in the session.
 
 use super::process::{Process, lock};
-use super::{ExitReason, FarSignal};
+use super::{ExitReason, FarSignal, procfs};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -68,7 +68,9 @@ pub(crate) fn end(process: &Arc<Process>, reason: ExitReason, graces: Graces) {
 }
 
 fn escalate(process: &Process, graces: Graces) {
+    process.will_get("TERM", graces.interrupt);
     let leader_gone = wait(process, graces.interrupt, false) || {
+        process.will_get("KILL", graces.terminate);
         send(process, Signal::TERM);
         // A stopped process acts on nothing but SIGKILL and this.
         send(process, Signal::CONT);
@@ -107,6 +109,9 @@ fn wait(process: &Process, most: Duration, all: bool) -> bool {
 /// Sends a signal to the leader's group, to the group that has the terminal, and to all others of the session. What runs
 /// on another machine gets it there; its client ends with it, and is ended here only when nothing else helps.
 pub(crate) fn send(process: &Process, signal: Signal) {
+    if let Some(detached) = &process.detached {
+        return detached.send(signal);
+    }
     if let Some(far) = &process.far {
         let wanted = match signal {
             Signal::INT => FarSignal::Interrupt,
@@ -137,7 +142,7 @@ pub(crate) fn send(process: &Process, signal: Signal) {
     }
 }
 
-fn ignore_gone(result: rustix::io::Result<()>) {
+pub(super) fn ignore_gone(result: rustix::io::Result<()>) {
     match result {
         Ok(()) | Err(rustix::io::Errno::SRCH) => {}
         Err(error) => tracing::warn!("signal not delivered: {error}"),
@@ -145,45 +150,7 @@ fn ignore_gone(result: rustix::io::Result<()>) {
 }
 
 /// Processes of a session, its groups in the background too.
-#[cfg(target_os = "linux")]
 pub(super) fn members(session: u32) -> Vec<Pid> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-            // The name in parentheses may hold anything; state, parent, group and session follow it.
-            let after = stat.rfind(')').map_or("", |at| &stat[at + 1..]);
-            after.split_ascii_whitespace().nth(3).and_then(|s| s.parse().ok()) == Some(session)
-        })
-        .filter_map(Pid::from_raw)
-        .collect()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn members(_: u32) -> Vec<Pid> {
-    Vec::new()
-}
-
-/// Processes that were started with this entry (`NAME=VALUE`) in their environment: what went into a session of its own is
-/// found by it.
-#[cfg(target_os = "linux")]
-pub(super) fn marked(entry: &str) -> Vec<Pid> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            // That of another user cannot be read, and is none of ours.
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
-        })
-        .filter_map(Pid::from_raw)
-        .collect()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn marked(_: &str) -> Vec<Pid> {
-    Vec::new()
+    let of_session = procfs::all().into_iter().filter(|stat| stat.session == session);
+    of_session.filter_map(|stat| Pid::from_raw(stat.pid as i32)).collect()
 }

@@ -5,7 +5,6 @@ use super::process::lock;
 use super::reader::Reader;
 use super::{Exit, ExitReason, FarEnd, ProcessEvent};
 use std::os::unix::process::ExitStatusExt;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long what a command started may take to let go of its output before it counts as left behind.
@@ -55,18 +54,11 @@ impl Reader {
         self.process.phase.send_modify(|phase| phase.exited = true);
         if notify {
             let tail = lock(&self.process.out).log.tail(8192);
-            self.hub.notices.post(Notice::completed(
-                &self.process,
-                exit,
-                &tail,
-                self.hub.masks.load(Ordering::Relaxed),
-            ));
+            self.hub.notices.post(Notice::completed(&self.process, exit, &tail, self.hub.masks()));
         }
         let info = self.process.info();
         self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });
-        if self.process.watched.load(Ordering::Relaxed) {
-            self.hub.screens.touch();
-        }
+        self.hub.touch(&self.process);
     }
 
     /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
@@ -110,12 +102,13 @@ impl Reader {
     }
 
     /// Everyone has let go of the output.
-    pub(super) fn close(mut self) {
+    pub(super) fn close(self) {
         lock(&self.process.out).ended = true;
         self.process.flow.notify_all();
         let abandoned = lock(&self.process.life).abandoned;
         if abandoned {
-            super::leave::go_on(&self.process, self.pipe.take());
+            // From here on the keeper reads.
+            super::spill::catch_up(&self.process);
             lock(&self.process.life).closed = true;
             self.process.ended.notify_all();
             return;
@@ -126,8 +119,12 @@ impl Reader {
             life.finished_at = Some(Instant::now());
             life.survivors && life.exit.is_some()
         };
-        self.process.ended.notify_all();
         *lock(&self.process.tty) = None;
+        if lock(&self.process.life).background {
+            self.hub.keeper.let_go(&self.process.id);
+            self.hub.register.remove(&self.process.id);
+        }
+        self.process.ended.notify_all();
         if survived {
             self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));
         }

@@ -1,23 +1,23 @@
-//! The handle: starts commands, waits for them, carries out orders of the UI.
+//! The handle: starts commands and waits for them.
 
+use super::detached::MARK;
 use super::end::{self, Graces};
 use super::hub::Hub;
 use super::log::Output;
 use super::notice::Notice;
 use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
+use super::procfs::Identity;
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
-use super::{
-    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, ProcessCommand, ProcessEvent, ProcessId, Spawn, port,
-};
+use super::{Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, ProcessEvent, ProcessId, Spawn, now_ms};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 
 /// Events that may wait for the UI before they are merged.
@@ -161,8 +161,19 @@ impl Exec {
 
     /// Starts a command: in a session of its own, with the exported variables of its task.
     pub async fn launch(&self, launch: Launch) -> Result<Running, ExecError> {
-        let Launch { spawn, spill, notify_on_complete, watch_patterns, far } = launch;
         self.hub.make_room()?;
+        self.launch_as(launch, new_id(), Vec::new()).await
+    }
+
+    /// Starts a command under this id, in place of the process that had it before; `exits` is how that one ended.
+    pub(super) async fn launch_as(
+        &self,
+        launch: Launch,
+        id: ProcessId,
+        exits: Vec<Exit>,
+    ) -> Result<Running, ExecError> {
+        let kept = launch.clone();
+        let Launch { spawn, spill, notify_on_complete, watch_patterns, far } = launch;
         let shell = self.hub.shell().await?;
         // A client has this program's environment: variables that commands export belong to the other side.
         let env = if far.is_some() { Arc::clone(self.hub.base().await) } else { self.hub.env_of(&spawn.task).await };
@@ -171,7 +182,6 @@ impl Exec {
         let wide = wiring.terminal() && !spawn.pty;
         let cwd = spawn.cwd;
         let keep = !spawn.background;
-        let id = new_id();
         let (mut command, prelude) = match &far {
             Some(far) => (client(&**far, &env), None),
             None => {
@@ -180,7 +190,7 @@ impl Exec {
                 (command, prelude)
             }
         };
-        command.envs(self.hub.askpass(&env, spawn.headless).await);
+        command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
@@ -209,13 +219,15 @@ impl Exec {
         let tty = spawned.tty.take();
         let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
         let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
-        let spill = spill.unwrap_or_else(|| self.hub.options.spill.join(format!("{}.log", id.0)));
+        let run = if exits.is_empty() { String::new() } else { format!("-{}", exits.len() + 1) };
+        let spill = spill.unwrap_or_else(|| self.hub.options.spill.join(format!("{}{run}.log", id.0)));
         let process = Arc::new(Process {
             id: id.clone(),
             task: spawn.task,
             command: spawn.command.clone(),
             cwd,
             pid: spawned.child.id(),
+            identity: Identity::of(spawned.child.id()),
             started_at: now_ms(),
             started,
             out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
@@ -227,7 +239,12 @@ impl Exec {
             input: Mutex::default(),
             wake,
             far: far.clone(),
-            watched: AtomicBool::new(false),
+            watchers: AtomicU32::new(0),
+            last_output: AtomicI64::new(0),
+            launch: kept,
+            exits,
+            detached: None,
+            outbox: Arc::clone(&self.hub.outbox),
         });
         self.hub.add(Arc::clone(&process));
         self.hub.outbox.post(ProcessEvent::Started(process.info()));
@@ -251,127 +268,6 @@ impl Exec {
     pub fn is_consumed(&self, id: &ProcessId) -> bool {
         self.hub.find(id).is_ok_and(|process| lock(&process.life).consumed)
     }
-
-    /// Carries out an order of the UI. Orders about processes that are gone do nothing.
-    pub fn command(&self, command: ProcessCommand) {
-        let result = match command {
-            ProcessCommand::Watch(id, size) => {
-                if size.0 > 0 && size.1 > 0 {
-                    *lock(&self.hub.size) = size;
-                }
-                let target = id.as_ref().and_then(|id| self.hub.find(id).ok());
-                self.hub.screens.watch(target, size, &self.hub.outbox);
-                Ok(())
-            }
-            ProcessCommand::Scroll(id, scroll) => {
-                self.hub.screens.scroll(&id, scroll);
-                Ok(())
-            }
-            ProcessCommand::Lines(id, lines) => {
-                self.hub.screens.lines(&id, lines);
-                Ok(())
-            }
-            ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
-            ProcessCommand::TakeOver(id) => {
-                self.hold_keys(id.as_ref());
-                Ok(())
-            }
-            ProcessCommand::Answer(id, text) => {
-                self.answer(id, text);
-                Ok(())
-            }
-            ProcessCommand::Kill(id) => self.kill(&id),
-            ProcessCommand::Background(id) => self.background(&id),
-            ProcessCommand::Forget(id) => {
-                self.hub.remove(&id);
-                Ok(())
-            }
-        };
-        if let Err(error) = result {
-            tracing::debug!("{error}");
-        }
-    }
-
-    /// Ends a process: SIGINT, SIGTERM, SIGKILL. Returns at once; a second call kills.
-    pub fn kill(&self, id: &ProcessId) -> Result<(), ExecError> {
-        let process = self.hub.find(id)?;
-        let graces = Graces { interrupt: Duration::from_millis(300), terminate: self.hub.options.term_grace };
-        end::end(&process, ExitReason::Killed, graces);
-        Ok(())
-    }
-
-    /// A person types: the program lays out for the person's pane from the first key on.
-    fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
-        let process = self.hub.find(id)?;
-        process.fit(None, *lock(&self.hub.size));
-        lock(&process.life).typed = true;
-        process.type_in(bytes)
-    }
-
-    /// Types into a process.
-    pub fn write(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
-        self.hub.find(id)?.type_in(bytes)
-    }
-
-    /// A running foreground command goes on in the background; who waits for it is told at once.
-    pub fn background(&self, id: &ProcessId) -> Result<(), ExecError> {
-        let process = self.hub.find(id)?;
-        let mut first = Vec::new();
-        lock(&process.out).log.copy(0, port::SEEK, &mut first);
-        {
-            let mut life = lock(&process.life);
-            if life.exit.is_some() {
-                return Err(ExecError::Ended(id.clone()));
-            }
-            if life.background {
-                return Ok(());
-            }
-            life.background = true;
-            life.port = port::find(&first);
-            // Nobody waits any more, so its end is news.
-            life.notify = true;
-        }
-        process.phase.send_modify(|phase| phase.moved = true);
-        self.hub.outbox.post(ProcessEvent::Changed(process.info()));
-        Ok(())
-    }
-
-    /// Ends everything in the foreground, and with `kill` the background too; otherwise background processes go on with
-    /// their output in their log files. Returns when that is done, after 3 s at most.
-    pub async fn shutdown(&self, kill: bool) {
-        self.hub.screens.stop();
-        let mut waiting = Vec::new();
-        for process in self.hub.all() {
-            if process.over() {
-                continue;
-            }
-            if kill || !lock(&process.life).background {
-                end::end(&process, ExitReason::Killed, Graces::SHORT);
-            } else {
-                lock(&process.life).abandoned = true;
-                process.rouse();
-            }
-            waiting.push(process);
-        }
-        let all = tokio::task::spawn_blocking(move || {
-            let deadline = Instant::now() + Duration::from_secs(3);
-            for process in waiting {
-                let mut life = lock(&process.life);
-                while !life.closed && (life.exit.is_none() || life.survivors) {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        break;
-                    }
-                    life = process.ended.wait_timeout(life, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
-                }
-            }
-        });
-        if let Err(error) = all.await {
-            tracing::error!("waiting for processes to end: {error}");
-        }
-        self.hub.discard_shell();
-        self.hub.discard_askpass();
-    }
 }
 
 /// The client of a command on another machine, with this environment beside what it brings.
@@ -390,10 +286,4 @@ fn client(far: &dyn Far, env: &super::env::Env) -> std::process::Command {
 
 fn new_id() -> ProcessId {
     ProcessId(format!("proc_{:012x}", fastrand::u64(..1 << 48)))
-}
-
-fn now_ms() -> i64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

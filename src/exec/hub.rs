@@ -2,10 +2,13 @@
 
 use super::askpass::{self, Askpass, Passwords};
 use super::asks::Asks;
+use super::detached::MARK;
 use super::env::{self, Env};
+use super::keeper::Keeper;
 use super::notice::Notices;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
+use super::register::Register;
 use super::sandbox::{self, Held, Sandbox, Support};
 use super::screens::Screens;
 use super::shell::Shell;
@@ -19,8 +22,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// Processes that are tracked at most, finished ones included.
-const TRACKED: usize = 64;
 /// How long a finished process can be asked about.
 const KEPT: Duration = Duration::from_secs(30 * 60);
 /// Finished foreground commands whose screen can still be looked at.
@@ -42,7 +43,10 @@ pub(crate) struct Hub {
     pub(crate) passwords: Passwords,
     /// Where programs ask; made for the first command, `None` where it cannot be had.
     pub(crate) askpass: OnceCell<Option<Askpass>>,
-    pub(crate) screens: Arc<Screens>,
+    /// What the two panes show.
+    pub(crate) screens: [Arc<Screens>; 2],
+    pub(crate) keeper: Keeper,
+    pub(crate) register: Arc<Register>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
     /// Held while a child starts: a terminal that is just being opened must not leak into another child.
@@ -65,11 +69,13 @@ impl Hub {
             secrets: OnceLock::new(),
             passwords: Passwords::new(options.sudo_password.clone()),
             askpass: OnceCell::new(),
+            keeper: Keeper::new(options.program.clone()),
+            register: Arc::new(Register::new(options.register.clone())),
             options,
             outbox,
             notices: Notices::new(),
             masks: AtomicBool::new(true),
-            screens: Arc::default(),
+            screens: Default::default(),
             spawning: Mutex::default(),
             table: Mutex::default(),
             shell: OnceCell::new(),
@@ -154,6 +160,8 @@ impl Hub {
             if let Some(Some(askpass)) = self.askpass.get() {
                 askpass::forget(&askpass.variables(base, self.options.headless), base, &mut exported);
             }
+            // Ours, and another one for every command.
+            exported.remove(OsStr::new(MARK));
             let (mut exported, refused) = keep::kept(base, exported);
             not_kept = refused;
             // Exported functions are not listed, and the shell's depth must not grow from command to command.
@@ -200,17 +208,37 @@ impl Hub {
         keep.reverse();
         let mut flags = keep.into_iter();
         table.retain(|_| flags.next().unwrap_or(true));
-        if table.len() >= TRACKED {
+        if table.len() >= self.options.max_processes {
             match table.iter().position(|process| process.over()) {
                 Some(oldest) => drop(table.remove(oldest)),
-                None => return Err(ExecError::TooMany(TRACKED)),
+                None => return Err(ExecError::TooMany(self.options.max_processes)),
             }
         }
         Ok(())
     }
 
+    /// Puts a process into the table, in place of the one that had its id.
     pub(crate) fn add(&self, process: Arc<Process>) {
-        lock(&self.table).push(process);
+        let mut table = lock(&self.table);
+        match table.iter_mut().find(|old| old.id == process.id) {
+            Some(old) => {
+                *old = Arc::clone(&process);
+                self.screens.iter().for_each(|screens| screens.replaced(&process));
+            }
+            None => table.push(process),
+        }
+    }
+
+    /// Something of a process is to be seen.
+    pub(crate) fn touch(&self, process: &Process) {
+        if process.is_watched() {
+            self.screens.iter().for_each(|screens| screens.touch(&process.id));
+        }
+    }
+
+    /// Whether secrets in notices are masked.
+    pub(crate) fn masks(&self) -> bool {
+        self.masks.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     pub(crate) fn remove(&self, id: &ProcessId) {
@@ -220,6 +248,6 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.screens.stop();
+        self.screens.iter().for_each(|screens| screens.stop());
     }
 }

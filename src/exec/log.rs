@@ -88,11 +88,34 @@ pub(crate) struct Log {
     ring: Option<Ring>,
     total: u64,
     spill: Spill,
+    /// The spill file gets everything, from the first byte on.
+    keeps_all: bool,
 }
 
 impl Log {
     pub(crate) fn new(spill: Spill) -> Self {
-        Self { head: Vec::new(), ring: None, total: 0, spill }
+        Self { head: Vec::new(), ring: None, total: 0, spill, keeps_all: false }
+    }
+
+    /// From now on the spill file gets everything.
+    pub(crate) fn keep_all(&mut self) {
+        self.keeps_all = true;
+    }
+
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.keeps_all
+    }
+
+    /// Takes what somebody else added to the file since. Whether that was anything.
+    pub(crate) fn take_more(&mut self) -> bool {
+        let before = self.total;
+        loop {
+            let bytes = self.spill.added(self.total, SPILL_CHUNK);
+            if bytes.is_empty() {
+                return self.total > before;
+            }
+            self.append(&bytes);
+        }
     }
 
     /// Bytes printed so far.
@@ -149,7 +172,7 @@ impl Log {
 
     /// Output has outgrown the head: someone must call [`Self::unspilled`] and [`Self::spilled`] from now on. True once.
     pub(crate) fn begin_spill(&mut self) -> bool {
-        self.ring.is_some() && self.spill.begin()
+        (self.keeps_all || self.ring.is_some()) && self.spill.begin()
     }
 
     /// The next bytes for the spill file, into `into`. False when there are none at the moment.
@@ -176,17 +199,6 @@ impl Log {
     /// Everything that belongs into the spill file is there (or cannot be).
     pub(crate) fn all_spilled(&self) -> bool {
         !self.spill.busy() || self.spill.written() >= self.total
-    }
-
-    /// The spill file with all that is known in it, open at its end, for someone who goes on writing.
-    pub(crate) fn hand_over(&mut self) -> std::io::Result<std::fs::File> {
-        self.spill.begin();
-        let mut bytes = Vec::new();
-        while self.unspilled(&mut bytes) {
-            let result = self.spill.write(&bytes);
-            self.spilled(result, bytes.len());
-        }
-        self.spill.append_handle()
     }
 
     /// The bytes of `from..to` that are in memory, in order. A hole between head and tail is left out.

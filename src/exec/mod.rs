@@ -8,6 +8,7 @@ mod asks;
 mod blocked;
 mod browse;
 mod confine;
+mod detached;
 mod echo;
 mod end;
 mod env;
@@ -20,22 +21,28 @@ mod handle;
 mod hidden;
 mod hub;
 mod keep;
-mod leave;
+mod keeper;
+mod keys;
 mod link;
 mod log;
 mod login;
 mod notice;
 mod once;
+mod orders;
 mod outbox;
 mod piped;
 mod plain;
 mod port;
 mod process;
+mod procfs;
 mod query;
 mod reader;
+mod recover;
+mod register;
 mod sandbox;
 mod scratch;
 mod screens;
+mod search;
 mod shell;
 mod spawn;
 mod spill;
@@ -43,6 +50,7 @@ mod stat;
 mod table;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod waiting;
 
 pub use askpass::{HELPER, ask as ask_for_helper};
@@ -54,6 +62,8 @@ pub use far::{Far, FarEnd, FarSignal, Variables, exported, left_behind};
 pub use front::Front;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use hidden::Hidden;
+pub use keeper::keep;
+pub use keys::{Keys, key as key_bytes};
 pub use link::{Link, LinkError, Said};
 pub use log::Captured;
 pub use notice::Notice;
@@ -62,7 +72,9 @@ pub use piped::{Piped, PipedEnds};
 pub use plain::{plain, plain_rest};
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, sweep};
+pub use screens::Sight;
 pub use table::{LogPage, Report};
+pub use usage::Usage;
 
 use crate::text::Snapshot;
 use std::path::PathBuf;
@@ -106,6 +118,43 @@ pub struct ProcessInfo {
     pub port: Option<u16>,
     /// Bytes printed so far.
     pub output_bytes: u64,
+    pub vitals: Vitals,
+}
+
+/// How a process is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Vitals {
+    /// The signal that comes next, while it is being ended.
+    pub ending: Option<Ending>,
+    /// Looked at only while it is shown or asked about.
+    pub usage: Option<Usage>,
+    /// When it printed last (milliseconds since the epoch).
+    pub last_output: Option<i64>,
+    pub log: LogState,
+    /// It outlived the run of this program that started it: its log can be read and it can be ended, not typed into.
+    pub detached: bool,
+    /// How often it was started again.
+    pub restarts: u32,
+}
+
+/// A signal that is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// `TERM` or `KILL`.
+    pub signal: &'static str,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
+/// The file that keeps the whole output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogState {
+    #[default]
+    Whole,
+    /// It has reached its bound: the beginning is in it, the end in memory.
+    Full,
+    /// The disk refused: only beginning and end are kept, in memory.
+    Failed,
 }
 
 /// Where a process is in its life.
@@ -137,6 +186,8 @@ pub enum ExitReason {
     /// `process kill`, or a key.
     Killed,
     FailedToStart,
+    /// It ended while no run of this program looked: how is not known.
+    Unseen,
 }
 
 /// Facts about processes, for the UI (merged: a slow reader sees the newest state).
@@ -156,6 +207,8 @@ pub enum ProcessEvent {
     AskClosed(ProcessId, AskId),
     /// A program has a word for the person: touch the key.
     Told(ProcessId, String),
+    /// Whether there is another line with the words that were looked for; the view has moved to it.
+    Found(ProcessId, bool),
 }
 
 /// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
@@ -180,6 +233,8 @@ pub enum Scroll {
 pub enum ProcessCommand {
     /// Send screens of this process, at this size; `None` stops.
     Watch(Option<ProcessId>, (u16, u16)),
+    /// The same for the second pane.
+    WatchBeside(Option<ProcessId>, (u16, u16)),
     /// Move the view of the watched process; its screens say where it came to rest.
     Scroll(ProcessId, Scroll),
     /// Send these lines of the watched process (first and last, as its screens number them), at most [`LINES`].
@@ -195,6 +250,17 @@ pub enum ProcessCommand {
     /// A running foreground command goes on in the background; the agent is told.
     Background(ProcessId),
     Forget(ProcessId),
+    /// Goes on, or does not, when this program is left.
+    Keep(ProcessId, bool),
+    /// Move the view to the next line with these words: up, or down again. Lower-case words find both cases.
+    Find(ProcessId, String, Way),
+}
+
+/// Where to look for words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Up,
+    Down,
 }
 
 /// What commands of this program have in common.
@@ -222,6 +288,10 @@ pub struct ExecOptions {
     pub program: Option<PathBuf>,
     /// The answer to `sudo` (`SUDO_PASSWORD` of the environment or `.env`).
     pub sudo_password: Option<Hidden>,
+    /// Processes that are tracked at most, ended ones included (`terminal.max_processes`).
+    pub max_processes: usize,
+    /// The file that names what runs in the background, for the next run of this program.
+    pub register: Option<PathBuf>,
 }
 
 impl Default for ExecOptions {
@@ -238,6 +308,8 @@ impl Default for ExecOptions {
             size: (120, 30),
             program: None,
             sudo_password: None,
+            max_processes: 200,
+            register: None,
         }
     }
 }
@@ -253,6 +325,16 @@ pub enum ExecError {
     Ended(ProcessId),
     #[error("process {} does not read its input: 1 MiB is waiting", .0.0)]
     InputFull(ProcessId),
+    #[error("process {} outlived the run that started it: it can be read and ended, not typed into", .0.0)]
+    Detached(ProcessId),
+    #[error("process {} is shown in the pane, which gives it its size", .0.0)]
+    Shown(ProcessId),
+    #[error("{0:?} is no signal that can be sent: use INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT or WINCH")]
+    NoSignal(String),
+    #[error("process {} does not end", .0.0)]
+    StillRuns(ProcessId),
+    #[error("process {} runs on another machine: kill it and start its command again", .0.0)]
+    Elsewhere(ProcessId),
     #[error("{0} processes are running already: end one first")]
     TooMany(usize),
     #[error("cannot prepare the shell in the temporary folder: {0}; is it writable and not full?")]
@@ -269,4 +351,11 @@ pub enum ExecError {
 #[derive(Clone)]
 pub struct Exec {
     hub: Arc<hub::Hub>,
+}
+
+/// Milliseconds since the epoch.
+fn now_ms() -> i64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

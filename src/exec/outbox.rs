@@ -75,6 +75,7 @@ fn id(event: &ProcessEvent) -> &ProcessId {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) => &info.id,
         ProcessEvent::Screen(id, _)
         | ProcessEvent::Lines(id, _)
+        | ProcessEvent::Found(id, _)
         | ProcessEvent::AskClosed(id, _)
         | ProcessEvent::Told(id, _) => id,
         ProcessEvent::Asks(ask) => &ask.process,
@@ -115,6 +116,7 @@ mod tests {
             state: ProcessState::Running,
             port: None,
             output_bytes: bytes,
+            vitals: crate::exec::Vitals::default(),
         }
     }
 

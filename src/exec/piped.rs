@@ -2,7 +2,8 @@
 //! own, the end of their standard error kept, and all of them gone when they are to end.
 
 use super::ExecError;
-use super::end::{marked, members};
+use super::end::members;
+use super::procfs::marked;
 use super::spawn::lead_session;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
@@ -163,7 +164,9 @@ pub(super) fn signal_members(session: u32, signal: Signal) {
 
 fn signal_marked(mark: &str, signal: Signal) {
     for process in marked(mark) {
-        quietly(kill_process(process, signal));
+        if let Some(pid) = Pid::from_raw(process.pid as i32) {
+            quietly(kill_process(pid, signal));
+        }
     }
 }
 

@@ -1,14 +1,18 @@
 //! One process: what is known of it, shared by its reader thread, the table and the tools.
 
+use super::detached::Detached;
 use super::log::{Captured, Output};
+use super::outbox::Outbox;
+use super::procfs::Identity;
 use super::spawn::Tty;
-use super::{Exit, ExitReason, ProcessId, ProcessInfo, ProcessState};
+use super::usage::Sample;
+use super::{Ending, Exit, ExitReason, Launch, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals, now_ms};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Bytes that may wait to be typed; more is refused.
@@ -50,6 +54,8 @@ pub(crate) struct Process {
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
     pub(crate) pid: u32,
+    /// The leader, told from any later process with its number; `None` where the system does not say.
+    pub(crate) identity: Option<Identity>,
     /// Milliseconds since the epoch.
     pub(crate) started_at: i64,
     pub(crate) started: Instant,
@@ -66,8 +72,18 @@ pub(crate) struct Process {
     pub(crate) wake: std::io::PipeWriter,
     /// It runs on another machine, and its client program here.
     pub(crate) far: Option<std::sync::Arc<dyn super::Far>>,
-    /// The pane shows it.
-    pub(crate) watched: AtomicBool,
+    /// How many panes show it.
+    pub(crate) watchers: AtomicU32,
+    /// When it printed last (milliseconds since the epoch).
+    pub(crate) last_output: AtomicI64,
+    /// What it was started with, to start it again.
+    pub(crate) launch: Launch,
+    /// How its runs before this one ended, oldest first.
+    pub(crate) exits: Vec<Exit>,
+    /// It was started by a run of this program that is gone.
+    pub(crate) detached: Option<Detached>,
+    /// Where facts about it go.
+    pub(crate) outbox: Arc<Outbox>,
 }
 
 /// The part that changes.
@@ -102,12 +118,21 @@ pub(crate) struct Life {
     pub(crate) polled: u64,
     /// The program leaves it running.
     pub(crate) abandoned: bool,
+    /// The person wants it to go on when the program is left.
+    pub(crate) kept: bool,
+    /// The signal that comes next, while it is being ended.
+    pub(crate) next_signal: Option<Ending>,
+    /// What it used when it was looked at last.
+    pub(crate) sample: Option<Sample>,
 }
 
 impl Process {
     /// The row of the table.
     pub(crate) fn info(&self) -> ProcessInfo {
-        let output_bytes = lock(&self.out).log.total();
+        let (output_bytes, log) = {
+            let out = lock(&self.out);
+            (out.log.total(), out.log.spill().state())
+        };
         let life = lock(&self.life);
         let state = match &life.exit {
             Some(exit) if !life.survivors || life.closed => ProcessState::Exited(exit.clone()),
@@ -124,7 +149,40 @@ impl Process {
             state,
             port: life.port,
             output_bytes,
+            vitals: Vitals {
+                ending: life.next_signal.filter(|_| life.exit.is_none()),
+                usage: life.sample.as_ref().map(|sample| sample.usage).filter(|_| life.exit.is_none()),
+                last_output: Some(self.last_output.load(Ordering::Relaxed)).filter(|at| *at > 0),
+                log,
+                detached: self.detached.is_some(),
+                restarts: u32::try_from(self.exits.len()).unwrap_or(u32::MAX),
+            },
         }
+    }
+
+    /// Tells that something in its row changed.
+    pub(crate) fn changed(&self) {
+        self.outbox.post(ProcessEvent::Changed(self.info()));
+    }
+
+    /// It prints: the silence is over.
+    pub(crate) fn printed_now(&self) {
+        self.last_output.store(now_ms(), Ordering::Relaxed);
+    }
+
+    /// A pane shows it.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watchers.load(Ordering::Relaxed) > 0
+    }
+
+    /// While it is being ended: which signal comes after this time.
+    pub(crate) fn will_get(&self, signal: &'static str, after: Duration) {
+        if after.is_zero() {
+            return;
+        }
+        let after = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
+        lock(&self.life).next_signal = Some(Ending { signal, at: now_ms().saturating_add(after) });
+        self.changed();
     }
 
     /// Head and tail of its output.
@@ -177,7 +235,7 @@ impl Process {
     /// Queues bytes for its terminal.
     pub(crate) fn type_in(&self, bytes: &[u8]) -> Result<(), super::ExecError> {
         if lock(&self.tty).is_none() {
-            return Err(super::ExecError::NoTerminal(self.id.clone()));
+            return Err(self.no_terminal());
         }
         if lock(&self.life).exit.is_some() {
             return Err(super::ExecError::Ended(self.id.clone()));
@@ -191,6 +249,15 @@ impl Process {
         }
         self.rouse();
         Ok(())
+    }
+
+    /// Why nothing can be typed into it.
+    pub(crate) fn no_terminal(&self) -> super::ExecError {
+        match (self.over(), &self.detached) {
+            (true, _) => super::ExecError::Ended(self.id.clone()),
+            (false, Some(_)) => super::ExecError::Detached(self.id.clone()),
+            (false, None) => super::ExecError::NoTerminal(self.id.clone()),
+        }
     }
 
     /// Makes the reader thread look again.

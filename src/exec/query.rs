@@ -1,7 +1,11 @@
-//! Questions that programs ask their terminal, and the answers of a plain xterm. Unanswered, editors and menus stall.
+//! Questions that programs ask their terminal, and the answers of a plain xterm. Unanswered, editors and menus stall; a
+//! wrong answer is worse than the honest "unknown" that every question has.
 
-/// Bytes carried over from one read to the next: longer than any question.
-const CARRY: usize = 32;
+use super::glass::Glass;
+use crate::text::{MouseFormat, MouseReports};
+
+/// Bytes carried over from one read to the next: longer than any question that is answered.
+const CARRY: usize = 256;
 
 /// A question of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,33 +14,83 @@ pub(crate) enum Query {
     Device,
     /// `CSI > c`: which version?
     Version,
+    /// `CSI = c`: which unit?
+    Unit,
+    /// `CSI > q`: your name?
+    Name,
     /// `CSI 5 n`: are you well?
     Status,
     /// `CSI 6 n`: where is the cursor?
     Cursor,
+    /// `CSI ? 6 n`: the same, with a mark.
+    CursorAndPage,
+    /// `CSI 18 t`: how large are you?
+    Size,
     /// `OSC 10 ; ?`
     Foreground,
     /// `OSC 11 ; ?`
     Background,
+    /// `CSI ? N $ p`: is this private mode set?
+    PrivateMode(u16),
+    /// `CSI N $ p`: is this mode set?
+    Mode(u16),
+    /// `DCS + q …`: what does your terminfo say?
+    Capability,
+    /// `DCS $ q …`: how is this set?
+    Setting,
 }
 
 impl Query {
-    /// The bytes a terminal would send. `cursor` gives column and row from 0, when it is asked for.
-    pub(crate) fn answer(self, cursor: impl FnOnce() -> (u16, u16)) -> Vec<u8> {
-        match self {
+    /// The bytes a terminal would send. `screen` is asked for only where the answer depends on it.
+    pub(crate) fn answer(self, screen: impl FnOnce() -> (Glass, (u16, u16))) -> Vec<u8> {
+        let text = match self {
             // A VT220 with colours.
-            Query::Device => b"\x1b[?62;22c".to_vec(),
-            Query::Version => b"\x1b[>1;10;0c".to_vec(),
-            Query::Status => b"\x1b[0n".to_vec(),
+            Query::Device => "\x1b[?62;22c".to_owned(),
+            Query::Version => "\x1b[>1;10;0c".to_owned(),
+            Query::Unit => "\x1bP!|00000000\x1b\\".to_owned(),
+            Query::Name => concat!("\x1bP>|hermes(", env!("CARGO_PKG_VERSION"), ")\x1b\\").to_owned(),
+            Query::Status => "\x1b[0n".to_owned(),
             Query::Cursor => {
-                let (column, row) = cursor();
-                format!("\x1b[{};{}R", row + 1, column + 1).into_bytes()
+                let (column, row) = screen().0.cursor();
+                format!("\x1b[{};{}R", row + 1, column + 1)
+            }
+            Query::CursorAndPage => {
+                let (column, row) = screen().0.cursor();
+                format!("\x1b[?{};{};1R", row + 1, column + 1)
+            }
+            Query::Size => {
+                let (columns, rows) = screen().1;
+                format!("\x1b[8;{rows};{columns}t")
             }
             // Light on dark: programs choose colours that can be read on either when they are told dark.
-            Query::Foreground => b"\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\".to_vec(),
-            Query::Background => b"\x1b]11;rgb:1010/1010/1010\x1b\\".to_vec(),
-        }
+            Query::Foreground => "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\".to_owned(),
+            Query::Background => "\x1b]11;rgb:1010/1010/1010\x1b\\".to_owned(),
+            Query::PrivateMode(mode) => {
+                let set = is_set(mode, &screen().0);
+                format!("\x1b[?{mode};{}$y", set.map_or(0, |set| if set { 1 } else { 2 }))
+            }
+            Query::Mode(mode) => format!("\x1b[{mode};0$y"),
+            Query::Capability => "\x1bP0+r\x1b\\".to_owned(),
+            Query::Setting => "\x1bP0$r\x1b\\".to_owned(),
+        };
+        text.into_bytes()
     }
+}
+
+/// Whether a private mode is set; `None`: not known here.
+fn is_set(mode: u16, screen: &Glass) -> Option<bool> {
+    let modes = screen.modes();
+    Some(match mode {
+        1 => modes.application_cursor,
+        25 => screen.seen().0.cursor.is_some(),
+        47 | 1047 | 1049 => screen.alternate(),
+        1000 => modes.mouse == MouseReports::Buttons,
+        1002 => modes.mouse == MouseReports::Motion,
+        1005 => modes.mouse_format == MouseFormat::Utf8,
+        1006 => modes.mouse_format == MouseFormat::Sgr,
+        2004 => modes.bracketed_paste,
+        _ => return None,
+    })
 }
 
 const QUESTIONS: &[(&[u8], Query)] = &[
@@ -44,11 +98,25 @@ const QUESTIONS: &[(&[u8], Query)] = &[
     (b"\x1b[0c", Query::Device),
     (b"\x1b[>c", Query::Version),
     (b"\x1b[>0c", Query::Version),
+    (b"\x1b[=c", Query::Unit),
+    (b"\x1b[=0c", Query::Unit),
+    (b"\x1b[>q", Query::Name),
+    (b"\x1b[>0q", Query::Name),
     (b"\x1b[5n", Query::Status),
     (b"\x1b[6n", Query::Cursor),
+    (b"\x1b[?6n", Query::CursorAndPage),
+    (b"\x1b[18t", Query::Size),
     (b"\x1b]10;?", Query::Foreground),
     (b"\x1b]11;?", Query::Background),
 ];
+
+/// What begins at an escape.
+enum Found {
+    Question(usize, Query),
+    /// It may become one.
+    Begun,
+    Nothing,
+}
 
 /// Finds questions in a stream that arrives in pieces.
 #[derive(Debug, Default)]
@@ -69,21 +137,81 @@ impl Queries {
         let mut at = 0;
         while let Some(next) = text[at..].iter().position(|&b| b == 0x1b) {
             let start = at + next;
-            let rest = &text[start..];
-            if let Some((question, query)) = QUESTIONS.iter().find(|(question, _)| rest.starts_with(question)) {
-                found.push(((start + question.len()).saturating_sub(carried), *query));
-            } else if rest.len() < CARRY && QUESTIONS.iter().any(|(question, _)| question.starts_with(rest)) {
-                self.carry = rest.to_vec();
-            }
             at = start + 1;
+            match look(&text[start..]) {
+                Found::Question(length, query) => {
+                    found.push(((start + length).saturating_sub(carried), query));
+                    at = start + length;
+                }
+                Found::Begun if text.len() - start < CARRY => {
+                    self.carry = text[start..].to_vec();
+                    break;
+                }
+                Found::Begun | Found::Nothing => {}
+            }
         }
         found
+    }
+}
+
+fn look(text: &[u8]) -> Found {
+    if let Some((question, query)) = QUESTIONS.iter().find(|(question, _)| text.starts_with(question)) {
+        return Found::Question(question.len(), *query);
+    }
+    if QUESTIONS.iter().any(|(question, _)| question.starts_with(text)) {
+        return Found::Begun;
+    }
+    match text.get(1) {
+        Some(b'[') => mode(text),
+        Some(b'P') => string(text),
+        _ => Found::Nothing,
+    }
+}
+
+/// `CSI ? N $ p` and `CSI N $ p`.
+fn mode(text: &[u8]) -> Found {
+    let private = text.get(2) == Some(&b'?');
+    let from = if private { 3 } else { 2 };
+    let digits = text[from.min(text.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = &text[(from + digits).min(text.len())..];
+    if digits > 5 {
+        return Found::Nothing;
+    }
+    match rest {
+        [] | [b'$'] => Found::Begun,
+        [b'$', b'p', ..] => {
+            let number = std::str::from_utf8(&text[from..from + digits]).ok().and_then(|digits| digits.parse().ok());
+            let Some(number) = number else { return Found::Nothing };
+            let query = if private { Query::PrivateMode(number) } else { Query::Mode(number) };
+            Found::Question(from + digits + 2, query)
+        }
+        _ => Found::Nothing,
+    }
+}
+
+/// `DCS + q … ST` and `DCS $ q … ST`.
+fn string(text: &[u8]) -> Found {
+    let query = match text.get(2..4) {
+        Some(b"+q") => Query::Capability,
+        Some(b"$q") => Query::Setting,
+        Some(_) => return Found::Nothing,
+        None => return Found::Begun,
+    };
+    match text.windows(2).skip(1).position(|pair| pair == b"\x1b\\") {
+        Some(end) => Found::Question(end + 3, query),
+        None => Found::Begun,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn after(bytes: &[u8]) -> (Glass, (u16, u16)) {
+        let mut screen = Glass::new((80, 24));
+        screen.feed(bytes, 0, Some(0));
+        (screen, (80, 24))
+    }
 
     #[test]
     fn finds_questions_in_pieces() {
@@ -96,10 +224,43 @@ mod tests {
         assert_eq!(queries.scan(b"[5"), []);
         assert_eq!(queries.scan(b"n"), [(1, Query::Status)]);
         assert_eq!(queries.scan(b"\x1b[>c\x1b[c"), [(4, Query::Version), (7, Query::Device)]);
+        assert_eq!(queries.scan(b"\x1bP+q544e"), []);
+        assert_eq!(queries.scan(b"\x1b\\x"), [(2, Query::Capability)]);
+        assert_eq!(queries.scan(b"\x1b[?200"), []);
+        assert_eq!(queries.scan(b"4$p\x1b[4$p"), [(3, Query::PrivateMode(2004)), (8, Query::Mode(4))]);
+        assert_eq!(queries.scan(b"\x1b[?2004h\x1b[1;31m\x1b[2J\x1bPq#0\x1b\\"), []);
     }
 
     #[test]
-    fn the_cursor_counts_from_one() {
-        assert_eq!(Query::Cursor.answer(|| (3, 7)), b"\x1b[8;4R");
+    fn every_question_has_the_answer_of_a_terminal() {
+        for (question, before, answer) in [
+            ("\x1b[c", "", "\x1b[?62;22c"),
+            ("\x1b[>c", "", "\x1b[>1;10;0c"),
+            ("\x1b[=c", "", "\x1bP!|00000000\x1b\\"),
+            ("\x1b[5n", "", "\x1b[0n"),
+            ("\x1b[6n", "\x1b[8;4H", "\x1b[8;4R"),
+            ("\x1b[?6n", "\x1b[8;4H", "\x1b[?8;4;1R"),
+            ("\x1b[18t", "", "\x1b[8;24;80t"),
+            ("\x1b]10;?\x07", "", "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\"),
+            ("\x1b]11;?\x1b\\", "", "\x1b]11;rgb:1010/1010/1010\x1b\\"),
+            ("\x1b[?2004$p", "\x1b[?2004h", "\x1b[?2004;1$y"),
+            ("\x1b[?2004$p", "", "\x1b[?2004;2$y"),
+            ("\x1b[?1$p", "\x1b[?1h", "\x1b[?1;1$y"),
+            ("\x1b[?25$p", "\x1b[?25l", "\x1b[?25;2$y"),
+            ("\x1b[?1049$p", "\x1b[?1049h", "\x1b[?1049;1$y"),
+            ("\x1b[?1006$p", "\x1b[?1000;1006h", "\x1b[?1006;1$y"),
+            ("\x1b[?9999$p", "", "\x1b[?9999;0$y"),
+            ("\x1b[4$p", "", "\x1b[4;0$y"),
+            ("\x1bP+q5443\x1b\\", "", "\x1bP0+r\x1b\\"),
+            ("\x1bP$qm\x1b\\", "", "\x1bP0$r\x1b\\"),
+        ] {
+            let found = Queries::default().scan(question.as_bytes());
+            let [(_, query)] = found[..] else { panic!("{question:?}: {found:?}") };
+            let said = query.answer(|| after(before.as_bytes()));
+            assert_eq!(String::from_utf8(said).unwrap(), answer, "{question:?}");
+            let shown = after(format!("{before}{question}x").as_bytes()).0.seen().0;
+            let text: String = shown.rows.iter().flat_map(|row| &row.spans).map(|span| span.text.as_str()).collect();
+            assert_eq!(text.trim(), "x", "{question:?} leaves nothing on the screen");
+        }
     }
 }

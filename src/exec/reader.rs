@@ -16,7 +16,6 @@ use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Silence after which a process may be waiting for keys.
@@ -111,7 +110,12 @@ impl Reader {
     }
 
     fn run(mut self) {
+        let mut held = false;
         loop {
+            if !held && lock(&self.process.life).background {
+                held = true;
+                self.outlive();
+            }
             if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).abandoned {
                 break;
             }
@@ -318,9 +322,19 @@ impl Reader {
         true
     }
 
-    /// Output has reached `total` bytes: what outgrew memory goes to the spill file.
+    /// In the background: its whole output goes to its file, and it goes on when this program does not.
+    fn outlive(&self) {
+        lock(&self.process.out).log.keep_all();
+        self.spill(log::HEAD as u64 + 1);
+        self.hub.keeper.hold(&self.process, self.pipe.as_ref().map(|pipe| pipe.as_fd()));
+        if let Some(entry) = self.process.entry() {
+            self.hub.register.put(entry);
+        }
+    }
+
+    /// Output has reached `total` bytes: what outgrew memory goes to the spill file, and all of a background process.
     fn spill(&self, total: u64) {
-        if total <= log::HEAD as u64 {
+        if total <= log::HEAD as u64 && !lock(&self.process.out).log.keeps_all() {
             return;
         }
         if lock(&self.process.out).log.begin_spill() {
@@ -339,7 +353,7 @@ impl Reader {
         let mut answers = Vec::new();
         for (end, question) in questions {
             let process = &self.process;
-            answers.extend(question.answer(|| super::screens::cursor_at(process, start + end as u64, size)));
+            answers.extend(question.answer(|| (super::screens::screen_at(process, start + end as u64, size), size)));
         }
         lock(&self.process.input).extend(answers);
     }
@@ -381,9 +395,8 @@ impl Reader {
         if changed {
             waiting::went_on(&self.hub, &self.process);
         }
-        if self.process.watched.load(Ordering::Relaxed) {
-            self.hub.screens.touch();
-        }
+        self.process.printed_now();
+        self.hub.touch(&self.process);
         if self.bytes_shown.elapsed() >= BYTES_SHOWN {
             changed = true;
         }
@@ -411,7 +424,7 @@ impl Reader {
         if let Some(matches) = &mut self.matches {
             bytes.clear();
             lock(&self.process.out).log.copy(before, before + count as u64, &mut bytes);
-            let mask = Mask::of(&self.process.command, self.hub.masks.load(Ordering::Relaxed));
+            let mask = Mask::of(&self.process.command, self.hub.masks());
             if let Some(found) = matches.take(&bytes, Instant::now(), &self.hub.notices, mask) {
                 if found.gave_up {
                     lock(&self.process.life).notify = true;

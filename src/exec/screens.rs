@@ -3,7 +3,7 @@
 use super::glass::Glass;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
-use super::{LINES, ProcessEvent, ProcessId, Scroll};
+use super::{LINES, ProcessEvent, ProcessId, Scroll, Way, search, usage};
 use crate::text::Snapshot;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,6 +15,46 @@ const FRAME: Duration = Duration::from_millis(16);
 const LINE_BYTES: u64 = 64 * 1024;
 /// Bytes of a program that lays out for the pane that one frame parses; what prints faster is not read by a person.
 const LAYOUT_BYTES: u64 = 256 * 1024;
+
+/// How often it is looked at what a process uses that is shown and at work.
+const USAGE: Duration = Duration::from_secs(2);
+
+/// What the terminal of a process shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sight {
+    pub rows: Vec<String>,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// Column and row; `None` when hidden.
+    pub cursor: Option<(u16, u16)>,
+    pub title: String,
+    /// The program has the whole screen.
+    pub alternate: bool,
+}
+
+impl Sight {
+    /// The screen of a process as a terminal of this size shows it.
+    pub(crate) fn of(process: &Process, size: (u16, u16)) -> Self {
+        let snapshot = emulated(process, size).seen().0;
+        let text = |line: &crate::text::Line| line.spans.iter().map(|span| span.text.as_str()).collect::<String>();
+        let mut rows: Vec<String> = snapshot.rows.iter().map(|line| text(line).trim_end().to_owned()).collect();
+        let last = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |at| at + 1);
+        rows.truncate(last);
+        Self { rows, size, cursor: snapshot.cursor, title: snapshot.title, alternate: snapshot.alternate }
+    }
+}
+
+/// Whether a program asked for application cursor keys.
+pub(crate) fn application_keys(process: &Process, size: (u16, u16)) -> bool {
+    emulated(process, size).modes().application_cursor
+}
+
+/// The screen after everything that is in memory of the pane's stream, as far as one frame parses.
+fn emulated(process: &Process, size: (u16, u16)) -> Glass {
+    let mut view = View::new(size);
+    view.feed(process);
+    view.screen
+}
 
 /// The watched process, if any.
 #[derive(Default)]
@@ -31,6 +71,8 @@ struct State {
     scroll: Vec<Scroll>,
     /// First and last line of text that is asked for.
     lines: Option<(i64, i64)>,
+    /// Words that are looked for.
+    find: Option<(String, Way)>,
     dirty: bool,
     /// The thread runs.
     running: bool,
@@ -41,18 +83,20 @@ impl Screens {
     pub(crate) fn watch(self: &Arc<Self>, target: Option<Arc<Process>>, size: (u16, u16), outbox: &Arc<Outbox>) {
         let mut state = lock(&self.state);
         let same = match (&state.target, &target) {
-            (Some(old), Some(new)) => old.id == new.id,
+            (Some(old), Some(new)) => Arc::ptr_eq(old, new),
             _ => false,
         };
         if !same {
             if let Some(old) = &state.target {
-                old.watched.store(false, Ordering::Relaxed);
+                old.watchers.fetch_sub(1, Ordering::Relaxed);
+            }
+            if let Some(new) = &target {
+                new.watchers.fetch_add(1, Ordering::Relaxed);
             }
             state.scroll.clear();
-            state.lines = None;
+            (state.lines, state.find) = (None, None);
         }
         if let Some(process) = &target {
-            process.watched.store(true, Ordering::Relaxed);
             process.resize(size);
             process.rouse();
         }
@@ -94,10 +138,34 @@ impl Screens {
         }
     }
 
-    /// The watched process printed.
-    pub(crate) fn touch(&self) {
+    /// Looks for words from the line that was found last, or from the end.
+    pub(crate) fn find(&self, id: &ProcessId, words: &str, way: Way) {
         let mut state = lock(&self.state);
-        if !state.dirty {
+        if state.target.as_ref().is_some_and(|t| t.id == *id) {
+            state.find = Some((words.to_owned(), way));
+            state.dirty = true;
+            drop(state);
+            self.wake.notify_all();
+        }
+    }
+
+    /// A process was started again: its new run is shown where the old one was.
+    pub(crate) fn replaced(&self, new: &Arc<Process>) {
+        let mut state = lock(&self.state);
+        if let Some(old) = state.target.as_mut().filter(|old| old.id == new.id) {
+            old.watchers.fetch_sub(1, Ordering::Relaxed);
+            new.watchers.fetch_add(1, Ordering::Relaxed);
+            *old = Arc::clone(new);
+            state.dirty = true;
+            drop(state);
+            self.wake.notify_all();
+        }
+    }
+
+    /// A process printed.
+    pub(crate) fn touch(&self, id: &ProcessId) {
+        let mut state = lock(&self.state);
+        if !state.dirty && state.target.as_ref().is_some_and(|t| t.id == *id) {
             state.dirty = true;
             drop(state);
             self.wake.notify_all();
@@ -107,57 +175,77 @@ impl Screens {
     /// Shows nothing any more; the thread ends.
     pub(crate) fn stop(&self) {
         let mut state = lock(&self.state);
-        state.target = None;
+        if let Some(old) = state.target.take() {
+            old.watchers.fetch_sub(1, Ordering::Relaxed);
+        }
         state.dirty = true;
         drop(state);
         self.wake.notify_all();
     }
 
     fn run(&self, outbox: &Arc<Outbox>) {
-        let mut view: Option<View> = None;
-        loop {
-            let (target, size, scroll, lines) = {
-                let mut state = lock(&self.state);
-                while !state.dirty {
-                    state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
-                state.dirty = false;
-                let Some(target) = state.target.clone() else {
-                    state.running = false;
-                    return;
-                };
-                (target, state.size, std::mem::take(&mut state.scroll), state.lines.take())
-            };
+        let mut shown: Option<Shown> = None;
+        while let Some(Work { target, size, scroll, lines, find }) = self.work(shown.as_ref().and_then(|s| s.look_at)) {
             let began = Instant::now();
-            if !view.as_ref().is_some_and(|v| v.process.id == target.id && (v.size == size || v.screen.alternate())) {
+            let fits =
+                |s: &Shown| Arc::ptr_eq(&s.process, &target) && (s.view.size == size || s.view.screen.alternate());
+            if !shown.as_ref().is_some_and(fits) {
                 // Another size lays the lines out anew; the reader stays as far above the end as before.
-                let back = view.as_ref().filter(|v| v.process.id == target.id).map_or(0, View::back);
-                let mut new = View::new(Arc::clone(&target), size);
-                new.feed();
-                new.scroll(Scroll::By(back));
-                view = Some(new);
+                let before = shown.take().filter(|s| Arc::ptr_eq(&s.process, &target));
+                let mut view = View::new(size);
+                view.feed(&target);
+                view.scroll(Scroll::By(before.as_ref().map_or(0, |s| s.view.back())));
+                shown = Some(Shown { process: target, view, last: None, look_at: None, looked: None });
             }
-            if let Some(view) = &mut view {
-                if view.size != size {
-                    view.screen.resize(size);
-                    view.size = size;
-                }
-                view.feed();
-                for scroll in scroll {
-                    view.scroll(scroll);
-                }
-                let snapshot = view.show();
-                if view.last.as_deref() != Some(&snapshot) {
-                    let snapshot = Arc::new(snapshot);
-                    view.last = Some(Arc::clone(&snapshot));
-                    outbox.post(ProcessEvent::Screen(target.id.clone(), snapshot));
-                }
-                if let Some((first, last)) = lines {
-                    outbox.post(ProcessEvent::Lines(target.id.clone(), Arc::new(view.lines(first, last))));
-                }
+            let Some(Shown { process, view, last, look_at, looked }) = &mut shown else { continue };
+            if view.size != size {
+                view.screen.resize(size);
+                view.size = size;
+            }
+            view.feed(process);
+            for scroll in scroll {
+                view.scroll(scroll);
+            }
+            if let Some((words, way)) = find {
+                let found = view.find(process, &words, way);
+                outbox.post(ProcessEvent::Found(process.id.clone(), found));
+            }
+            let snapshot = view.show(process);
+            if last.as_deref() != Some(&snapshot) {
+                let snapshot = Arc::new(snapshot);
+                *last = Some(Arc::clone(&snapshot));
+                outbox.post(ProcessEvent::Screen(process.id.clone(), snapshot));
+            }
+            if let Some((first, last)) = lines {
+                outbox.post(ProcessEvent::Lines(process.id.clone(), Arc::new(view.lines(process, first, last))));
+            }
+            if looked.is_none_or(|at| at.elapsed() >= USAGE) {
+                *looked = Some(began);
+                // While it works it is looked at again; one that sleeps is left alone until it prints.
+                *look_at = look(process).then(|| began + USAGE);
             }
             self.rest_of_frame(began);
         }
+    }
+
+    /// The next thing to do: something changed, or it is time to look at what the process uses. `None`: nothing is shown
+    /// any more.
+    fn work(&self, look_at: Option<Instant>) -> Option<Work> {
+        let mut state = lock(&self.state);
+        while !state.dirty {
+            state = match look_at.map(|at| at.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => break,
+                Some(left) => self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        state.dirty = false;
+        let Some(target) = state.target.clone() else {
+            state.running = false;
+            return None;
+        };
+        let scroll = std::mem::take(&mut state.scroll);
+        Some(Work { target, size: state.size, scroll, lines: state.lines.take(), find: state.find.take() })
     }
 
     /// Waits until a frame has passed. Only a change of the target ends it early.
@@ -171,9 +259,38 @@ impl Screens {
     }
 }
 
+/// What a pane waits for.
+struct Work {
+    target: Arc<Process>,
+    size: (u16, u16),
+    scroll: Vec<Scroll>,
+    lines: Option<(i64, i64)>,
+    find: Option<(String, Way)>,
+}
+
+/// The process in a pane.
+struct Shown {
+    process: Arc<Process>,
+    view: View,
+    last: Option<Arc<Snapshot>>,
+    /// When to look at what it uses, and when that was done last.
+    look_at: Option<Instant>,
+    looked: Option<Instant>,
+}
+
+/// Looks at what a process uses and tells when that changed. Whether it works.
+fn look(process: &Arc<Process>) -> bool {
+    let before = process.info().vitals.usage;
+    usage::look(std::slice::from_ref(process));
+    let now = process.info().vitals.usage;
+    if now != before {
+        process.changed();
+    }
+    now.is_some_and(|usage| usage.processor > 0)
+}
+
 /// The emulated screen of one process.
 struct View {
-    process: Arc<Process>,
     size: (u16, u16),
     screen: Glass,
     /// Its program has ended, and the screen shows it.
@@ -184,18 +301,19 @@ struct View {
     lines: i64,
     /// The number of the line in the last row; `None` follows the end.
     anchor: Option<i64>,
-    last: Option<Arc<Snapshot>>,
+    /// The number of the line that was found last.
+    found: Option<i64>,
 }
 
 impl View {
-    fn new(process: Arc<Process>, size: (u16, u16)) -> Self {
-        Self { process, size, screen: Glass::new(size), settled: false, fed: 0, lines: 0, anchor: None, last: None }
+    fn new(size: (u16, u16)) -> Self {
+        Self { size, screen: Glass::new(size), settled: false, fed: 0, lines: 0, anchor: None, found: None }
     }
 
-    fn feed(&mut self) {
-        let over = self.process.over();
+    fn feed(&mut self, process: &Process) {
+        let over = process.over();
         let (bytes, from, fitted) = {
-            let out = lock(&self.process.out);
+            let out = lock(&process.out);
             let most = if out.fitted.is_some() { LAYOUT_BYTES } else { LINE_BYTES };
             let end = out.pane_end();
             let mut from = self.fed.max(out.pane_begin());
@@ -234,7 +352,22 @@ impl View {
         };
     }
 
-    fn show(&mut self) -> Snapshot {
+    /// Moves to the next line with these words, which comes to stand in the middle.
+    fn find(&mut self, process: &Process, words: &str, way: Way) -> bool {
+        if self.screen.alternate() {
+            return false;
+        }
+        let from = self.found.map(|line| self.lines - line);
+        let found = search::find(&lock(&process.out), words, from, way);
+        if let Some(above) = found {
+            self.found = Some(self.lines - above);
+            self.scroll(Scroll::Follow);
+            self.scroll(Scroll::By(above - i64::from(self.size.1 / 2)));
+        }
+        found.is_some()
+    }
+
+    fn show(&mut self, process: &Process) -> Snapshot {
         if self.screen.alternate() {
             // It has no history: what it shows is all there is.
             self.anchor = None;
@@ -243,7 +376,7 @@ impl View {
         match usize::try_from(self.back()) {
             Ok(0) | Err(_) => self.at(&self.screen, 0),
             Ok(wanted) => {
-                let (screen, back) = earlier(&self.process, self.size, wanted, self.fed);
+                let (screen, back) = earlier(process, self.size, wanted, self.fed);
                 // Near the beginning it cannot go back as far.
                 self.anchor = Some(self.lines - back as i64);
                 let snapshot = self.at(&screen, back);
@@ -255,12 +388,12 @@ impl View {
     }
 
     /// The lines from `first` to `last` on a screen of their own; a line that is not the last one printed has ended.
-    fn lines(&self, first: i64, last: i64) -> Snapshot {
+    fn lines(&self, process: &Process, first: i64, last: i64) -> Snapshot {
         let last = last.min(first.saturating_add(LINES - 1)).min(self.lines);
         let rows = u16::try_from((last - first + 1).clamp(1, LINES) * 2).unwrap_or(u16::MAX);
         let size = (self.size.0, rows);
         let wanted = usize::try_from(self.lines - last).unwrap_or(0);
-        let (screen, back) = earlier(&self.process, size, wanted, self.fed);
+        let (screen, back) = earlier(process, size, wanted, self.fed);
         self.at(&screen, back)
     }
 
@@ -309,8 +442,8 @@ fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Glas
     (screen, back)
 }
 
-/// Column and row of the cursor after the pane's stream up to `position`.
-pub(crate) fn cursor_at(process: &Process, position: u64, size: (u16, u16)) -> (u16, u16) {
+/// The screen after the pane's stream up to `position`.
+pub(crate) fn screen_at(process: &Process, position: u64, size: (u16, u16)) -> Glass {
     let (bytes, from, fitted) = {
         let out = lock(&process.out);
         let from = position.saturating_sub(LINE_BYTES).max(out.pane_begin());
@@ -318,5 +451,5 @@ pub(crate) fn cursor_at(process: &Process, position: u64, size: (u16, u16)) -> (
     };
     let mut screen = Glass::new(size);
     screen.feed(&bytes, from, fitted);
-    screen.cursor()
+    screen
 }

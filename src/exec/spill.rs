@@ -3,12 +3,13 @@
 //! A thread of its own writes it beside the reader, so that a flood runs as fast as its reader does; the ring between
 //! them bounds how far it may lag.
 
+use super::LogState;
 use super::log::TAIL;
 use super::process::{Process, lock};
 use std::fs::{DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,40 @@ impl Spill {
         Self { path, limit, written: 0, file: None, begun: false, failed: limit == 0 }
     }
 
+    /// A file that somebody else writes to, or wrote to; it is only read.
+    pub(crate) fn reopened(path: PathBuf) -> Self {
+        let file = match File::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                tracing::warn!("the log {} cannot be read: {error}", path.display());
+                None
+            }
+        };
+        Self { path, limit: 0, written: 0, failed: false, file, begun: true }
+    }
+
+    /// At most `most` bytes that were added to it after `from`.
+    pub(crate) fn added(&mut self, from: u64, most: u64) -> Vec<u8> {
+        let Some(file) = &self.file else { return Vec::new() };
+        let end = file.metadata().map_or(0, |about| about.len()).min(from + most);
+        self.written = self.written.max(end);
+        self.read(from, end)
+    }
+
+    /// What became of the output that belongs into it.
+    pub(crate) fn state(&self) -> LogState {
+        match (self.failed && self.limit > 0, self.limit > 0 && self.written >= self.limit) {
+            (true, _) => LogState::Failed,
+            (false, true) => LogState::Full,
+            (false, false) => LogState::Whole,
+        }
+    }
+
+    /// Where it is, or will be.
+    pub(crate) fn target_path(&self) -> &Path {
+        &self.path
+    }
+
     /// True the first time.
     pub(crate) fn begin(&mut self) -> bool {
         !std::mem::replace(&mut self.begun, true) && !self.failed
@@ -54,6 +89,7 @@ impl Spill {
 
     /// Appends `bytes` to the file (made the first time) and gives a handle of it; [`Self::note`] takes the result.
     /// Needs no lock, so that reading goes on meanwhile.
+    #[cfg(test)]
     pub(crate) fn write(&self, bytes: &[u8]) -> std::io::Result<File> {
         write(self.target(), bytes)
     }
@@ -87,14 +123,6 @@ impl Spill {
         match file.read_exact_at(&mut bytes, from) {
             Ok(()) => bytes,
             Err(_) => Vec::new(),
-        }
-    }
-
-    /// Another handle that appends to the file.
-    pub(crate) fn append_handle(&self) -> std::io::Result<File> {
-        match &self.file {
-            Some(_) => File::options().append(true).open(&self.path),
-            None => Err(std::io::Error::other("no spill file")),
         }
     }
 
@@ -163,8 +191,15 @@ fn run(process: &Process) {
             out.log.spill().target()
         };
         let result = write(target, &bytes);
-        lock(&process.out).log.spilled(result, bytes.len());
+        let state = {
+            let mut out = lock(&process.out);
+            out.log.spilled(result, bytes.len());
+            out.log.spill().state()
+        };
         process.flow.notify_all();
+        if state != LogState::Whole {
+            process.changed();
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::notice::last_characters;
 use super::plain::{plain, plain_rest};
 use super::process::{Process, lock};
-use super::{Exec, ExecError, Exit, ProcessId, ProcessInfo};
+use super::{Exec, ExecError, Exit, ProcessId, ProcessInfo, now_ms};
 use std::time::Duration;
 
 /// What is known of a process now.
@@ -19,6 +19,10 @@ pub struct Report {
     pub uptime: Duration,
     /// The person typed into it.
     pub typed: bool,
+    /// How long it has printed nothing; `None` when it never did.
+    pub silent: Option<Duration>,
+    /// How its runs before this one ended, oldest first.
+    pub exits: Vec<Exit>,
     /// Clean text; which part depends on the question.
     pub output: String,
 }
@@ -39,6 +43,7 @@ pub struct LogPage {
 impl Exec {
     /// All background processes, oldest first; finished ones for half an hour.
     pub fn list(&self) -> Vec<Report> {
+        self.look();
         let all = self.hub.all();
         all.iter().filter(|p| lock(&p.life).background).map(|p| report(p, tail(p, 400))).collect()
     }
@@ -57,6 +62,10 @@ impl Exec {
     /// Output since the last poll, at most the last 1,000 characters.
     pub fn poll(&self, id: &ProcessId) -> Result<Report, ExecError> {
         let process = self.hub.find(id)?;
+        if process.detached.is_some() {
+            super::detached::read_more(&process);
+        }
+        super::usage::look(std::slice::from_ref(&process));
         let from = lock(&process.life).polled;
         let (bytes, end) = {
             let out = lock(&process.out);
@@ -79,6 +88,9 @@ impl Exec {
     /// `limit` lines from line `offset` (from 0), or the last ones.
     pub fn log(&self, id: &ProcessId, offset: Option<usize>, limit: usize) -> Result<LogPage, ExecError> {
         let process = self.hub.find(id)?;
+        if process.detached.is_some() {
+            super::detached::read_more(&process);
+        }
         let captured = process.captured();
         let mut text = plain(&captured.head);
         if captured.omitted > 0 {
@@ -121,13 +133,15 @@ fn report(process: &Process, output: String) -> Report {
     let info = process.info();
     let life = lock(&process.life);
     Report {
-        info,
         task: process.task.clone(),
         exit: life.exit.clone(),
         survivors: life.survivors && !life.closed,
         typed: life.typed,
+        silent: info.vitals.last_output.map(|at| Duration::from_millis(u64::try_from(now_ms() - at).unwrap_or(0))),
+        exits: process.exits.clone(),
         uptime: life.exit.as_ref().map_or_else(|| process.started.elapsed(), |exit| exit.duration),
         output,
+        info,
     }
 }
 

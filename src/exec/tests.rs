@@ -1,5 +1,6 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
+mod life;
 mod waits;
 
 use super::*;
@@ -16,13 +17,18 @@ struct Room {
 }
 
 fn room() -> Room {
+    room_with(|_| {})
+}
+
+fn room_with(change: impl FnOnce(&mut ExecOptions)) -> Room {
     let folder = tempfile::tempdir().unwrap();
-    let options = ExecOptions {
+    let mut options = ExecOptions {
         spill: folder.path().join("spill"),
         login_env: false,
         term_grace: Duration::from_millis(300),
         ..ExecOptions::default()
     };
+    change(&mut options);
     let (exec, events) = Exec::new(options);
     Room { exec, events, folder }
 }
@@ -628,45 +634,21 @@ async fn the_table_answers_in_pieces() {
 
 #[tokio::test]
 async fn more_than_the_table_holds_is_refused_while_all_run() {
-    let room = room();
+    let room = room_with(|options| options.max_processes = 8);
     let mut all = Vec::new();
-    for _ in 0..64 {
+    for _ in 0..8 {
         let mut spawn = room.spawn("read x");
         spawn.background = true;
         all.push(room.exec.start(spawn).await.unwrap());
     }
     let refused = room.exec.start(room.spawn("true")).await.err().unwrap();
-    assert_eq!(refused.to_string(), "64 processes are running already: end one first");
+    assert_eq!(refused.to_string(), "8 processes are running already: end one first");
     room.exec.write(&all[0].id, b"\r").unwrap();
     finished(&all[0]).await;
-    until("its row is closed", || room.exec.running().len() < 64).await;
+    until("its row is closed", || room.exec.running().len() < 8).await;
     assert_eq!(room.run("true").await.exit.code, 0);
     room.exec.shutdown(true).await;
     assert!(room.exec.running().is_empty());
-}
-
-#[tokio::test]
-async fn what_is_left_running_at_quit_keeps_running_and_logging() {
-    let room = room();
-    let mut spawn =
-        room.spawn("echo first; while ! [ -e go ]; do sleep 0.01; done; echo second; echo $$ > pid; sleep 600");
-    spawn.background = true;
-    let file = room.folder.path().join("kept.log");
-    let launch = Launch { spill: Some(file.clone()), ..Launch::from(spawn) };
-    let running = room.exec.launch(launch).await.unwrap();
-    until("it printed", || running.captured().total > 0).await;
-    let foreground = room.start("sleep 600").await;
-    room.exec.shutdown(false).await;
-    assert_eq!(finished(&foreground).await.exit.reason, ExitReason::Killed);
-    std::fs::write(room.folder.path().join("go"), "").unwrap();
-    until("the log goes on", || std::fs::read_to_string(&file).is_ok_and(|t| t == "first\nsecond\n")).await;
-    until("its pid", || std::fs::read_to_string(room.folder.path().join("pid")).is_ok_and(|t| t.ends_with('\n'))).await;
-    let pid = std::fs::read_to_string(room.folder.path().join("pid")).unwrap().trim().to_owned();
-    assert!(alive(&pid));
-    let group = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
-    for pid in end::members(group.as_raw_nonzero().get() as u32) {
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    }
 }
 
 #[tokio::test]

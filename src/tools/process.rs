@@ -1,9 +1,13 @@
-//! `process`: reads, types into, waits for and ends background processes.
+//! `process`: reads, types into, waits for, starts again and ends background processes.
+
+mod run;
 
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use crate::exec::{Exec, ExecError, ExitReason, ProcessId, Report};
+use super::terminal::shell_summary;
+use crate::exec::{ExecError, Keys, ProcessId};
 use crate::llm::message::Outcome;
 use crate::policy::Intent;
+use crate::text::width::truncate_end;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,6 +20,9 @@ const WAIT_ENDED: usize = 2000;
 const WAIT_GOES_ON: usize = 1000;
 /// How long a killed process may take beyond its grace before it is reported as still running.
 const KILL_WAIT: Duration = Duration::from_secs(2);
+
+/// Columns or rows that a terminal may be given.
+const MOST_CELLS: u16 = 1000;
 
 /// The tool.
 pub struct ProcessTool {
@@ -35,12 +42,16 @@ pub fn process() -> Arc<dyn Tool> {
             schema: Arc::new(json!({
                 "type": "object",
                 "properties": {
-                    "action": {"type": "string", "enum": ["list", "poll", "log", "wait", "write", "submit", "kill", "close"]},
+                    "action": {"type": "string", "enum": ACTIONS.map(|(name, _)| name)},
                     "session_id": {"type": "string"},
                     "data": {"type": "string"},
                     "timeout": {"type": "integer", "minimum": 1},
                     "offset": {"type": "integer"},
-                    "limit": {"type": "integer", "minimum": 1}
+                    "limit": {"type": "integer", "minimum": 1},
+                    "keys": {"type": "array", "items": {"type": "string"}},
+                    "signal": {"type": "string"},
+                    "columns": {"type": "integer", "minimum": 1},
+                    "rows": {"type": "integer", "minimum": 1}
                 },
                 "required": ["action"]
             })),
@@ -60,8 +71,8 @@ impl Tool for ProcessTool {
         &self.spec
     }
 
-    fn plan<'a>(&'a self, args: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
-        Box::pin(async move { plan(&args).map(|call| Box::new(call) as Box<dyn Call>) })
+    fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+        Box::pin(async move { plan(&args, ctx).map(|call| Box::new(call) as Box<dyn Call>) })
     }
 }
 
@@ -73,63 +84,189 @@ enum Action {
     Wait,
     Write,
     Submit,
+    SendKeys,
+    Screen,
+    Signal,
+    Resize,
     Kill,
+    Restart,
     Close,
 }
 
+impl Action {
+    /// Whether it changes what the person may be at work in.
+    fn touches(self) -> bool {
+        match self {
+            Self::Write
+            | Self::Submit
+            | Self::SendKeys
+            | Self::Signal
+            | Self::Resize
+            | Self::Kill
+            | Self::Restart
+            | Self::Close => true,
+            Self::List | Self::Poll | Self::Log | Self::Wait | Self::Screen => false,
+        }
+    }
+}
+
+/// Actions by the names that the model gives them.
+const ACTIONS: [(&str, Action); 13] = [
+    ("list", Action::List),
+    ("poll", Action::Poll),
+    ("log", Action::Log),
+    ("wait", Action::Wait),
+    ("write", Action::Write),
+    ("submit", Action::Submit),
+    ("send_keys", Action::SendKeys),
+    ("screen", Action::Screen),
+    ("signal", Action::Signal),
+    ("resize", Action::Resize),
+    ("kill", Action::Kill),
+    ("restart", Action::Restart),
+    ("close", Action::Close),
+];
+
+/// Columns of what was typed, in the words of a call.
+const TYPED: usize = 40;
+
+/// A planned action.
 struct Order {
     action: Action,
     id: ProcessId,
+    /// What is typed, or the name of a signal.
     data: String,
+    keys: Keys,
+    size: (u16, u16),
     timeout: Option<u64>,
     offset: Option<usize>,
     limit: usize,
     intent: Intent,
+    /// What is done to which program, for a person.
+    words: String,
 }
 
-fn plan(args: &Value) -> Result<Order, ToolError> {
+fn plan(args: &Value, ctx: &ToolCtx) -> Result<Order, ToolError> {
     let word = args.get("action").and_then(Value::as_str).unwrap_or("");
-    let action = match word {
-        "list" => Action::List,
-        "poll" => Action::Poll,
-        "log" => Action::Log,
-        "wait" => Action::Wait,
-        "write" => Action::Write,
-        "submit" => Action::Submit,
-        "kill" => Action::Kill,
-        "close" => Action::Close,
-        _ => {
-            return Err(ToolError::Args(format!(
-                "unknown action `{word}`: use list, poll, log, wait, write, submit, kill or close"
-            )));
-        }
+    let Some(action) = ACTIONS.iter().find(|(name, _)| *name == word).map(|(_, action)| *action) else {
+        let known = ACTIONS.map(|(name, _)| name).join(", ");
+        return Err(ToolError::Args(format!("unknown action `{word}`: use one of {known}")));
     };
     let id = args.get("session_id").and_then(Value::as_str).unwrap_or("").trim();
     if action != Action::List && id.is_empty() {
         return Err(ToolError::Args(format!("`session_id` is required for {word}; `list` shows them")));
     }
-    let data = match args.get("data") {
+    let id = ProcessId(id.to_owned());
+    let field = if action == Action::Signal { "signal" } else { "data" };
+    let data = match args.get(field) {
         Some(Value::String(text)) => text.clone(),
         // A number typed as a number is still what should be typed.
         Some(Value::Number(number)) => number.to_string(),
         _ => String::new(),
     };
+    if action == Action::Signal && data.trim().is_empty() {
+        return Err(ToolError::Args("`signal` is required: its name, for example USR1".into()));
+    }
     let number = |name: &str| args.get(name).and_then(|v| v.as_u64().or_else(|| v.as_f64().map(|n| n.max(0.0) as u64)));
-    let intent = match action {
-        Action::Write => Intent::Input { process: id.to_owned(), text: data.clone() },
-        Action::Submit => Intent::Input { process: id.to_owned(), text: format!("{data}\n") },
-        _ => Intent::Talk,
+    let keys = if action == Action::SendKeys { keys(args)? } else { Keys::default() };
+    let cells = |name: &str| number(name).and_then(|n| u16::try_from(n).ok()).filter(|n| (1..=MOST_CELLS).contains(n));
+    let size = match (action, cells("columns"), cells("rows")) {
+        (Action::Resize, Some(columns), Some(rows)) => (columns, rows),
+        (Action::Resize, ..) => {
+            return Err(ToolError::Args(format!("`columns` and `rows` are required, 1 to {MOST_CELLS} each")));
+        }
+        _ => (0, 0),
     };
-    let size = |name: &str| number(name).and_then(|n| usize::try_from(n).ok());
+    let count = |name: &str| number(name).and_then(|n| usize::try_from(n).ok());
     Ok(Order {
+        intent: intent(action, &id, &data, &keys, ctx),
+        words: words(action, &id, &data, &keys, size, ctx),
         action,
-        id: ProcessId(id.to_owned()),
+        id,
         data,
+        keys,
+        size,
         timeout: number("timeout").filter(|t| *t > 0),
-        offset: size("offset"),
-        limit: size("limit").filter(|l| *l > 0).unwrap_or(LOG_LINES),
-        intent,
+        offset: count("offset"),
+        limit: count("limit").filter(|l| *l > 0).unwrap_or(LOG_LINES),
     })
+}
+
+/// A string is a key or a text, `{"text": …}` is a text even when a key has that name.
+fn keys(args: &Value) -> Result<Keys, ToolError> {
+    let mut keys = Keys::default();
+    let one = args.get("keys").filter(|value| !value.is_null());
+    let all: Vec<&Value> = match one {
+        Some(Value::Array(all)) => all.iter().collect(),
+        other => other.into_iter().collect(),
+    };
+    for value in all {
+        match (value, value.get("text")) {
+            (Value::String(word), _) => keys.word(word),
+            (Value::Number(number), _) => keys.text(&number.to_string()),
+            (_, Some(Value::String(text))) => keys.text(text),
+            _ => return Err(ToolError::Args(format!("{value} is no key: write [\"text\", \"Enter\", \"C-c\"]"))),
+        }
+    }
+    match keys.is_empty() {
+        true => Err(ToolError::Args("`keys` is required: keys and text in order, [\"text\", \"Enter\"]".into())),
+        false => Ok(keys),
+    }
+}
+
+/// What the gate judges: what is typed like a command, a command that runs again as one, the rest as talk about
+/// processes of one's own.
+fn intent(action: Action, id: &ProcessId, data: &str, keys: &Keys, ctx: &ToolCtx) -> Intent {
+    let process = id.0.clone();
+    match action {
+        Action::Write => Intent::Input { process, text: data.to_owned() },
+        Action::Submit => Intent::Input { process, text: format!("{data}\n") },
+        Action::SendKeys if !keys.only_interrupts() => Intent::Input { process, text: keys.typed() },
+        Action::Restart => match ctx.exec.line(id) {
+            Some((line, cwd)) => Intent::Command { line, cwd, background: true },
+            None => Intent::Talk,
+        },
+        Action::List
+        | Action::Poll
+        | Action::Log
+        | Action::Wait
+        | Action::SendKeys
+        | Action::Screen
+        | Action::Signal
+        | Action::Resize
+        | Action::Kill
+        | Action::Close => Intent::Talk,
+    }
+}
+
+/// What is done to which program.
+fn words(
+    action: Action,
+    id: &ProcessId,
+    data: &str,
+    keys: &Keys,
+    (columns, rows): (u16, u16),
+    ctx: &ToolCtx,
+) -> String {
+    let own = ctx.exec.commands(&ctx.task, Some(id));
+    let program = own.first().map_or_else(|| id.0.clone(), |line| truncate_end(&shell_summary(line), TYPED));
+    let typed = |text: &str| truncate_end(text, TYPED);
+    match action {
+        Action::List => "list".into(),
+        Action::Poll => format!("poll {program}"),
+        Action::Log => format!("log of {program}"),
+        Action::Wait => format!("wait for {program}"),
+        Action::Write => format!("{} → {program}", typed(&format!("{data:?}"))),
+        Action::Submit if data.is_empty() => format!("Enter → {program}"),
+        Action::Submit => format!("{} Enter → {program}", typed(&format!("{data:?}"))),
+        Action::SendKeys => format!("{} → {program}", typed(&keys.shown())),
+        Action::Screen => format!("screen of {program}"),
+        Action::Signal => format!("{} → {program}", data.trim().to_ascii_uppercase()),
+        Action::Resize => format!("{columns}×{rows} → {program}"),
+        Action::Kill => format!("kill {program}"),
+        Action::Restart => format!("restart {program}"),
+        Action::Close => format!("end of input → {program}"),
+    }
 }
 
 impl Call for Order {
@@ -138,10 +275,7 @@ impl Call for Order {
     }
 
     fn target(&self) -> String {
-        match self.action {
-            Action::List => "list".into(),
-            action => format!("{} {}", format!("{action:?}").to_lowercase(), self.id.0),
-        }
+        self.words.clone()
     }
 
     fn commands(&self, ctx: &ToolCtx) -> Vec<String> {
@@ -150,7 +284,7 @@ impl Call for Order {
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            match carry_out(&self, &ctx).await {
+            match run::carry_out(&self, &ctx).await {
                 Ok(output) => Ok(output),
                 Err(ExecError::NotFound(id)) => {
                     let error = format!("No process with ID {}", id.0);
@@ -168,178 +302,4 @@ impl Call for Order {
             }
         })
     }
-}
-
-async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
-    let exec = &ctx.exec;
-    let id = &order.id;
-    // Another session's processes are none of this one's business.
-    if order.action != Action::List && *exec.last_output(id, 0)?.task != *ctx.task {
-        return Err(ExecError::NotFound(id.clone()));
-    }
-    // What would touch it waits until the person hands it back.
-    if matches!(order.action, Action::Write | Action::Submit | Action::Close | Action::Kill) {
-        tokio::select! {
-            biased;
-            free = exec.handed_back(id) => free?,
-            () = ctx.cancel.cancelled() => {
-                let value = json!({ "status": "interrupted", "session_id": id.0 });
-                let mut output = ToolOutput::json(&value).summary("stopped waiting");
-                output.outcome = Outcome::Interrupted;
-                return Ok(output);
-            }
-        }
-    }
-    match order.action {
-        Action::List => Ok(list(exec, &ctx.task)),
-        Action::Poll => {
-            let report = exec.poll(id)?;
-            let mut value = row(&report);
-            value["output_preview"] = report.output.clone().into();
-            Ok(told(&value, &report))
-        }
-        Action::Log => {
-            let page = exec.log(id, order.offset, order.limit)?;
-            let shown = page.report.output.lines().count();
-            let mut value = row(&page.report);
-            value["output"] = page.report.output.clone().into();
-            value["total_lines"] = page.total_lines.into();
-            value["showing"] = format!("{} lines from line {}", shown, page.first_line).into();
-            if page.omitted > 0 {
-                value["omitted_bytes"] = page.omitted.into();
-            }
-            if let Some(spill) = &page.spill {
-                value["full_log"] = spill.to_string_lossy().into();
-            }
-            let mut output = told(&value, &page.report);
-            output.view.summary = format!("{shown} lines");
-            Ok(output)
-        }
-        Action::Wait => wait(order, ctx).await,
-        Action::Write | Action::Submit => {
-            let mut text = order.data.clone();
-            if order.action == Action::Submit {
-                // What the Enter key sends; the terminal makes a line feed of it unless the program asked for keys.
-                text.push('\r');
-            }
-            exec.write(id, text.as_bytes())?;
-            let value = json!({ "status": "ok", "session_id": id.0, "bytes_written": text.len() });
-            Ok(ToolOutput::json(&value).summary(format!("{} bytes", text.len())))
-        }
-        Action::Close => {
-            exec.close_input(id)?;
-            Ok(ToolOutput::json(&json!({ "status": "ok", "session_id": id.0 })).summary("input closed"))
-        }
-        Action::Kill => kill(exec, id, ctx).await,
-    }
-}
-
-fn list(exec: &Exec, task: &str) -> ToolOutput {
-    let reports: Vec<Report> = exec.list().into_iter().filter(|report| report.task == task).collect();
-    let rows: Vec<Value> = reports
-        .iter()
-        .map(|report| {
-            let mut value = row(report);
-            let preview: Vec<char> = report.output.chars().collect();
-            let preview: String = preview[preview.len().saturating_sub(200)..].iter().collect();
-            value["output_preview"] = preview.into();
-            value
-        })
-        .collect();
-    let running = reports.iter().filter(|r| r.exit.is_none() || r.survivors).count();
-    ToolOutput::json(&json!({ "processes": rows })).summary(format!("{running} running"))
-}
-
-async fn wait(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
-    let most = ctx.config.terminal.timeout;
-    let limit = order.timeout.unwrap_or(most).min(most);
-    let status = tokio::select! {
-        biased;
-        ended = ctx.exec.wait(&order.id) => ended.map(|()| "exited")?,
-        () = ctx.cancel.cancelled() => "interrupted",
-        passed = ctx.exec.time(&order.id, Duration::from_secs(limit)) => passed.map(|()| "timeout")?,
-    };
-    let characters = if status == "exited" { WAIT_ENDED } else { WAIT_GOES_ON };
-    let report = ctx.exec.last_output(&order.id, characters)?;
-    let mut value = row(&report);
-    value["status"] = status.into();
-    value["output"] = report.output.clone().into();
-    if status == "timeout" && order.timeout.is_some_and(|t| t > most) {
-        value["timeout_note"] = format!("waited {limit} s, the most that one call may wait").into();
-    }
-    let mut output = told(&value, &report);
-    match status {
-        "interrupted" => {
-            output.outcome = Outcome::Interrupted;
-            output.view.summary = "stopped waiting".into();
-        }
-        "timeout" => output.view.summary = "still running".into(),
-        _ => {}
-    }
-    Ok(output)
-}
-
-async fn kill(exec: &Exec, id: &ProcessId, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
-    let before = exec.last_output(id, 0)?;
-    if before.exit.is_some() && !before.survivors {
-        return Err(ExecError::Ended(id.clone()));
-    }
-    exec.kill(id)?;
-    let grace = Duration::try_from_secs_f64(ctx.config.terminal.daemon_term_grace_seconds).unwrap_or_default();
-    let ended = tokio::time::timeout(grace + KILL_WAIT, exec.wait(id)).await;
-    let report = exec.last_output(id, WAIT_GOES_ON)?;
-    let mut value = row(&report);
-    value["status"] = if ended.is_ok() { "killed" } else { "still_running" }.into();
-    value["output"] = report.output.clone().into();
-    let mut output = ToolOutput::json(&value).summary(if ended.is_ok() { "killed" } else { "still running" });
-    output.view.output = report.output;
-    Ok(output)
-}
-
-/// What every answer tells of a process.
-fn row(report: &Report) -> Value {
-    let command: String = report.info.command.chars().take(200).collect();
-    let mut value = json!({
-        "session_id": report.info.id.0,
-        "command": command,
-        "status": if report.exit.is_some() { "exited" } else { "running" },
-        "pid": report.info.pid,
-        "cwd": report.info.cwd.to_string_lossy(),
-        "uptime_seconds": report.uptime.as_secs(),
-    });
-    if let Some(exit) = &report.exit {
-        value["exit_code"] = exit.code.into();
-        value["completion_reason"] = match exit.reason {
-            ExitReason::Exited => "exited",
-            ExitReason::Signalled => "signalled",
-            ExitReason::TimedOut => "timeout",
-            ExitReason::Stopped | ExitReason::Killed => "killed",
-            ExitReason::FailedToStart => "failed_start",
-        }
-        .into();
-    }
-    if report.survivors {
-        value["survivors"] = true.into();
-    }
-    if report.info.state == crate::exec::ProcessState::NeedsInput {
-        value["waiting_for_input"] = true.into();
-    }
-    if report.typed {
-        value["note"] = "the user typed into this process's terminal".into();
-    }
-    if let Some(port) = report.info.port {
-        value["port"] = port.into();
-    }
-    value
-}
-
-fn told(value: &Value, report: &Report) -> ToolOutput {
-    let summary = match &report.exit {
-        None => "running".to_owned(),
-        Some(exit) => format!("exit {}", exit.code),
-    };
-    let mut output = ToolOutput::json(value).summary(summary);
-    output.view.output.clone_from(&report.output);
-    output.view.exit_code = report.exit.as_ref().map(|exit| exit.code);
-    output
 }

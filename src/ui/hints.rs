@@ -53,6 +53,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
             Modal::Frozen(frozen) if frozen.inert_until > model.now => Vec::new(),
+            Modal::Quit(_) => fixed(&[("Space", "keep or end"), ("a", "all"), ("Enter", "quits"), ("Esc", "stays")]),
             Modal::Frozen(_) => fixed(&[("Tab", "choose"), ("Enter", "takes it"), ("Esc", "later")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(confirm) if confirm.inert_until > model.now => Vec::new(),

@@ -216,6 +216,10 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
         let port = row.port.map(|port| format!(":{port} ")).unwrap_or_default();
         let age = format::age(model.now - row.started_at);
         let (mark, role, end) = match &row.state {
+            _ if row.vitals.ending.is_some() => {
+                ("●", Role::Careful, super::terminal::ending(model, row).unwrap_or_default())
+            }
+            ProcessState::Running if row.vitals.detached => ("○", Role::Careful, format!("{port}detached")),
             ProcessState::Running => ("●", Role::Good, format!("{port}{age}")),
             ProcessState::NeedsInput => ("⌨", Role::Careful, "needs input".to_owned()),
             ProcessState::Exited(exit) if exit.code == 0 => ("✓", Role::Dim, "done".to_owned()),

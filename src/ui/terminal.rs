@@ -4,7 +4,7 @@ use super::paint::{Paint, cells, inset, row};
 use super::{flat, hints, live, to_area};
 use crate::app::model::layout::{Area, Border, Hit, Layout};
 use crate::app::model::selection::Surface;
-use crate::app::model::types::{ProcessInfo, ProcessState};
+use crate::app::model::types::{LogState, ProcessInfo, ProcessState};
 use crate::app::model::{Pane, Pressed};
 use crate::app::{Model, editor};
 use crate::config::theme::Slot;
@@ -13,12 +13,16 @@ use crate::text::format;
 use crate::text::width::{truncate_end, width};
 use ratatui::layout::Rect;
 
+/// Columns of a pane that two terminals fit into.
+const TWO: u16 = 40;
+
 /// Draws the pane and returns the caret of copy mode, or the program's cursor when its keys go there.
 pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
     layout.panes.push((Pane::Terminal, to_area(area)));
     let pane = &model.processes.pane;
     let focused = model.focus == Pane::Terminal;
-    let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..inset(area, 2, 2) };
+    let whole = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..inset(area, 2, 2) };
+    let body = second(model, paint, whole, layout);
     layout.terminal = Some((body.width, body.height));
     tabs(model, paint, row(area, 0), focused, layout);
     if pane.shown.is_none() {
@@ -30,6 +34,9 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     for (index, (line, place)) in rows.enumerate() {
         let at = row(body, index as u16);
         paint.line(at, line);
+        if let Some(words) = &pane.find {
+            hits(paint, at, line, words);
+        }
         flat::put(layout, Surface::Terminal, at, place, line.spans.is_empty());
     }
     let kept = flat::selection(model, Surface::Terminal).map(|selection| &selection.kept);
@@ -44,6 +51,68 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     }
     let (x, y) = screen.cursor.filter(|_| focused && pane.scroll == 0)?;
     (x < body.width && y < body.height).then_some((body.x + x, body.y + y))
+}
+
+/// Draws the second of two terminals, with a line of names over both, and returns the place of the first.
+fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout) -> Rect {
+    let Some(beside) = &model.processes.pane.beside else { return whole };
+    if whole.width < TWO || whole.height < 3 {
+        return whole;
+    }
+    let half = (whole.width - 3) / 2;
+    let left = Rect { width: half, ..whole };
+    let right = Rect { x: whole.x + half + 3, width: whole.width - half - 3, ..whole };
+    let line = Rect { x: whole.x + half + 1, width: 1, ..whole };
+    let border = paint.slot(Slot::Border);
+    for index in 0..line.height {
+        paint.repeat(row(line, index), "│", border);
+    }
+    let (shown, other) = if beside.first { (right, left) } else { (left, right) };
+    let body = |half: Rect| Rect { y: half.y + 1, height: half.height - 1, ..half };
+    let rows = &model.processes.rows;
+    for (half, id, role) in
+        [(shown, model.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&beside.id), Role::Dim)]
+    {
+        let at = rows.iter().position(|process| Some(&process.id) == id);
+        let Some((index, process)) = at.map(|at| (at, &rows[at])) else { continue };
+        let name = process.command.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let name = truncate_end(&format!("{} {name}", index + 1), usize::from(half.width.saturating_sub(6)));
+        let end = paint.put(half.x, half.y, half.width, &name, paint.role(role));
+        let (mark, role) = state(model, process);
+        paint.put(end + 1, half.y, half.right().saturating_sub(end + 1), &mark, paint.role(role));
+    }
+    let place = body(other);
+    layout.beside = Some((place.width, place.height));
+    layout.targets.push((to_area(other), Hit::OtherTerminal));
+    let lines = beside.screen.iter().flat_map(|screen| &screen.rows).take(usize::from(place.height));
+    for (index, line) in lines.enumerate() {
+        paint.line(row(place, index as u16), line);
+    }
+    body(shown)
+}
+
+/// Marks what was looked for in a row; lower-case words are found in both cases.
+fn hits(paint: &mut Paint<'_>, at: Rect, line: &crate::text::Line, words: &str) {
+    let exact = words.chars().any(char::is_uppercase);
+    let text: String = line.spans.iter().map(|span| span.text.as_str()).collect();
+    // Letters whose small form is longer would move what comes after them.
+    let searched = if exact { text.clone() } else { text.chars().map(small).collect() };
+    for (start, found) in searched.match_indices(words) {
+        let before = cells(width(&text[..start.min(text.len())]));
+        let len = cells(width(found));
+        let x = at.x.saturating_add(before);
+        if x < at.right() {
+            paint.tone(Rect { x, width: len.min(at.right() - x), ..at }, Slot::Match);
+        }
+    }
+}
+
+fn small(letter: char) -> char {
+    let mut small = letter.to_lowercase();
+    match (small.next(), small.next()) {
+        (Some(one), None) if one.len_utf8() == letter.len_utf8() => one,
+        _ => letter,
+    }
 }
 
 /// A tab: its number and name, and the state of its process.
@@ -80,6 +149,12 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
         end = paint.right(end, area.y, &badge, paint.slot(Slot::BadgeCareful)).saturating_sub(1);
     }
     let shown = model.processes.pane.shown.as_ref();
+    let process = model.processes.rows.iter().find(|row| Some(&row.id) == shown);
+    if let Some(words) =
+        process.map(|process| about(model, process)).filter(|words| !words.is_empty() && area.width >= 90)
+    {
+        end = paint.right(end, area.y, &format!(" {words} "), paint.role(Role::Dim)).saturating_sub(1);
+    }
     let room = end.saturating_sub(x);
     let tabs: Vec<Tab<'_>> = model
         .processes
@@ -143,8 +218,46 @@ fn window(tabs: &[Tab<'_>], current: usize, room: u16) -> (usize, usize) {
     (from, to)
 }
 
+/// Milliseconds of silence that are worth a word.
+const SILENT: i64 = 10_000;
+
+/// How the shown process is: `12 % · 48 MiB · silent for 3 min`.
+fn about(model: &Model, process: &ProcessInfo) -> String {
+    let vitals = &process.vitals;
+    if let ProcessState::Exited(_) = process.state {
+        return String::new();
+    }
+    let mut words = Vec::new();
+    if vitals.detached {
+        words.push("of an earlier session: no typing".to_owned());
+    }
+    if let Some(usage) = vitals.usage {
+        words.push(format!("{} % · {}", usage.processor, format::bytes(usage.memory)));
+    }
+    if let Some(at) = vitals.last_output.filter(|at| model.now - at >= SILENT) {
+        words.push(format!("silent for {}", format::age(model.now - at)));
+    }
+    match vitals.log {
+        LogState::Whole => {}
+        LogState::Full => words.push("log full".to_owned()),
+        LogState::Failed => words.push("log failed: disk full?".to_owned()),
+    }
+    words.join(" · ")
+}
+
+/// The signal that comes next, counted down: `TERM in 2 s`.
+pub(super) fn ending(model: &Model, process: &ProcessInfo) -> Option<String> {
+    let ending = process.vitals.ending?;
+    let seconds = (ending.at - model.now).max(0).unsigned_abs().div_ceil(1000);
+    Some(format!("{} in {seconds} s", ending.signal))
+}
+
 fn state(model: &Model, process: &ProcessInfo) -> (String, Role) {
+    if let Some(words) = ending(model, process) {
+        return (words, Role::Careful);
+    }
     match &process.state {
+        ProcessState::Running if process.vitals.detached => ("○".to_owned(), Role::Careful),
         ProcessState::Running if process.background => ("●".to_owned(), Role::Good),
         ProcessState::Running => (live::spinner(model.now).to_owned(), Role::Accent),
         ProcessState::NeedsInput => ("⌨".to_owned(), Role::Careful),

@@ -19,6 +19,7 @@ mod inside;
 mod judge;
 mod measures;
 mod proc;
+mod processes;
 mod terminals;
 
 fn main() {

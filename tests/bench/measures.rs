@@ -31,6 +31,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("search", crate::files::search),
     ("patch", crate::files::patch),
     ("terminals", crate::terminals::terminals),
+    ("processes", crate::processes::processes),
 ];
 
 pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {

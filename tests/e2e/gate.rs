@@ -19,6 +19,8 @@ enum Door {
     Typed,
     /// `process submit` into a running shell.
     Submitted,
+    /// `process send_keys` into a running shell.
+    Keys,
     /// `hermes tools run`.
     CommandLine,
     /// `!command` in the composer.
@@ -38,7 +40,8 @@ impl Door {
             Door::Pty => Some(Door::Indirect),
             Door::Indirect => Some(Door::Typed),
             Door::Typed => Some(Door::Submitted),
-            Door::Submitted => Some(Door::CommandLine),
+            Door::Submitted => Some(Door::Keys),
+            Door::Keys => Some(Door::CommandLine),
             Door::CommandLine => Some(Door::Person),
             Door::Person => Some(Door::Server),
             Door::Server => Some(Door::Plugin),
@@ -74,6 +77,12 @@ const ACTIONS: &[(&str, Gated)] = &[
     ("list", Gated::Own),
     ("log", Gated::Own),
     ("poll", Gated::Own),
+    ("resize", Gated::Own),
+    // Judged as the command that it starts again; here there is none.
+    ("restart", Gated::Own),
+    ("screen", Gated::Own),
+    ("send_keys", Gated::Line),
+    ("signal", Gated::Own),
     ("submit", Gated::Line),
     ("wait", Gated::Own),
     ("write", Gated::Line),
@@ -147,6 +156,10 @@ fn calls(door: Door, line: &str) -> Vec<(String, Value)> {
                 shell(),
                 call("process", loosened(json!({ "action": "submit", "session_id": "PROCESS", "data": line }))),
             ]
+        }
+        Door::Keys => {
+            let keys = json!({ "action": "send_keys", "session_id": "PROCESS", "keys": [line, "Enter"] });
+            vec![shell(), call("process", loosened(keys))]
         }
         Door::Server => vec![call(stranger("mcp__t__", line), json!({ "text": line }))],
         Door::Plugin => vec![call(stranger("plugin__p__", line), json!({ "text": line }))],
@@ -287,7 +300,11 @@ fn every_tool_and_every_action_is_known_to_this_test_and_judged_as_it_says() {
         assert_eq!(judged(name, args), want, "{name} {args}");
     }
     for (action, gated) in ACTIONS {
-        let args = json!({ "action": action, "session_id": "proc_0", "data": "rm -rf build" }).to_string();
+        let typed = "rm -rf build";
+        let (keys, size) = ([typed, "Enter"], 80);
+        let data = if *action == "signal" { "TERM" } else { typed };
+        let args = json!({ "action": action, "session_id": "proc_0", "data": data, "keys": keys, "columns": size, "rows": size });
+        let args = args.to_string();
         assert_eq!(judged("process", &args), if *gated == Gated::Own { "allow" } else { "ask" }, "{action}");
     }
 }

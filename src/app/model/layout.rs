@@ -34,6 +34,8 @@ pub struct Layout {
     pub position: Position,
     /// The inner size of the terminal pane; `None` when closed.
     pub terminal: Option<(u16, u16)>,
+    /// That of the second terminal in it.
+    pub beside: Option<(u16, u16)>,
     /// Rows of panes whose text can be selected, top down; a modal's last.
     pub flat: Vec<FlatRow>,
     /// Rows that conversation and terminal pane share: the first and the one after the last.
@@ -95,6 +97,8 @@ pub enum Border {
 pub enum Hit {
     ToggleCell(CellId),
     ShowProcess(crate::exec::ProcessId),
+    /// The second of two terminals.
+    OtherTerminal,
     /// Index of the row in the topmost modal.
     ModalRow(usize),
     Link(String),

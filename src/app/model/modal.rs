@@ -22,6 +22,26 @@ pub enum Modal {
     Trust(Box<TrustModal>),
     /// What changed in the policy on disk.
     Frozen(Box<FrozenModal>),
+    /// What still runs, before the program is left.
+    Quit(QuitModal),
+}
+
+/// What becomes of each command that runs when the program is left.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QuitModal {
+    pub rows: Vec<QuitRow>,
+    pub selected: usize,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuitRow {
+    /// `None`: the turn itself, which always ends.
+    pub id: Option<crate::exec::ProcessId>,
+    pub text: String,
+    /// It can go on: only what runs in the background.
+    pub can_stay: bool,
+    pub keep: bool,
 }
 
 /// The card of a policy that changed on disk.
@@ -77,6 +97,7 @@ impl Modal {
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
+            | Modal::Quit(_)
             | Modal::Frozen(_) => None,
         }
     }
@@ -91,7 +112,7 @@ impl Modal {
             Modal::Picker(_) | Modal::Sessions(_) => true,
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
-            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_) => false,
+            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_) | Modal::Quit(_) => false,
         }
     }
 }
@@ -314,7 +335,7 @@ impl Confirm {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfirmThen {
     Yolo,
-    /// Leave though processes run: keep or kill them.
+    /// Leave though the turn runs.
     Quit,
     NewSession,
     DeleteSession(crate::llm::message::SessionId),
@@ -349,6 +370,8 @@ pub enum InputThen {
     Key(String),
     /// Find in the transcript.
     Find,
+    /// Find in the output of the shown command.
+    Seek,
     /// The address that the browser ends at after a login to this MCP server.
     Login(String),
     /// The answer to a program.

@@ -14,6 +14,8 @@ pub struct Processes {
     pub watching: Watching,
     /// The process whose view is held while something is selected in it, and whether it followed the end before.
     pub held: Option<(ProcessId, bool)>,
+    /// The same for the second of two.
+    pub watching_beside: Watching,
     /// Lines that were asked for and have not come.
     pub asked: Option<(i64, i64)>,
     /// The external editor, from the order to its end.
@@ -68,4 +70,17 @@ pub struct TerminalPane {
     pub handed_back: Option<(crate::config::keymap::Key, i64)>,
     /// When the command that had the keys ended (milliseconds since the epoch).
     pub ended_at: Option<i64>,
+    /// Another command beside the one that is shown.
+    pub beside: Option<Beside>,
+    /// Words that are looked for in the output of the shown command.
+    pub find: Option<String>,
+}
+
+/// The second of two terminals: it is watched only, until the person goes to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    pub id: ProcessId,
+    pub screen: Option<Arc<Snapshot>>,
+    /// It stands on the left.
+    pub first: bool,
 }

@@ -20,6 +20,7 @@ fn info(id: &str, background: bool, state: ProcessState) -> ProcessInfo {
         state,
         port: None,
         output_bytes: 0,
+        vitals: crate::exec::Vitals::default(),
     }
 }
 

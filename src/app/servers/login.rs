@@ -31,7 +31,12 @@ fn field<'a>(model: &'a mut Model, name: Option<&str>) -> Option<&'a mut InputMo
     model.modals.iter_mut().find_map(|modal| match modal {
         Modal::Input(input) => match &input.then {
             InputThen::Login(server) if name.is_none_or(|name| name == server) => Some(input),
-            InputThen::Login(_) | InputThen::Title | InputThen::Key(_) | InputThen::Find | InputThen::Ask(_) => None,
+            InputThen::Login(_)
+            | InputThen::Title
+            | InputThen::Key(_)
+            | InputThen::Find
+            | InputThen::Ask(_)
+            | InputThen::Seek => None,
         },
         _ => None,
     })

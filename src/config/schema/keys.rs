@@ -84,7 +84,8 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.timeout", Integer(1, 86_400), May, "seconds before a foreground command is ended"),
     key("terminal.max_foreground_timeout", Integer(1, 86_400), May, "most seconds the model may ask for"),
     key("terminal.env_passthrough", TextList, Never, "variables that commands see though they look like secrets"),
-    key("terminal.daemon_term_grace_seconds", Number(0.0, 600.0), May, "seconds between TERM and KILL"),
+    key("terminal.daemon_term_grace_seconds", Number(0.0, 600.0), May, "seconds between INT, TERM and KILL"),
+    key("terminal.max_processes", Integer(1, 10_000), May, "processes that are tracked at most, ended ones included"),
     key(
         "terminal.on_input",
         Choice(ON_INPUT),

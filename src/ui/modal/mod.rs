@@ -8,6 +8,7 @@ mod frozen;
 mod input;
 mod picker;
 mod question;
+mod quit;
 mod rewind;
 mod sessions;
 mod text;
@@ -44,6 +45,7 @@ pub fn draw(
         Modal::Confirm(state) => confirm::draw(state, model.now, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
         Modal::Frozen(state) => frozen::draw(state, model.now, paint, area, layout),
+        Modal::Quit(state) => quit::draw(state, paint, area, layout),
         Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
     }
 }

@@ -174,6 +174,7 @@ pub fn busy() -> Model {
         state,
         port,
         output_bytes: 0,
+        vitals: crate::exec::Vitals::default(),
     };
     model.processes.rows = vec![
         process("proc_1", "npm run dev", ProcessState::Running, Some(5173)),

@@ -207,6 +207,7 @@ fn with_processes(count: usize, shown: usize) -> Model {
             },
             port: None,
             output_bytes: 0,
+            vitals: crate::exec::Vitals::default(),
         })
         .collect();
     model.processes.pane = processes::TerminalPane {

@@ -1,0 +1,152 @@
+//! Leaving: what still runs is shown, and for each command in the background the person says whether it goes on.
+
+use super::effect::Effect;
+use super::modals::{self, Move};
+use super::model::Model;
+use super::model::modal::{Confirm, ConfirmThen, Modal, QuitModal, QuitRow};
+use super::{processes, sessions, turn};
+use crate::config::keymap::{Code, Context, Key};
+use crate::exec::ProcessCommand;
+
+/// Quits; what still runs is said first.
+pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
+    let mut rows: Vec<QuitRow> = Vec::new();
+    if turn::is_running(model) {
+        let text = "the turn of this session".to_owned();
+        rows.push(QuitRow { id: None, text, can_stay: false, keep: false });
+    }
+    let running = model.processes.rows.iter().filter(|row| processes::is_running(row));
+    rows.extend(running.map(|row| QuitRow {
+        id: Some(row.id.clone()),
+        text: row.command.lines().next().unwrap_or_default().to_owned(),
+        can_stay: row.background,
+        keep: false,
+    }));
+    if rows.is_empty() {
+        return sessions::leave(model, out);
+    }
+    let Some(selected) = rows.iter().position(|row| row.can_stay) else {
+        let text = rows.into_iter().map(|row| row.text).collect::<Vec<_>>().join("\n");
+        model.modals.push(Modal::Confirm(Confirm::new(
+            "Quit",
+            format!("Still running, and ended on leaving:\n{text}"),
+            "End them and quit",
+            ConfirmThen::Quit,
+        )));
+        return;
+    };
+    model.modals.push(Modal::Quit(QuitModal { rows, selected }));
+}
+
+/// A key of the modal.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+    let movement = modals::movement(model, Context::Modal, key);
+    let Some(Modal::Quit(modal)) = model.modals.last_mut() else { return };
+    match (key.code, movement) {
+        (Code::Char(' ' | 'e') | Code::Left | Code::Right, _) => turn_over(modal),
+        (Code::Char('a'), _) => {
+            let keep = modal.rows.iter().any(|row| row.can_stay && !row.keep);
+            modal.rows.iter_mut().filter(|row| row.can_stay).for_each(|row| row.keep = keep);
+        }
+        (Code::Esc, _) => {
+            model.modals.pop();
+        }
+        (Code::Enter, _) => leave(model, out),
+        (_, Some(movement)) => modal.selected = modals::moved(modal.selected, modal.rows.len(), movement),
+        _ => {}
+    }
+}
+
+/// A click on a row: it is selected, and a second one turns it over.
+pub fn click(model: &mut Model, row: usize) {
+    let Some(Modal::Quit(modal)) = model.modals.last_mut() else { return };
+    if modal.selected == row {
+        turn_over(modal);
+    }
+    modal.selected = row.min(modal.rows.len().saturating_sub(1));
+}
+
+/// The wheel.
+pub fn step(model: &mut Model, rows: i32) {
+    let Some(Modal::Quit(modal)) = model.modals.last_mut() else { return };
+    modal.selected = modals::moved(modal.selected, modal.rows.len(), Move::Rows(rows));
+}
+
+fn turn_over(modal: &mut QuitModal) {
+    if let Some(row) = modal.rows.get_mut(modal.selected).filter(|row| row.can_stay) {
+        row.keep = !row.keep;
+    }
+}
+
+fn leave(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Quit(modal)) = model.modals.pop() else { return };
+    for row in modal.rows {
+        if let Some(id) = row.id.filter(|_| row.can_stay) {
+            out.push(Effect::Process(ProcessCommand::Keep(id, row.keep)));
+        }
+    }
+    sessions::leave(model, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::Msg;
+    use crate::app::tests::{ready, script};
+    use crate::app::update;
+    use crate::exec::{ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals};
+
+    fn running(names: &[(&str, bool)]) -> Model {
+        let mut model = ready();
+        for (name, background) in names {
+            let info = ProcessInfo {
+                id: ProcessId((*name).into()),
+                command: format!("run {name}"),
+                cwd: "/".into(),
+                pid: 1,
+                background: *background,
+                started_at: 0,
+                state: ProcessState::Running,
+                port: None,
+                output_bytes: 0,
+                vitals: Vitals::default(),
+            };
+            update(&mut model, 0, Msg::Process(ProcessEvent::Started(info)));
+        }
+        model
+    }
+
+    fn keep(id: &str, keep: bool) -> Effect {
+        Effect::Process(ProcessCommand::Keep(ProcessId(id.into()), keep))
+    }
+
+    #[test]
+    fn each_command_goes_on_or_ends_as_the_person_says() {
+        let mut model = running(&[("a", true), ("b", true), ("c", false)]);
+        script(&mut model, "<C-d>");
+        let effects = script(&mut model, "<down><space><ret>");
+        let kept: Vec<&Effect> = effects.iter().filter(|effect| matches!(effect, Effect::Process(_))).collect();
+        assert_eq!(kept, [&keep("a", false), &keep("b", true)]);
+        assert_eq!(effects.last(), Some(&Effect::Quit(0)));
+    }
+
+    #[test]
+    fn ending_is_the_default_all_are_kept_by_one_key_and_escape_stays() {
+        let mut model = running(&[("a", true), ("b", true)]);
+        let effects = script(&mut model, "<C-d><ret>");
+        assert!(effects.contains(&keep("a", false)) && effects.contains(&keep("b", false)), "{effects:?}");
+        let mut model = running(&[("a", true), ("b", true)]);
+        let effects = script(&mut model, "<C-d>a<ret>");
+        assert!(effects.contains(&keep("a", true)) && effects.contains(&keep("b", true)), "{effects:?}");
+        let mut model = running(&[("a", true)]);
+        let effects = script(&mut model, "<C-d><space><esc>");
+        assert!(!effects.contains(&Effect::Quit(0)) && model.modals.is_empty());
+    }
+
+    #[test]
+    fn what_only_ends_is_asked_about_as_before() {
+        let mut model = running(&[("c", false)]);
+        script(&mut model, "<C-d>");
+        assert!(matches!(model.modals.last(), Some(Modal::Confirm(_))));
+    }
+}

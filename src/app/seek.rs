@@ -1,0 +1,100 @@
+//! Find in the output of the shown command: `/`, then `n` up and `N` down, through memory and the log file.
+
+use super::effect::Effect;
+use super::model::modal::{InputModal, InputThen, Modal};
+use super::model::{Model, Pane};
+use crate::agent::event::Level;
+use crate::exec::{ProcessCommand, ProcessId, Way};
+
+/// Whether a search is in the terminal pane.
+pub fn here(model: &Model) -> bool {
+    model.focus == Pane::Terminal && model.processes.pane.open && model.processes.pane.shown.is_some()
+}
+
+/// Asks for the words.
+pub fn open(model: &mut Model) {
+    let text = model.processes.pane.find.clone().unwrap_or_default();
+    model.modals.push(Modal::Input(InputModal {
+        title: "Find in the output".into(),
+        hint: "Enter goes to the newest line with it, then n up and N down".into(),
+        cursor: text.chars().count(),
+        text,
+        masked: false,
+        then: InputThen::Seek,
+        message: String::new(),
+        busy: false,
+        inert_until: 0,
+    }));
+}
+
+/// Goes to the newest line with these words.
+pub fn begin(model: &mut Model, out: &mut Vec<Effect>, words: String) {
+    super::processes::follow(model, out);
+    if words.is_empty() {
+        return;
+    }
+    model.processes.pane.find = Some(words);
+    step(model, out, Way::Up);
+}
+
+/// Goes to the next line with the words: up, or down again.
+pub fn step(model: &mut Model, out: &mut Vec<Effect>, way: Way) {
+    let pane = &mut model.processes.pane;
+    match (&pane.find, &pane.shown) {
+        (Some(words), Some(id)) => {
+            pane.touched = true;
+            out.push(Effect::Process(ProcessCommand::Find(id.clone(), words.clone(), way)));
+        }
+        _ => open(model),
+    }
+}
+
+/// The answer: whether there was another line.
+pub fn found(model: &mut Model, id: &ProcessId, found: bool) {
+    let pane = &model.processes.pane;
+    let Some(words) = pane.find.clone().filter(|_| pane.shown.as_ref() == Some(id) && !found) else { return };
+    let none = if pane.screen.as_ref().is_some_and(|screen| screen.alternate) {
+        "a program that has the whole screen keeps no lines to search".to_owned()
+    } else {
+        format!("no other line with \"{words}\"")
+    };
+    model.notices.add(model.now, Level::Info, none);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::Msg;
+    use crate::app::tests::{ready, script};
+    use crate::app::update;
+    use crate::exec::{ProcessEvent, ProcessInfo, ProcessState, Vitals};
+
+    #[test]
+    fn words_are_looked_for_where_the_focus_is() {
+        let mut model = ready();
+        let info = ProcessInfo {
+            id: ProcessId("a".into()),
+            command: "a".into(),
+            cwd: "/".into(),
+            pid: 1,
+            background: true,
+            started_at: 0,
+            state: ProcessState::Running,
+            port: None,
+            output_bytes: 0,
+            vitals: Vitals::default(),
+        };
+        update(&mut model, 0, Msg::Process(ProcessEvent::Started(info)));
+        script(&mut model, "<C-t>");
+        model.focus = Pane::Terminal;
+        let find = |way| Effect::Process(ProcessCommand::Find(ProcessId("a".into()), "err".into(), way));
+        assert!(script(&mut model, "/err<ret>").contains(&find(Way::Up)));
+        assert!(script(&mut model, "n").contains(&find(Way::Up)));
+        assert!(script(&mut model, "N").contains(&find(Way::Down)));
+        assert_eq!(model.transcript.find, None, "the conversation is left alone");
+        update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), false)));
+        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("no other line")));
+        script(&mut model, "G");
+        assert_eq!(model.processes.pane.find, None, "at the end it is forgotten");
+    }
+}

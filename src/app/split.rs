@@ -1,0 +1,132 @@
+//! Two terminals side by side: one has the keys, the other is watched, and they change places by one key.
+
+use super::effect::Effect;
+use super::model::Model;
+use super::model::processes::Beside;
+use super::processes;
+use crate::agent::event::Level;
+use crate::exec::{ProcessCommand, ProcessId};
+use crate::text::Snapshot;
+use std::sync::Arc;
+
+/// Shows a second terminal beside the first, or one again.
+pub fn toggle(model: &mut Model) {
+    if model.processes.pane.beside.take().is_some() {
+        return;
+    }
+    let shown = model.processes.pane.shown.clone();
+    let others = || model.processes.rows.iter().rev().filter(|row| Some(&row.id) != shown.as_ref());
+    let other = others().find(|row| processes::is_running(row)).or_else(|| others().next());
+    let Some(id) = other.map(|row| row.id.clone()).filter(|_| shown.is_some()) else {
+        model.notices.add(model.now, Level::Info, "two commands are needed to show them side by side");
+        return;
+    };
+    let pane = &mut model.processes.pane;
+    pane.beside = Some(Beside { id, screen: None, first: false });
+    (pane.open, pane.touched, pane.chosen) = (true, true, true);
+}
+
+/// The keys go to the other of two terminals; nothing moves on the screen.
+pub fn swap(model: &mut Model) {
+    let pane = &mut model.processes.pane;
+    let Some(beside) = &mut pane.beside else { return };
+    let Some(shown) = pane.shown.replace(beside.id.clone()) else { return };
+    beside.id = shown;
+    std::mem::swap(&mut pane.screen, &mut beside.screen);
+    beside.first = !beside.first;
+    (pane.scroll, pane.taken_over, pane.find) = (0, false, None);
+}
+
+/// Whether this is the second of two.
+pub fn is_other(model: &Model, id: Option<&ProcessId>) -> bool {
+    model.processes.pane.beside.as_ref().is_some_and(|beside| Some(&beside.id) == id)
+}
+
+/// A screen came.
+pub fn screen(model: &mut Model, id: &ProcessId, screen: &Arc<Snapshot>) {
+    if let Some(beside) = model.processes.pane.beside.as_mut().filter(|beside| beside.id == *id) {
+        beside.screen = Some(Arc::clone(screen));
+    }
+}
+
+/// Tells which second screen is wanted, when that changed; one whose command left the list is shown no more.
+pub fn watch(model: &mut Model, out: &mut Vec<Effect>) {
+    let all = &mut model.processes;
+    let listed = |beside: &Beside| all.rows.iter().any(|row| row.id == beside.id);
+    if all.pane.beside.as_ref().is_some_and(|beside| !listed(beside)) {
+        all.pane.beside = None;
+    }
+    let wanted = match (all.pane.open, model.layout.beside, &all.pane.beside) {
+        (true, Some(size), Some(beside)) if size.0 > 0 && size.1 > 0 => Some((beside.id.clone(), size)),
+        _ => None,
+    };
+    if wanted == all.watching_beside {
+        return;
+    }
+    let (id, size) = match &wanted {
+        Some((id, size)) => (Some(id.clone()), *size),
+        None => (None, (0, 0)),
+    };
+    out.push(Effect::Process(ProcessCommand::WatchBeside(id, size)));
+    all.watching_beside = wanted;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::model::layout::Layout;
+    use crate::app::msg::Msg;
+    use crate::app::tests::{ready, script};
+    use crate::app::update;
+    use crate::exec::{ProcessEvent, ProcessInfo, ProcessState, Vitals};
+
+    fn started(model: &mut Model, id: &str) {
+        let info = ProcessInfo {
+            id: ProcessId(id.into()),
+            command: id.into(),
+            cwd: "/".into(),
+            pid: 1,
+            background: true,
+            started_at: 0,
+            state: ProcessState::Running,
+            port: None,
+            output_bytes: 0,
+            vitals: Vitals::default(),
+        };
+        update(model, 0, Msg::Process(ProcessEvent::Started(info)));
+    }
+
+    fn shown(model: &Model, id: &str, rows: usize) -> Msg {
+        let rows = vec![crate::text::Line::default(); rows];
+        assert!(model.processes.pane.open);
+        Msg::Process(ProcessEvent::Screen(ProcessId(id.into()), Arc::new(Snapshot { rows, ..Snapshot::default() })))
+    }
+
+    #[test]
+    fn two_are_watched_and_change_places() {
+        let mut model = ready();
+        started(&mut model, "a");
+        script(&mut model, "<C-x>|");
+        assert_eq!(model.processes.pane.beside, None, "one is not two");
+        started(&mut model, "b");
+        script(&mut model, "<C-t><C-x>|");
+        let layout = Layout { terminal: Some((40, 9)), beside: Some((39, 9)), ..Layout::default() };
+        let effects = update(&mut model, 0, Msg::Drawn(Box::new(layout)));
+        let watch = |id: &str, size| Effect::Process(ProcessCommand::Watch(Some(ProcessId(id.into())), size));
+        let beside = |id: &str, size| Effect::Process(ProcessCommand::WatchBeside(Some(ProcessId(id.into())), size));
+        assert!(effects.contains(&watch("a", (40, 9))) && effects.contains(&beside("b", (39, 9))), "{effects:?}");
+        let (first, second) = (shown(&model, "a", 1), shown(&model, "b", 2));
+        update(&mut model, 0, first);
+        update(&mut model, 0, second);
+        let rows = |screen: &Option<Arc<Snapshot>>| screen.as_ref().map(|screen| screen.rows.len());
+        let pane = &model.processes.pane;
+        assert_eq!((rows(&pane.screen), rows(&pane.beside.as_ref().unwrap().screen)), (Some(1), Some(2)));
+        let effects = script(&mut model, "<C-x>\\");
+        assert!(effects.contains(&watch("b", (40, 9))) && effects.contains(&beside("a", (39, 9))), "{effects:?}");
+        let pane = &model.processes.pane;
+        assert_eq!(rows(&pane.screen), Some(2), "its screen goes along");
+        assert!(pane.beside.as_ref().unwrap().first, "nothing moves");
+        let effects = script(&mut model, "<C-x>|");
+        assert!(effects.contains(&Effect::Process(ProcessCommand::WatchBeside(None, (0, 0)))), "{effects:?}");
+    }
+}

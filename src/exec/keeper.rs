@@ -1,0 +1,247 @@
+//! Keeps terminals open and output flowing when this program is gone, however it went.
+//!
+//! A terminal whose other side is closed hangs up, and a pipe without a reader kills who writes. So a process beside this
+//! one, the keeper, holds a second descriptor of each background command. It sleeps while this program lives; when their
+//! socket closes (we quit, crashed or were killed) it reads on, into the log up to its bound, and ends with the last of them.
+
+use super::process::{Process, lock};
+use super::spawn::lead_session;
+use super::{ProcessId, log};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// How long a keeper may take to accept an order.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Bytes of an order, and descriptors that come with one.
+const ORDER: usize = 64 * 1024;
+const DESCRIPTORS: usize = 2;
+
+/// An order to the keeper, a line of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+enum Order {
+    /// As many descriptors come along: the first is read, the others are only held.
+    Hold {
+        id: String,
+        log: PathBuf,
+        limit: u64,
+        descriptors: usize,
+    },
+    LetGo {
+        id: String,
+    },
+}
+
+/// Our side.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    program: Option<PathBuf>,
+    at_work: Mutex<Option<AtWork>>,
+}
+
+#[derive(Debug)]
+struct AtWork {
+    child: Child,
+    socket: UnixStream,
+    held: usize,
+}
+
+impl Keeper {
+    /// `program` is this program; without one nothing is kept.
+    pub(crate) fn new(program: Option<PathBuf>) -> Self {
+        Self { program, at_work: Mutex::default() }
+    }
+
+    /// From now on `process` outlives this program: its terminal stays open and its log goes on. `output` is the pipe that
+    /// it prints to, when it does not print to its terminal.
+    pub(crate) fn hold(&self, process: &Process, output: Option<BorrowedFd<'_>>) {
+        let tty = lock(&process.tty);
+        let held: Vec<BorrowedFd<'_>> = output.into_iter().chain(tty.iter().map(|tty| tty.fd.as_fd())).collect();
+        let (log, limit) = {
+            let out = lock(&process.out);
+            (out.log.spill().target_path().to_owned(), out.log.spill().limit())
+        };
+        let order = Order::Hold { id: process.id.0.clone(), log, limit, descriptors: held.len() };
+        if self.program.is_none() || held.is_empty() {
+            return;
+        }
+        if let Err(error) = self.tell(&order, &held) {
+            tracing::warn!("{} ends when this program does: {error}", process.id.0);
+        }
+    }
+
+    /// It has ended.
+    pub(crate) fn let_go(&self, id: &ProcessId) {
+        let mut at_work = lock(&self.at_work);
+        let Some(keeper) = at_work.as_mut() else { return };
+        keeper.held = keeper.held.saturating_sub(1);
+        if let Err(error) = send(&keeper.socket, &Order::LetGo { id: id.0.clone() }, &[]) {
+            tracing::debug!("the keeper is gone: {error}");
+        }
+    }
+
+    fn tell(&self, order: &Order, with: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut at_work = lock(&self.at_work);
+        if let Some(keeper) = at_work.as_mut() {
+            if send(&keeper.socket, order, with).is_ok() {
+                keeper.held += 1;
+                return Ok(());
+            }
+            // Somebody ended it: another one holds what comes from now on.
+            if let Some(mut old) = at_work.take() {
+                old.child.kill().and_then(|()| old.child.wait())?;
+            }
+        }
+        let Some(program) = &self.program else { return Ok(()) };
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_write_timeout(Some(PATIENCE))?;
+        let mut command = Command::new(program);
+        command.args(["debug", "keep"]).env_clear().current_dir("/");
+        command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
+        lead_session(&mut command, None);
+        let child = command.spawn()?;
+        drop(command);
+        send(&ours, order, with)?;
+        *at_work = Some(AtWork { child, socket: ours, held: 1 });
+        Ok(())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let at_work = self.at_work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(AtWork { mut child, socket, held }) = at_work.take() else { return };
+        drop(socket);
+        // With nothing to hold it ends at once.
+        if held == 0
+            && let Err(error) = child.wait()
+        {
+            tracing::debug!("the keeper: {error}");
+        }
+    }
+}
+
+fn send(socket: &UnixStream, order: &Order, with: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut line = serde_json::to_vec(order)?;
+    line.push(b'\n');
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !with.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(with)) {
+        return Err(io::Error::other("too many descriptors"));
+    }
+    let sent = sendmsg(socket, &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let mut rest = socket;
+    rest.write_all(line.get(sent..).unwrap_or_default())
+}
+
+/// What the keeper holds of one process.
+struct Held {
+    log: PathBuf,
+    limit: u64,
+    descriptors: Vec<OwnedFd>,
+}
+
+/// The work of the keeper, in a process of its own: the socket is its standard input.
+///
+/// # Errors
+/// Waiting fails.
+pub fn keep() -> io::Result<()> {
+    let mut held = BTreeMap::new();
+    listen(io::stdin().as_fd(), &mut held)?;
+    // One whose log is on a slow disk keeps no other.
+    std::thread::scope(|threads| {
+        for kept in held.into_values() {
+            std::thread::Builder::new().name("keep".into()).spawn_scoped(threads, || read_on(kept))?;
+        }
+        Ok(())
+    })
+}
+
+/// Takes orders until the other side is gone.
+fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, Held>) -> io::Result<()> {
+    let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
+    loop {
+        let mut buffer = vec![0; ORDER];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let got = recvmsg(socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+        let count = match got {
+            Ok(message) if message.bytes == 0 => return Ok(()),
+            Ok(message) => message.bytes,
+            Err(rustix::io::Errno::INTR) => continue,
+            // It was killed with orders unread.
+            Err(rustix::io::Errno::CONNRESET) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                descriptors.extend(rights);
+            }
+        }
+        bytes.extend_from_slice(&buffer[..count]);
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = bytes.drain(..=end).collect();
+            match serde_json::from_slice(&line)? {
+                Order::Hold { id, log, limit, descriptors: count } => {
+                    let descriptors = descriptors.drain(..count.min(descriptors.len())).collect();
+                    held.insert(id, Held { log, limit, descriptors });
+                }
+                Order::LetGo { id } => drop(held.remove(&id)),
+            }
+        }
+    }
+}
+
+/// Reads the first descriptor to its end: into the log as far as its bound, and beyond it to nowhere.
+fn read_on(held: Held) {
+    // Without a log it is read all the same: nobody should wait for a reader.
+    let file = File::options().create(true).append(true).mode(0o600).open(&held.log).ok();
+    let length = file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len());
+    let mut room = length.map_or(0, |length| held.limit.saturating_sub(length));
+    let mut buffer = vec![0; 64 * 1024];
+    let mut open: Vec<OwnedFd> = held.descriptors;
+    while !open.is_empty() {
+        let mut fds: Vec<PollFd<'_>> = open.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        let mut ended = vec![false; open.len()];
+        for (index, fd) in open.iter().enumerate().filter(|(index, _)| ready[*index]) {
+            match log::read(fd.as_fd(), &mut buffer) {
+                // What comes on a terminal beside a pipe is echo.
+                Ok(log::Got::Bytes(count)) if index == 0 => {
+                    let take = count.min(usize::try_from(room).unwrap_or(usize::MAX));
+                    room = match file.as_ref().map(|mut file| file.write_all(&buffer[..take])) {
+                        Some(Ok(())) => room - take as u64,
+                        Some(Err(_)) | None => 0,
+                    };
+                }
+                Ok(log::Got::Bytes(_) | log::Got::Later | log::Got::Full) => {}
+                Ok(log::Got::End) | Err(_) => ended[index] = true,
+            }
+        }
+        if ended.first() == Some(&true) {
+            // The output has ended; a terminal that was held beside it has no use.
+            return;
+        }
+        let mut ended = ended.into_iter();
+        open.retain(|_| !ended.next().unwrap_or(false));
+    }
+}

@@ -1,0 +1,129 @@
+//! At the start: what an earlier run of this program left running is found again, and what ended meanwhile is told once.
+
+use super::detached::{self, Detached};
+use super::log::Output;
+use super::process::{Life, Phase, Process, lock};
+use super::register::Entry;
+use super::spill::Spill;
+use super::{Exec, Exit, ExitReason, Launch, ProcessEvent, ProcessId, Spawn, now_ms};
+use std::sync::atomic::{AtomicI64, AtomicU32};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+impl Exec {
+    /// Finds what an earlier run left behind. Blocks on the disk and on `/proc`.
+    pub fn recover(&self) {
+        let lives = |entry: &Entry| {
+            let id = ProcessId(entry.id.clone());
+            !Detached::new(&id, entry.leader).identities().is_empty()
+        };
+        let (living, ended) = self.hub.register.adopt(lives);
+        for entry in living {
+            if let Err(error) = self.adopt(entry) {
+                tracing::warn!("a process of an earlier run is not watched: {error}");
+            }
+        }
+        for entry in ended {
+            if let Err(error) = self.tell_end(entry) {
+                tracing::warn!("a process of an earlier run is not told of: {error}");
+            }
+        }
+    }
+
+    fn adopt(&self, entry: Entry) -> std::io::Result<()> {
+        let (wake_reader, wake) = std::io::pipe()?;
+        let process = Arc::new(self.of_entry(entry, wake));
+        detached::read_more(&process);
+        self.hub.add(Arc::clone(&process));
+        self.hub.outbox.post(ProcessEvent::Started(process.info()));
+        detached::watch(process, wake_reader, self.hub.screens.clone(), Arc::clone(&self.hub.register));
+        Ok(())
+    }
+
+    /// Its row says that it ended, and its log can be read.
+    fn tell_end(&self, entry: Entry) -> std::io::Result<()> {
+        let (_, wake) = std::io::pipe()?;
+        let process = Arc::new(self.of_entry(entry, wake));
+        detached::read_more(&process);
+        let exit = Exit { code: -1, reason: ExitReason::Unseen, duration: Duration::ZERO };
+        {
+            let mut life = lock(&process.life);
+            life.exit = Some(exit);
+            (life.closed, life.finished_at) = (true, Some(Instant::now()));
+        }
+        process.phase.send_modify(|phase| phase.exited = true);
+        self.hub.add(Arc::clone(&process));
+        self.hub.outbox.post(ProcessEvent::Exited(process.info()));
+        Ok(())
+    }
+
+    fn of_entry(&self, entry: Entry, wake: std::io::PipeWriter) -> Process {
+        let id = ProcessId(entry.id);
+        let age = u64::try_from(now_ms() - entry.started_at).unwrap_or(0);
+        let spawn = Spawn {
+            command: entry.command.clone(),
+            cwd: entry.cwd.clone(),
+            pty: entry.pty,
+            background: true,
+            task: entry.task.clone(),
+            size: self.size(),
+            headless: self.headless(),
+            sandbox: None,
+        };
+        Process {
+            detached: Some(Detached::new(&id, entry.leader)),
+            id,
+            task: entry.task,
+            command: entry.command,
+            cwd: entry.cwd,
+            pid: entry.leader.pid,
+            identity: Some(entry.leader),
+            started_at: entry.started_at,
+            started: Instant::now().checked_sub(Duration::from_millis(age)).unwrap_or_else(Instant::now),
+            out: Mutex::new(Output::new(Spill::reopened(entry.log), !entry.pty)),
+            flow: Condvar::new(),
+            life: Mutex::new(Life { background: true, port: entry.port, ..Life::default() }),
+            ended: Condvar::new(),
+            phase: watch::Sender::new(Phase::default()),
+            tty: Mutex::new(None),
+            input: Mutex::default(),
+            wake,
+            far: None,
+            watchers: AtomicU32::new(0),
+            last_output: AtomicI64::new(0),
+            launch: spawn.into(),
+            exits: Vec::new(),
+            outbox: Arc::clone(&self.hub.outbox),
+        }
+    }
+}
+
+impl Process {
+    /// Its line in the register.
+    pub(crate) fn entry(&self) -> Option<Entry> {
+        let leader = self.identity?;
+        Some(Entry {
+            id: self.id.0.clone(),
+            task: self.task.clone(),
+            command: self.command.clone(),
+            cwd: self.cwd.clone(),
+            pty: self.launch.spawn.pty,
+            log: lock(&self.out).log.spill().target_path().to_owned(),
+            started_at: self.started_at,
+            port: lock(&self.life).port,
+            leader,
+            owner: leader,
+            boot: String::new(),
+        })
+    }
+
+    /// What starting it again takes.
+    pub(crate) fn again(&self) -> Launch {
+        let mut launch = self.launch.clone();
+        launch.spawn.background = true;
+        // The log of the run before stays as it is.
+        launch.spill = None;
+        launch
+    }
+}

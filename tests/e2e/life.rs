@@ -1,0 +1,266 @@
+//! Processes outlive the program that started them, real programs are driven by keys and screens, and nothing is left over.
+
+use crate::harness::mock::call;
+use crate::harness::{Home, Mock, Step, Term, skipped, until};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A session in which each prompt is one call of a tool.
+struct Driver {
+    mock: Mock,
+    home: Home,
+    term: Term,
+    turns: usize,
+}
+
+impl Driver {
+    fn start(more: &str) -> Self {
+        let mock = Mock::start(vec![]);
+        let home = Home::with(&mock, more);
+        let term = Term::sized(&home, &["--yolo"], (140, 45));
+        term.wait("❯");
+        Self { mock, home, term, turns: 0 }
+    }
+
+    /// The answer of a tool.
+    fn call(&mut self, name: &str, args: Value) -> Value {
+        self.turns += 1;
+        let done = format!("turn-{}-over.", self.turns);
+        self.mock.push(vec![Step::Calls(String::new(), vec![call(name, args)]), Step::Text(done.clone())]);
+        self.term.send("go\r").wait(&done);
+        self.term.wait("Ask anything");
+        let last = self.mock.requests().pop().unwrap();
+        let messages = last["messages"].as_array().unwrap();
+        let answer = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
+        serde_json::from_str(answer["content"].as_str().unwrap()).unwrap()
+    }
+
+    /// Starts a program on a terminal of its own; its id.
+    fn program(&mut self, command: &str) -> String {
+        let started = self.call("terminal", json!({ "command": command, "background": true, "pty": true }));
+        started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned()
+    }
+
+    fn keys(&mut self, id: &str, keys: &[&str]) -> String {
+        let answer = self.call("process", json!({ "action": "send_keys", "session_id": id, "keys": keys }));
+        answer["screen"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    /// Looks at the screen until it shows this.
+    fn shows(&mut self, id: &str, text: &str) -> String {
+        for _ in 0..40 {
+            let answer = self.call("process", json!({ "action": "screen", "session_id": id }));
+            let screen = answer["screen"].as_str().unwrap().to_owned();
+            if screen.contains(text) {
+                return screen;
+            }
+        }
+        panic!("{id} never shows {text:?}");
+    }
+}
+
+fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn alive(pid: &str) -> bool {
+    // A zombie that nobody waits for is dead as well.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The number that a command wrote into this file.
+fn pid(file: &Path) -> String {
+    until("its number", || std::fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n')));
+    std::fs::read_to_string(file).unwrap().trim().to_owned()
+}
+
+fn registered(home: &Home) -> Vec<Value> {
+    let text = std::fs::read_to_string(home.hermes().join("processes.json")).unwrap_or_default();
+    let contents: Value = serde_json::from_str(&text).unwrap_or_default();
+    contents["processes"].as_array().cloned().unwrap_or_default()
+}
+
+/// Ticks into its log as long as it runs, and tells its number in a file.
+const SERVER: &str = "echo $$ > pid; echo server is up; while :; do echo tick; sleep 0.05; done";
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_outlives_a_crash_is_found_again_and_can_be_ended() {
+    let mut driver = Driver::start("");
+    driver.call("terminal", json!({ "command": SERVER, "background": true }));
+    let server = pid(&driver.home.project().join("pid"));
+    until("it is in the register", || registered(&driver.home).len() == 1);
+    let log = registered(&driver.home)[0]["log"].as_str().unwrap().to_owned();
+    driver.term.kill();
+    // Its terminal stays open and its log goes on without the program.
+    let size = || std::fs::metadata(&log).map_or(0, |about| about.len());
+    let before = size();
+    until("the log goes on", || size() > before + 50);
+    assert!(alive(&server));
+    let mut term = Term::sized(&driver.home, &[], (140, 45));
+    term.wait("still runs, from an earlier session");
+    term.send("\x14").wait("no typing").wait("tick");
+    // Nobody types into it; the focus goes to the pane all the same, and ending it takes a yes.
+    term.send("\x1b[20~").wait("cannot be typed into");
+    term.send("K").wait("End a command");
+    term.send("y");
+    until("it is ended", || !alive(&server));
+    until("and forgotten", || registered(&driver.home).is_empty());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_ended_while_nobody_looked_is_told_once() {
+    let mut driver = Driver::start("");
+    let command = "echo $$ > pid; echo waiting; while ! [ -e go ]; do sleep 0.02; done; echo over";
+    driver.call("terminal", json!({ "command": command, "background": true }));
+    let server = pid(&driver.home.project().join("pid"));
+    until("it is in the register", || registered(&driver.home).len() == 1);
+    driver.term.kill();
+    std::fs::write(driver.home.project().join("go"), "").unwrap();
+    until("it ends", || !alive(&server));
+    let mut term = Term::sized(&driver.home, &[], (140, 45));
+    term.wait("ended: it is not known how");
+    until("it is forgotten", || registered(&driver.home).is_empty());
+    term.quit().ended();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn at_quit_each_command_goes_on_or_ends() {
+    let mut driver = Driver::start("");
+    let server = |name: &str| format!("echo $$ > {name}; while :; do echo {name}; sleep 0.05; done");
+    driver.call("terminal", json!({ "command": server("first"), "background": true }));
+    driver.call("terminal", json!({ "command": server("second"), "background": true }));
+    let first = pid(&driver.home.project().join("first"));
+    let second = pid(&driver.home.project().join("second"));
+    driver.term.send("\x04").wait("these still run").wait("ends");
+    driver.term.send(" ").wait("goes on");
+    driver.term.send("\r").ended();
+    until("the other is ended", || !alive(&second));
+    assert!(alive(&first));
+    let log = registered(&driver.home)[0]["log"].as_str().unwrap().to_owned();
+    let size = || std::fs::metadata(&log).map_or(0, |about| about.len());
+    let before = size();
+    until("its log goes on", || size() > before + 20);
+    let mut term = Term::sized(&driver.home, &[], (140, 45));
+    term.wait("still runs, from an earlier session");
+    // Left as it is, the default ends it.
+    term.send("\x04").wait("these still run");
+    term.send("\r").ended();
+    until("it is ended", || !alive(&first));
+}
+
+#[test]
+fn vim_is_driven_by_keys() {
+    let Some(vi) = ["vim.tiny", "vi", "vim"].into_iter().find(|name| has(name)) else {
+        return skipped("vim_is_driven_by_keys", "no vi is installed");
+    };
+    let mut driver = Driver::start("");
+    let id = driver.program(&format!("{vi} -u NONE -N notes.txt"));
+    driver.shows(&id, "~");
+    driver.keys(&id, &["i", "first line", "Enter", "second", "Escape"]);
+    let screen = driver.shows(&id, "second");
+    assert!(screen.contains("first line\nsecond"), "{screen}");
+    driver.keys(&id, &["Up", "A", " more", "Escape", ":wq", "Enter"]);
+    let file = driver.home.project().join("notes.txt");
+    until("it is written", || std::fs::read_to_string(&file).is_ok_and(|t| t == "first line more\nsecond\n"));
+    let ended = driver.call("process", json!({ "action": "wait", "session_id": id, "timeout": 30 }));
+    assert_eq!(ended["exit_code"], 0, "{ended}");
+}
+
+#[test]
+fn less_and_python_are_driven_by_keys() {
+    let mut driver = Driver::start("");
+    if has("less") {
+        let id = driver.program("seq 1 5000 > numbers; less numbers");
+        driver.shows(&id, "1\n2\n3");
+        driver.keys(&id, &["/4321", "Enter"]);
+        driver.shows(&id, "4321\n4322");
+        driver.keys(&id, &["q"]);
+        let ended = driver.call("process", json!({ "action": "wait", "session_id": id, "timeout": 30 }));
+        assert_eq!(ended["exit_code"], 0, "{ended}");
+    } else {
+        skipped("less_and_python_are_driven_by_keys", "less is not installed");
+    }
+    if has("python3") {
+        let id = driver.program("python3 -q -i");
+        driver.shows(&id, ">>>");
+        driver.keys(&id, &["print(6 * 7)", "Enter"]);
+        driver.shows(&id, "42");
+        driver.keys(&id, &["Up", "Enter"]);
+        driver.keys(&id, &["C-d"]);
+        let ended = driver.call("process", json!({ "action": "wait", "session_id": id, "timeout": 30 }));
+        assert_eq!(ended["exit_code"], 0, "{ended}");
+    } else {
+        skipped("less_and_python_are_driven_by_keys", "python3 is not installed");
+    }
+}
+
+#[test]
+fn an_interactive_rebase_is_driven_by_keys() {
+    let Some(vi) = ["vim.tiny", "vi", "vim"].into_iter().find(|name| has(name)).filter(|_| has("git")) else {
+        return skipped("an_interactive_rebase_is_driven_by_keys", "git or vi is not installed");
+    };
+    let mut driver = Driver::start("");
+    let commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m";
+    let made = format!("git init -q . && {commit} one && {commit} two && {commit} three");
+    let made = driver.call("terminal", json!({ "command": made }));
+    assert_eq!(made["exit_code"], 0, "{made}");
+    let id = driver.program(&format!(
+        "GIT_SEQUENCE_EDITOR='{vi} -u NONE -N' git -c user.name=a -c user.email=a@b rebase -i --keep-empty HEAD~2"
+    ));
+    driver.shows(&id, "three");
+    driver.keys(&id, &["dd", ":wq", "Enter"]);
+    let ended = driver.call("process", json!({ "action": "wait", "session_id": id, "timeout": 30 }));
+    assert_eq!(ended["exit_code"], 0, "{ended}");
+    let log = driver.call("terminal", json!({ "command": "git log --format=%s" }));
+    assert_eq!(log["output"], "three\none");
+}
+
+#[test]
+fn two_terminals_stand_side_by_side_and_words_are_found_in_them() {
+    let mut driver = Driver::start("");
+    driver.call("terminal", json!({ "command": "seq -f 'left-%g' 1 300; sleep 60", "background": true }));
+    driver.call("terminal", json!({ "command": "seq -f 'right-%g' 1 300; sleep 60", "background": true }));
+    // The pane is opened by a look at the first.
+    driver.term.send("\x14").wait("left-300");
+    driver.term.send("\x18|").wait("right-300").wait("left-300");
+    driver.term.send("/processes\r");
+    driver.term.send("/").wait("Find in the output");
+    driver.term.send("left-42\r").wait("left-42");
+    driver.term.send("w").wait("right-300");
+    driver.term.send("|").gone("left-300");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn fifty_commands_leave_nothing_over() {
+    let calls = |count: usize| {
+        (0..count).map(|n| call("terminal", json!({ "command": format!("echo {n}"), "pty": n % 2 == 0 }))).collect()
+    };
+    let mut driver = Driver::start("");
+    let pid = driver.term.pid();
+    let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).unwrap().count();
+    let zombies = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let stats = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+        let of_ours = |stat: &String| {
+            let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+            let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+            fields.first() == Some(&"Z") && fields.get(1) == Some(&pid.to_string().as_str())
+        };
+        stats.filter(of_ours).count()
+    };
+    let mut round = |name: &str, many: usize| {
+        driver.mock.push(vec![Step::Calls(String::new(), calls(many)), Step::Text(format!("round-{name}."))]);
+        driver.term.send("go\r").wait(&format!("round-{name}."));
+    };
+    round("warm", 5);
+    until("it is quiet", || zombies() == 0 && count("task") < 60);
+    let (descriptors, threads) = (count("fd"), count("task"));
+    round("many", 50);
+    // Screens of the newest ended commands can still be looked at: none of them holds a terminal or a thread.
+    until("nothing is left", || count("fd") <= descriptors + 12 && count("task") <= threads + 3 && zombies() == 0);
+}
