@@ -74,10 +74,18 @@ pub fn in_modal(model: &Model, pressed: Key) -> Key {
         Some(Modal::Picker(_) | Modal::Rewind(_)) if !types => &[Context::Picker, Context::Field],
         Some(Modal::Sessions(_)) if !types => &[Context::Sessions, Context::Field],
         Some(Modal::Input(_)) if !types => &[Context::Field],
-        Some(Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_) | Modal::Quit(_)) => &[Context::Modal],
-        Some(Modal::Picker(_) | Modal::Sessions(_) | Modal::Rewind(_) | Modal::Input(_) | Modal::Text(_)) | None => {
-            return pressed;
-        }
+        Some(Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_)) => &[Context::Modal],
+        // Space turns a row over there.
+        Some(Modal::Quit(_)) if !types => &[Context::Modal],
+        Some(
+            Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Input(_)
+            | Modal::Text(_)
+            | Modal::Quit(_),
+        )
+        | None => return pressed,
     };
     translate(model, contexts, pressed)
 }
