@@ -221,7 +221,7 @@ mod tests {
         assert!(model.modals.is_empty() && model.processes.asks.len() == 1);
         later(&mut model);
         assert!(model.modals.is_empty(), "it opens by itself no more");
-        script(&mut model, "<f8>");
+        script(&mut model, "<f4>");
         assert!(matches!(model.modals.last(), Some(Modal::Input(input)) if input.text.is_empty()));
         assert_eq!(answers(&script(&mut model, "x<C-c>")), [(1, None)]);
         assert!(model.processes.asks.is_empty());
