@@ -86,7 +86,6 @@ const SENSITIVE: &[&str] = &[
 
 /// The parts of an address, read as browsers read it.
 struct Parts<'a> {
-    user: bool,
     host: String,
     rest: &'a str,
 }
@@ -107,7 +106,7 @@ fn parts(url: &str) -> Result<Parts<'_>, &'static str> {
     let rest = rest.trim_start_matches(['/', '\\']);
     let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at(end);
-    let (user, host) = authority.rsplit_once('@').map_or((false, authority), |(_, host)| (true, host));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
         Some((inner, _)) => format!("[{inner}]"),
         None => host.split(':').next().unwrap_or("").to_owned(),
@@ -116,7 +115,7 @@ fn parts(url: &str) -> Result<Parts<'_>, &'static str> {
     if host.is_empty() {
         return Err("names no host");
     }
-    Ok(Parts { user, host, rest })
+    Ok(Parts { host, rest })
 }
 
 /// A host without percent signs, wide letters, final dots and capital letters.
