@@ -75,8 +75,7 @@ pub fn in_modal(model: &Model, pressed: Key) -> Key {
         Some(Modal::Sessions(_)) if !types => &[Context::Sessions, Context::Field],
         Some(Modal::Input(_)) if !types => &[Context::Field],
         Some(Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_)) => &[Context::Modal],
-        // Space turns a row over there.
-        Some(Modal::Quit(_)) if !types => &[Context::Modal],
+        // The quit list moves by rows and turns one over with Space: it reads its movements itself.
         Some(
             Modal::Picker(_)
             | Modal::Sessions(_)
