@@ -159,6 +159,7 @@ impl Remote {
         if lock(&self.arrived).contains(task) {
             return self.ready().map(|()| None);
         }
+        self.ready()?;
         let begin = self.begin()?;
         let same = came_back && self.is_dir(from)?;
         lock(&self.arrived).insert(task.to_owned());

@@ -70,7 +70,11 @@ fn a_decoded_payload_is_shown_whole_and_read_before_it_runs() {
         let home = Home::with(&mock, "");
         let mut term = asked(&home, size);
         term.send("y").wait("see all of it first");
-        term.send("\x1b[F").wait("touch ran-at-last");
+        while !term.text().contains("touch ran-at-last") {
+            let before = term.text();
+            term.send("\x1b[6~");
+            until("the next page", || term.text() != before);
+        }
         term.send("y").wait("Enter confirms");
         term.send("\r").wait("done it");
         until("it ran", || home.project().join("ran-at-last").exists());
@@ -166,7 +170,10 @@ fn a_rule_that_a_person_writes_answers_the_question_that_waits() {
     let mut term = asked(&home, (140, 45));
     term.send("\x1b").wait("waits in the inbox");
     std::fs::write(home.hermes().join("permissions.yaml"), "terminal(rm -rf build): allow\n").unwrap();
-    term.send("/reload\r").wait("it is gone").wait("now allowed");
+    // What loosens waits for the person.
+    term.wait("The policy changed on disk");
+    term.wait("o or t, then Enter");
+    term.send("t\r").wait("it is gone").wait("now allowed");
     assert!(!home.project().join("build").exists());
 }
 

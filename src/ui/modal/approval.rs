@@ -127,7 +127,7 @@ fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str
     match &state.stage {
         _ if inert => "answers after a quiet moment",
         ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "Esc goes back",
-        _ if state.read.refused && !state.read.whole => "see all of it first: PgDn",
+        _ if state.read.refused && !state.read.whole => "see all of it first",
         ApprovalStage::Choosing if state.stray && command => "d denies with a reason · e edits it",
         ApprovalStage::Choosing if state.stray => "d denies with a reason",
         ApprovalStage::Choosing => "Esc keeps it in the inbox",
