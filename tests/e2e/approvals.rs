@@ -171,7 +171,7 @@ fn a_rule_that_a_person_writes_answers_the_question_that_waits() {
     term.send("\x1b").wait("waits in the inbox");
     std::fs::write(home.hermes().join("permissions.yaml"), "terminal(rm -rf build): allow\n").unwrap();
     // What loosens waits for the person.
-    term.wait("The policy changed on disk");
+    term.send("/reload\r").wait("The policy changed on disk");
     term.wait("o or t, then Enter");
     term.send("t\r").wait("it is gone").wait("now allowed");
     assert!(!home.project().join("build").exists());
@@ -179,24 +179,25 @@ fn a_rule_that_a_person_writes_answers_the_question_that_waits() {
 
 #[test]
 fn one_goes_through_the_inbox_and_answers_in_any_order() {
-    let calls = ["a", "b"].map(|name| call("terminal", json!({ "command": format!("rm -rf {name}") })));
+    let names = ["id_rsa", "id_ed25519"];
+    let calls = names.map(|name| call("read_file", json!({ "path": name })));
     let mock = Mock::start(vec![Step::Calls(String::new(), calls.into()), Step::Text("both heard".into())]);
     let home = Home::with(&mock, "");
-    for name in ["a", "b"] {
-        std::fs::create_dir(home.project().join(name)).unwrap();
+    for name in names {
+        std::fs::write(home.project().join(name), format!("text of {name}\n")).unwrap();
     }
     let mut term = asked(&home, (100, 30));
     term.wait("of 2 in the inbox");
-    let first = if term.text().contains("rm -rf a") { "a" } else { "b" };
+    let first = if term.text().contains("project/id_rsa") { 0 } else { 1 };
     term.send("\x1bOS").wait("2 of 2");
     term.send("\x1bOS").wait("1 of 2");
     term.send("d").wait("Why not?");
     term.send("keep this one\r").gone("of 2 in the inbox").wait("Esc keeps it in the inbox");
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("both heard");
-    assert!(home.project().join(first).exists());
-    let other = if first == "a" { "b" } else { "a" };
-    assert!(!home.project().join(other).exists());
+    let sent = mock.requests().last().unwrap()["messages"].to_string();
+    assert!(!sent.contains(&format!("text of {}", names[first])), "{sent}");
+    assert!(sent.contains(&format!("text of {}", names[1 - first])), "{sent}");
 }
 
 #[test]

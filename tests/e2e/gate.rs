@@ -253,7 +253,7 @@ fn every_door_leads_through_the_gate() {
         assert_eq!(seen.len(), tried.len(), "{seen:?}");
         for ((door, what, call), seen) in tried.iter().zip(&seen) {
             // What a process is that does not run nobody knows, like what a stranger's tool does.
-            let stranger = matches!(door, Door::Server | Door::Plugin | Door::Typed | Door::Submitted);
+            let stranger = matches!(door, Door::Server | Door::Plugin | Door::Typed | Door::Submitted | Door::Keys);
             let blocked = match what {
                 Try::Refused | Try::Asked | Try::Denied => true,
                 Try::Free => stranger && asks,
@@ -302,8 +302,8 @@ fn every_tool_and_every_action_is_known_to_this_test_and_judged_as_it_says() {
     for (action, gated) in ACTIONS {
         let typed = "rm -rf build";
         let (keys, size) = ([typed, "Enter"], 80);
-        let data = if *action == "signal" { "TERM" } else { typed };
-        let args = json!({ "action": action, "session_id": "proc_0", "data": data, "keys": keys, "columns": size, "rows": size });
+        let mut args = json!({ "action": action, "session_id": "proc_0", "data": typed, "signal": "USR1" });
+        (args["keys"], args["columns"], args["rows"]) = (json!(keys), json!(size), json!(size));
         let args = args.to_string();
         assert_eq!(judged("process", &args), if *gated == Gated::Own { "allow" } else { "ask" }, "{action}");
     }

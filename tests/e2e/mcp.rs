@@ -72,7 +72,7 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
     term.send("s")
         .wait("Allow for the rest of this session")
-        .wait("▸ The tool mcp__t__odd_name, with any arguments")
+        .wait("▸ The tool mcp__t__echo, with any arguments")
         .wait("Every tool of t");
     term.send("\t").wait("▸ Every tool of t");
     term.send("\r").wait("Both answered.");

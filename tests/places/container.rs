@@ -7,14 +7,14 @@ use hermes::config::{ApprovalsConfig, InContainers};
 
 /// A site in a container, or a line that says why not.
 fn site(test: &str, change: impl FnOnce(&mut Config)) -> Option<(Engine, Site)> {
-    let mut config = Config::default();
-    config.terminal = TerminalConfig {
+    let terminal = TerminalConfig {
         backend: "podman".into(),
         docker_image: IMAGE.into(),
         docker_network: false,
         container_memory: 512,
         ..TerminalConfig::default()
     };
+    let mut config = Config { terminal, ..Config::default() };
     let probe = match Engine::find("none") {
         Ok(engine) => engine,
         Err(why) => {

@@ -110,7 +110,8 @@ pub fn rows(line: &str, reasons: &[Why], room: usize) -> Vec<Row> {
 
 /// The reasons by class, in the order of their first words.
 fn classes(reasons: &[Why], shown: &Visible) -> Vec<Class> {
-    let mut all: Vec<(String, Vec<&str>, Vec<Range<usize>>)> = Vec::new();
+    type Told<'t> = (String, Vec<&'t str>, Vec<Range<usize>>);
+    let mut all: Vec<Told<'_>> = Vec::new();
     for why in reasons {
         let name = label(&why.effect);
         let at = all.iter().position(|(known, ..)| known == name).unwrap_or_else(|| {
