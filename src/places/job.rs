@@ -255,6 +255,10 @@ else false; fi 2>/dev/null"#,
     }
 
     fn finish(&self, ended: bool) -> FarEnd {
+        if ended {
+            // Its shell may have gone before what it started: nothing of a command that was ended stays.
+            self.signal(FarSignal::Kill);
+        }
         let script = Script::new("").set("J", &self.folder).add(
             r#"if [ -d "$J" ]; then
 if [ ! -e "$J/state" ] && [ ! -e "$J/code" ] && [ -s "$J/pid" ] && kill -0 "$(cat "$J/pid")" 2>/dev/null

@@ -88,7 +88,7 @@ impl Remote {
                 Script::new(&format!("rg {flags}{across} {mode} -e "))
             }
             false => Script::new(&format!(
-                "grep -rsIHZE --exclude-dir='.?*' --exclude='.*' --exclude-dir=node_modules {mode} -e "
+                "grep -rsIHZE --exclude-dir=.git --exclude-dir=.hg --exclude-dir=.svn --exclude-dir=.cache --exclude-dir=.venv --exclude-dir=node_modules {mode} -e "
             )),
         };
         let script = script.word(wanted.pattern).add(" -- ").word(root);
