@@ -34,7 +34,10 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("two is gone");
     until("the folder is gone", || !home.project().join("two").exists());
-    term.send("\x7f").wait("The policy changed on disk").wait("+approvals:").wait("Keep the old policy for this session");
+    term.send("\x7f")
+        .wait("The policy changed on disk")
+        .wait("+approvals:")
+        .wait("Keep the old policy for this session");
     term.wait("o or t, then Enter");
     term.send("o\r").gone("o or t, then Enter");
     term.send("/policy\r").wait("the policy is as this session read it");
