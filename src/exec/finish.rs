@@ -5,6 +5,7 @@ use super::process::lock;
 use super::reader::Reader;
 use super::{Exit, ExitReason, FarEnd, ProcessEvent};
 use std::os::unix::process::ExitStatusExt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long what a command started may take to let go of its output before it counts as left behind.
@@ -113,17 +114,19 @@ impl Reader {
             self.process.ended.notify_all();
             return;
         }
+        *lock(&self.process.tty) = None;
+        // One that was started again has taken its place under the same id.
+        let is_last = self.hub.find(&self.process.id).is_ok_and(|last| Arc::ptr_eq(&last, &self.process));
+        if is_last && lock(&self.process.life).background {
+            self.hub.keeper.let_go(&self.process.id);
+            self.hub.register.remove(&self.process.id);
+        }
         let survived = {
             let mut life = lock(&self.process.life);
             life.closed = true;
             life.finished_at = Some(Instant::now());
             life.survivors && life.exit.is_some()
         };
-        *lock(&self.process.tty) = None;
-        if lock(&self.process.life).background {
-            self.hub.keeper.let_go(&self.process.id);
-            self.hub.register.remove(&self.process.id);
-        }
         self.process.ended.notify_all();
         if survived {
             self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));

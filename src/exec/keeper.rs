@@ -23,10 +23,12 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a keeper may take to accept an order.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// How long leaving waits for a keeper that holds nothing.
+const LAST: Duration = Duration::from_millis(200);
 /// Bytes of an order, and descriptors that come with one.
 const ORDER: usize = 64 * 1024;
 const DESCRIPTORS: usize = 2;
@@ -126,11 +128,11 @@ impl Drop for Keeper {
         let at_work = self.at_work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Some(AtWork { mut child, socket, held }) = at_work.take() else { return };
         drop(socket);
-        // With nothing to hold it ends at once.
-        if held == 0
-            && let Err(error) = child.wait()
-        {
-            tracing::debug!("the keeper: {error}");
+        // With nothing to hold it ends at once. One that was ended and replaced may have left it something: that is not
+        // waited for.
+        let deadline = Instant::now() + LAST;
+        while held == 0 && Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(LAST / 50);
         }
     }
 }

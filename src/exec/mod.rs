@@ -333,7 +333,7 @@ pub enum ExecError {
     NoSignal(String),
     #[error("process {} does not end", .0.0)]
     StillRuns(ProcessId),
-    #[error("process {} runs on another machine: kill it and start its command again", .0.0)]
+    #[error("process {} cannot be started again from here: commands run on another machine; kill it and run its command anew", .0.0)]
     Elsewhere(ProcessId),
     #[error("{0} processes are running already: end one first")]
     TooMany(usize),

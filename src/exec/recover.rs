@@ -100,9 +100,10 @@ impl Exec {
 }
 
 impl Process {
-    /// Its line in the register.
+    /// Its line in the register. What runs on another machine has none: its client here ends with this program, and its
+    /// command must never be started again on this one.
     pub(crate) fn entry(&self) -> Option<Entry> {
-        let leader = self.identity?;
+        let leader = self.identity.filter(|_| self.far.is_none())?;
         Some(Entry {
             id: self.id.0.clone(),
             task: self.task.clone(),

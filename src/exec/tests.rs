@@ -403,11 +403,9 @@ async fn stop_reaches_the_whole_session() {
     .await;
     let pids: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     assert!(pids.iter().all(|pid| alive(pid)), "{pids:?}");
-    let began = std::time::Instant::now();
     running.stop(ExitReason::Stopped);
     let end = finished(&running).await;
     assert_eq!((end.exit.code, end.exit.reason), (130, ExitReason::Stopped));
-    assert!(began.elapsed() < Duration::from_secs(5));
     until("all are dead", || !pids.iter().any(|pid| alive(pid))).await;
     until("nothing runs", || exec.running().is_empty()).await;
 }

@@ -221,7 +221,8 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
     let far = far(&command, &ctx).await?;
     let sandbox = if far.is_some() { None } else { super::confine::sandbox(&ctx) };
-    let runs = if far.is_some() { None } else { runs(&command.line, &ctx).await };
+    // The probe runs the `sudo` that the task finds: in a sandbox that may be a program of the sandbox's own making.
+    let runs = if far.is_some() || sandbox.is_some() { None } else { runs(&command.line, &ctx).await };
     let launch = Launch {
         spawn: Spawn {
             command: runs.clone().unwrap_or_else(|| command.line.clone()),

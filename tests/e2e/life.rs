@@ -1,7 +1,7 @@
 //! Processes outlive the program that started them, real programs are driven by keys and screens, and nothing is left over.
 
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step, Term, skipped, until};
+use crate::harness::{Home, Mock, PATIENCE, Step, Term, skipped, until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -54,7 +54,8 @@ impl Driver {
 
     /// Looks at the screen until it shows this.
     fn shows(&mut self, id: &str, text: &str) -> String {
-        for _ in 0..40 {
+        let began = std::time::Instant::now();
+        while began.elapsed() < PATIENCE {
             let answer = self.call("process", json!({ "action": "screen", "session_id": id }));
             let screen = answer["screen"].as_str().unwrap().to_owned();
             if screen.contains(text) {

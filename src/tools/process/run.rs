@@ -71,6 +71,10 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
             Ok(ToolOutput::json(&value).summary(format!("{}×{}", order.size.0, order.size.1)))
         }
         Action::Restart => {
+            // It was judged where commands run now, and would run on this machine.
+            if ctx.places.current().is_some() {
+                return Err(ExecError::Elsewhere(id.clone()));
+            }
             let running = exec.restart(id, crate::tools::confine::sandbox(ctx)).await?;
             let report = exec.last_output(id, 0)?;
             let mut value = row(&report);
