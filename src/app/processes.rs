@@ -116,9 +116,12 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         if !model.window_focused {
             out.push(Effect::Notify(text.clone()));
         }
-        let keys = model.keymap.keys_for("take-over");
-        let how = keys.first().map(|key| format!(": {key} types into it")).unwrap_or_default();
-        model.notices.about(model.now, Level::Warning, About::Input(id), format!("⌨ {text}{how}"));
+        // Whose keys it gets already needs no word.
+        if !(model.processes.pane.taken_over && model.processes.pane.shown.as_ref() == Some(&id)) {
+            let keys = model.keymap.keys_for("take-over");
+            let how = keys.first().map(|key| format!(": {key} types into it")).unwrap_or_default();
+            model.notices.about(model.now, Level::Warning, About::Input(id), format!("⌨ {text}{how}"));
+        }
     } else if !asks {
         model.notices.settled(&About::Input(id));
     }
@@ -323,8 +326,17 @@ fn shown(model: &Model) -> Option<&ProcessInfo> {
     model.processes.rows.iter().find(|row| row.id == *id)
 }
 
+/// Whether the person looks at a command that has ended: what they ask for is not meant for another one.
+fn at_an_ended_one(model: &Model) -> bool {
+    model.focus == Pane::Terminal && model.processes.pane.open && shown(model).is_some_and(|row| !is_running(row))
+}
+
 /// All keys go to the shown program.
 pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
+    if at_an_ended_one(model) {
+        model.notices.add(model.now, Level::Info, "this command has ended: nothing reads what is typed");
+        return;
+    }
     if !shown(model).is_some_and(is_running) {
         let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
@@ -431,6 +443,10 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Asks before the shown command is ended; one that has ended leaves the list.
 pub fn ask_kill(model: &mut Model) {
+    if at_an_ended_one(model) {
+        model.notices.add(model.now, Level::Info, "this command has ended already");
+        return;
+    }
     let newest = || model.processes.rows.iter().rev().find(|row| is_running(row));
     let Some(row) = shown(model).filter(|row| is_running(row)).or_else(newest) else {
         model.notices.add(model.now, Level::Info, "no command runs");

@@ -119,12 +119,14 @@ fn breaks(text: &str, first: usize, rest: usize, verbatim: bool, mut emit: impl 
     let mut space_from: Option<usize> = None;
     for (at, grapheme) in Pieces::new(text) {
         let space = !verbatim && (grapheme == " " || grapheme == "\t");
-        let wide = if grapheme == "\t" { TAB - column % TAB } else { grapheme_width(grapheme) };
+        let wide_at = |column: usize| if grapheme == "\t" { TAB - column % TAB } else { grapheme_width(grapheme) };
+        let mut wide = wide_at(column);
         if space {
             // An indent wider than the row is broken like a word.
             if space_from == Some(start) && column + wide > room {
                 emit(start..at, 0);
                 (start, column, room, space_from) = (at, 0, rest, Some(at));
+                wide = wide_at(column);
             }
             let from = *space_from.get_or_insert(at);
             column += wide;
@@ -152,6 +154,8 @@ fn breaks(text: &str, first: usize, rest: usize, verbatim: bool, mut emit: impl 
                 emit(start..at, 0);
                 (start, column) = (at, 0);
             }
+            // A tab reaches another stop from the beginning of its row.
+            wide = wide_at(column);
         }
         column += wide;
         if wide == 2 && !verbatim {
@@ -274,6 +278,18 @@ mod tests {
         ];
         for (text, width, expected) in table {
             assert_eq!(&texts(text, *width), expected, "{text:?} at {width}");
+        }
+    }
+
+    #[test]
+    fn tabs_of_output_fill_no_row_beyond_its_width() {
+        for columns in 5..24 {
+            let mut rows = Vec::new();
+            let how = Wrap { width: columns, first: &[], rest: &[], verbatim: true };
+            let text = "cpp-12\tx86_64-linux-gnu-python3.11\t\tab\tcde";
+            wrap_into(&mut rows, &[Span::new(text, Role::Text)], Ground::Base, &how);
+            let shown: Vec<String> = rows.iter().map(|row| row.line.text()).collect();
+            assert!(shown.iter().all(|row| width(row) <= columns), "{columns}: {shown:?}");
         }
     }
 

@@ -204,7 +204,8 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
             x = paint.put(x + 2, area.y, end.saturating_sub(x + 2), text, style);
         }
     };
-    if mode != Mode::Narrow {
+    // Another machine than this one is told at every size.
+    if mode != Mode::Narrow || place(model) != "local" {
         part(paint, place(model), dim);
     }
     let sandbox = &model.config.sandbox;

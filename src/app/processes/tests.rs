@@ -152,6 +152,26 @@ fn killing_takes_a_yes() {
 }
 
 #[test]
+fn keys_for_a_command_that_has_ended_reach_no_other() {
+    let mut model = running(true);
+    started(&mut model, "b", true);
+    script(&mut model, "<C-t>");
+    model.focus = Pane::Terminal;
+    model.processes.pane.shown = Some(ProcessId("b".into()));
+    update(&mut model, 2000, Msg::Process(ProcessEvent::Exited(info("b", true, exit(0)))));
+    let effects = script_at(&mut model, 9000, "<ret>K<ret>y<ret>");
+    assert!(!model.processes.pane.taken_over);
+    assert_eq!(model.modals.len(), 0);
+    let touched = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Process(ProcessCommand::Write(..) | ProcessCommand::Kill(_) | ProcessCommand::TakeOver(_))
+        )
+    };
+    assert!(!effects.iter().any(touched), "{effects:?}");
+}
+
+#[test]
 fn a_command_goes_to_the_background() {
     let mut model = running(false);
     let background = Effect::Process(ProcessCommand::Background(ProcessId("a".into())));
