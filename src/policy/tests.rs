@@ -472,7 +472,7 @@ proptest! {
                 18 => format!("retry -n 3 -- {command}"),
                 19 => format!("env - {command}"),
                 20 => format!("set -e; x=1 && {command}; exit"),
-                21 => format!("exit 0 || {command}"),
+                21 => format!("(exit 1) || {command}"),
                 22 => format!("{{ {command}\n}} &"),
                 23 => format!("while ! {command}; do :; done"),
                 24 => format!("echo '{}' > s; sh s", command.replace('\'', "'\\''")),
