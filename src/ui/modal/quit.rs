@@ -17,6 +17,8 @@ pub fn draw(state: &QuitModal, paint: &mut Paint<'_>, area: Rect, layout: &mut L
     let columns = 68.min(area.width.saturating_sub(10)).max(20);
     let keeps = state.rows.iter().filter(|row| row.keep).count();
     let foot = match keeps {
+        // On a narrow screen the border has no room for more.
+        0 if columns < 56 => "Space keeps · a all · Enter quits",
         0 => "Space keeps one · a all · Enter ends them and quits",
         _ => "Space · a all · Enter quits",
     };
