@@ -254,6 +254,7 @@ impl<'w> Walker<'w> {
             self.fetched_file(field);
         }
         for path in self.absolute(&field.text) {
+            self.late.seek(&path);
             if self.state.executable.contains(&path) {
                 self.find("chmod +x followed by immediate execution", field.span.clone());
             }

@@ -25,6 +25,7 @@ mod interpret;
 mod invoke;
 mod kill;
 mod languages;
+mod late;
 mod lex;
 mod lookalike;
 mod memo;

@@ -170,6 +170,7 @@ impl Walker<'_> {
         if let (true, Some(old)) = (add, self.state.files.get(&path)) {
             stream = old.then(&stream);
         }
+        let stream = self.late.write(&path, stream);
         Rc::make_mut(&mut self.state.files).insert(path, stream);
     }
 
@@ -187,6 +188,8 @@ impl Walker<'_> {
         if field.text == "/dev/null" {
             return Some(Stream::text("", field.span.clone()));
         }
+        let paths = self.absolute(&field.text);
+        paths.iter().for_each(|path| self.late.seek(path));
         if self.state.files.is_empty() {
             return None;
         }
@@ -196,7 +199,7 @@ impl Walker<'_> {
                 .get(path)
                 .or_else(|| self.state.files.get(self.world.resolve(Path::new(path)).to_string_lossy().as_ref()))
         };
-        self.absolute(&field.text).iter().find_map(through).cloned()
+        paths.iter().find_map(through).cloned()
     }
 
     /// `cat`: what its files hold, one after the other.

@@ -61,6 +61,8 @@ pub struct Walker<'w> {
     pub(super) failed: Option<State>,
     /// States in which the running function returned early.
     pub(super) returned: Option<State>,
+    /// What is written after it was looked for.
+    pub(super) late: super::late::Late,
 }
 
 impl<'w> Walker<'w> {
@@ -95,6 +97,7 @@ impl<'w> Walker<'w> {
             called: HashSet::new(),
             failed: None,
             returned: None,
+            late: super::late::Late::default(),
         }
     }
 
@@ -107,6 +110,7 @@ impl<'w> Walker<'w> {
         for (text, span) in std::mem::take(&mut self.traps) {
             self.subshell(|w| w.text(&text, &span, None));
         }
+        self.once_more(&parsed.script);
         // Functions that nothing called may still run, through `trap` or `export -f`.
         let functions = self.state.functions.clone();
         let mut idle: Vec<_> = functions.iter().filter(|(name, _)| !self.called.contains(*name)).collect();
@@ -282,7 +286,7 @@ impl<'w> Walker<'w> {
         }
         // What runs in the background changes files, and nothing of this shell.
         let before = self.state.without_files();
-        let out = self.node(&step.node, input.clone());
+        let out = self.beside(|w| w.node(&step.node, input.clone()));
         self.failed = None;
         let after = std::mem::replace(&mut self.state, before);
         self.state.keep_files(after);
@@ -338,7 +342,7 @@ impl<'w> Walker<'w> {
                         if i + 1 < stages.len() {
                             w.state.unplug();
                         }
-                        Some(w.node(stage, stream).unwrap_or_default())
+                        Some(w.beside(|w| w.node(stage, stream)).unwrap_or_default())
                     });
                 }
                 stream
@@ -390,12 +394,12 @@ impl<'w> Walker<'w> {
                     }
                 }
                 let before = self.state.clone();
-                let mut out = self.script(body, input.clone());
+                let mut out = self.beside(|w| w.script(body, input.clone()));
                 // A later round sees what an earlier one set.
                 if self.state.vars != before.vars || self.state.cwds != before.cwds {
                     let after = self.state.clone();
                     self.settle(Some(before));
-                    out = self.script(body, input).or(out);
+                    out = self.beside(|w| w.script(body, input)).or(out);
                     self.settle(Some(after));
                 }
                 // There may be more rounds than one.
