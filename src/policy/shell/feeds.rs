@@ -24,6 +24,7 @@ impl Walker<'_> {
     /// The texts that the table says a command is given, from options, files and standard input.
     pub(super) fn feeds(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         let Some(feeds) = &known.spec.feeds else { return };
+        self.set_program(known, feeds);
         let mut given: Vec<(String, Span)> = Vec::new();
         let mut streams: Vec<(Stream, Span, bool)> = Vec::new();
         for flag in &known.args.flags {
@@ -169,6 +170,10 @@ impl Walker<'_> {
             Language::Settings => self.settings(text, span),
             Language::Recipes => self.recipes(text, span),
             Language::Cmake => self.processes(text, span),
+            Language::Build => {
+                self.elements(text, span);
+                self.given_code(Lang::Other, text, span);
+            }
             Language::Mail => {
                 lines().filter_map(|line| line.strip_prefix("~!")).for_each(|l| self.refused_text(l, span))
             }

@@ -52,6 +52,7 @@ impl Walker<'_> {
         if folders.iter().any(own) {
             self.find("edit of the approval policy", span.clone());
         }
+        self.git_fills(known, name, &folders);
         let (force, dry) = (known.has(&["-f", "--force"]), known.has(&["-n", "--dry-run"]));
         let targets: Vec<Field> = match name {
             "clean" if force && !dry => {
@@ -82,28 +83,44 @@ impl Walker<'_> {
         self.state.cwds = here;
     }
 
-    /// Where git changes files, and whether that place was named by a working tree.
-    fn work_folders(&self, outer: &Known<'_>) -> (Vec<String>, bool) {
-        let mut folders = self.state.cwds.clone();
-        let below = |folders: &[String], path: &str| -> Vec<String> {
-            let place = |folder: &String| match path.strip_prefix('~') {
-                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home),
-                _ => normal(Path::new(folder), path),
-            };
-            folders.iter().map(place).collect()
+    /// Another folder than that of the task gets files of any name: that matters where some of them would.
+    fn git_fills(&mut self, known: &Known<'_>, name: &str, folders: &[String]) {
+        let inside = |path: &String| Path::new(path).starts_with(&self.start);
+        let mut targets: Vec<Field> = match name {
+            "clone" => known.operands().skip(1).take(1).cloned().collect(),
+            _ => folders.iter().map(|path| Field::known(path.clone(), known.span())).collect(),
         };
-        let mut tree = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
-        for flag in
-            outer.args.flags.iter().filter(|f| matches!(f.name.as_str(), "-C" | "--work-tree")).take(MAX_FOLDERS)
-        {
-            match (flag.name.as_str(), &flag.value) {
-                ("-C", Some((path, _))) if !path.contains(UNKNOWN) => folders = below(&folders, path),
-                ("--work-tree", Some((path, _))) => tree = Some(path.clone()),
-                _ => {}
+        targets.retain(|target| !self.absolute(&target.text).iter().all(inside));
+        for target in &targets {
+            if let Some(effect) = self.worst_below(target) {
+                self.find_filled(effect, target);
             }
         }
+    }
+
+    /// Where git works: each `-C` is below the one before.
+    pub(super) fn folders_of(&self, outer: &Known<'_>) -> Vec<String> {
+        let given = outer.args.flags.iter().filter(|flag| flag.name == "-C").filter_map(|flag| flag.value.as_ref());
+        let known = given.filter(|(path, _)| !path.contains(UNKNOWN)).take(MAX_FOLDERS);
+        known.fold(self.state.cwds.clone(), |folders, (path, _)| self.below(&folders, path))
+    }
+
+    fn below(&self, folders: &[String], path: &str) -> Vec<String> {
+        let place = |folder: &String| match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home),
+            _ => normal(Path::new(folder), path),
+        };
+        folders.iter().map(place).collect()
+    }
+
+    /// Where git changes files, and whether that place was named by a working tree. It stands where git works.
+    fn work_folders(&self, outer: &Known<'_>) -> (Vec<String>, bool) {
+        let folders = self.state.cwds.clone();
+        let set = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
+        let flags = outer.args.flags.iter().filter(|flag| flag.name == "--work-tree").take(MAX_FOLDERS);
+        let tree = flags.filter_map(|flag| flag.value.as_ref()).last().map(|(path, _)| path.clone()).or(set);
         match tree.filter(|path| !path.is_empty() && !path.contains(UNKNOWN)) {
-            Some(path) => (below(&folders, &path), true),
+            Some(path) => (self.below(&folders, &path), true),
             None => (folders, false),
         }
     }

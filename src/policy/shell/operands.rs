@@ -5,7 +5,7 @@ use super::decode::Stream;
 use super::invoke::Known;
 use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::{Kind, Role};
+use crate::policy::table::{Kind, Language, Role};
 use crate::policy::{glob, url};
 use std::path::Path;
 use std::rc::Rc;
@@ -70,6 +70,18 @@ const CHANGES: &[&str] = &[
     "truncate", "delete", "append", "chmod", "link", ">",
 ];
 
+/// Folders and names of one command that are put together.
+const MAX_JOINED: usize = 16;
+
+/// A name below a folder.
+fn inside(folder: &Field, name: &str) -> Field {
+    let text = match name.starts_with('/') {
+        true => name.to_owned(),
+        false => format!("{}/{name}", folder.text.trim_end_matches('/')),
+    };
+    Field { text, ..folder.clone() }
+}
+
 impl Walker<'_> {
     /// Judges the operands and path options.
     pub(super) fn operands(&mut self, known: &Known<'_>, input: Option<&Stream>) {
@@ -100,6 +112,7 @@ impl Walker<'_> {
         self.named_values(known);
         self.may_hand_on(known, input);
         self.filled(known);
+        self.joined(known);
         match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
             Kind::Fetch => self.downloads(known),
             Kind::Git => self.git_folder(known),
@@ -111,7 +124,8 @@ impl Walker<'_> {
     /// A program of whose operands no table speaks may hand a part of them to a shell.
     fn may_hand_on(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         let spec = known.spec;
-        let silent = spec.paths.is_empty() && spec.feeds.is_none() && !ELSEWHERE.contains(&known.name.as_str());
+        let explained = spec.feeds.as_ref().is_some_and(|feeds| feeds.lang != Language::Build);
+        let silent = spec.paths.is_empty() && !explained && !ELSEWHERE.contains(&known.name.as_str());
         let hands_on = match &spec.wrap {
             Some(wrap) => wrap.any,
             None => !spec.rules.is_empty(),
@@ -208,6 +222,22 @@ impl Walker<'_> {
         }
     }
 
+    /// A folder and a name that two options give are one path.
+    fn joined(&mut self, known: &Known<'_>) {
+        let Some(joins) = &known.spec.joins else { return };
+        let values = |names: &[String]| -> Vec<Field> {
+            let flags = known.args.flags.iter().filter(|flag| names.contains(&flag.name));
+            let values = flags.filter_map(|flag| flag.value.as_ref()).take(MAX_JOINED);
+            values.map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() }).collect()
+        };
+        let names = values(&joins.name);
+        for folder in values(&joins.folder) {
+            for name in &names {
+                self.touch(Role::Write, &inside(&folder, &name.text));
+            }
+        }
+    }
+
     /// A folder that gets files of unknown names.
     fn filled(&mut self, known: &Known<'_>) {
         let Some(fills) = &known.spec.fills else { return };
@@ -226,6 +256,10 @@ impl Walker<'_> {
             .filter_map(|flag| flag.value.as_ref())
             .map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
             .collect();
+        if fills.last {
+            let last = known.operands().skip(1).last().filter(|field| !field.text.contains(':')).cloned();
+            return last.iter().for_each(|folder| self.fills(folder));
+        }
         match given.is_empty() {
             true => self.fills(&Field::known(".", known.argv[0].span.clone())),
             false => given.iter().for_each(|folder| self.fills(folder)),
@@ -310,18 +344,13 @@ impl Walker<'_> {
         let named = known.value(if curl { &["-o", "--output"] } else { &["-O", "--output-document"] });
         let saves = match curl {
             true => known.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"]),
-            false => matches!(known.name.as_str(), "wget" | "aria2c" | "axel") && !known.has(&["--spider"]),
+            false => {
+                named.is_none() && matches!(known.name.as_str(), "wget" | "aria2c" | "axel") && !known.has(&["--spider"])
+            }
         };
         let span = known.argv[0].span.clone();
         let folder = folder.unwrap_or_else(|| Field::known(".", span));
-        let within =
-            |name: &str| Field { text: format!("{}/{name}", folder.text.trim_end_matches('/')), ..folder.clone() };
-        if let Some(file) = named {
-            if curl && folder.text != "." {
-                self.touch(Role::Write, &within(&file.text));
-            }
-            return;
-        }
+        let within = |name: &str| inside(&folder, name);
         if !saves {
             return;
         }

@@ -120,7 +120,8 @@ impl Walker<'_> {
             if !tests {
                 text.push_str(&format!("{folder}\n"));
             }
-            text.push_str(&format!("{}/{UNKNOWN}x\n", folder.trim_end_matches('/')));
+            let name = named_by(&words).map_or_else(|| "x".to_owned(), |name| format!("/{name}"));
+            text.push_str(&format!("{}/{UNKNOWN}{name}\n", folder.trim_end_matches('/')));
         }
         Stream::text(text, span)
     }
@@ -204,6 +205,14 @@ impl Walker<'_> {
             self.state.fresh.contains(&path[..end]) && (end == path.len() || !is_protected(&path[end..], self.world))
         })
     }
+}
+
+/// The one name that all have that `find` finds.
+pub(super) fn named_by<'t>(words: &[&'t str]) -> Option<&'t str> {
+    let at = words.iter().position(|word| *word == "-name")?;
+    let others = words.iter().any(|word| matches!(*word, "-o" | "-or" | "!" | "-not" | ","));
+    let name = words.get(at + 1).filter(|name| !others && !name.is_empty() && !name.contains(['/', UNKNOWN]))?;
+    (!super::invoke::may_expand(name)).then_some(*name)
 }
 
 /// What `dirname` says of a path.

@@ -210,6 +210,20 @@ impl<'w> Walker<'w> {
     /// Judges a folder that gets files whose names are not known: whatever could be made below it counts.
     pub(super) fn fills(&mut self, folder: &Field) {
         self.note_touch(Role::Write, folder);
+        match self.worst_below(folder) {
+            Some(effect) => self.find_filled(effect, folder),
+            None => self.writes_outside(folder),
+        }
+    }
+
+    pub(super) fn find_filled(&mut self, effect: &str, folder: &Field) {
+        let say = self.table.effect(effect).say;
+        let path = folder.text.replace(UNKNOWN, "…");
+        self.find_as(effect, format!("{say}: whatever it brings goes into {path}"), folder.span.clone());
+    }
+
+    /// The worst effect that a file could have that is made below a folder.
+    pub(super) fn worst_below(&mut self, folder: &Field) -> Option<&'w str> {
         let mut worst: Option<(Level, &'w str)> = None;
         for class in self.classes_below(folder, true) {
             let level = self.table.effect(&class.write).level;
@@ -218,14 +232,7 @@ impl<'w> Walker<'w> {
                 worst = Some((level, &class.write));
             }
         }
-        match worst {
-            Some((_, effect)) => {
-                let say = self.table.effect(effect).say;
-                let path = folder.text.replace(UNKNOWN, "…");
-                self.find_as(effect, format!("{say}: whatever it brings goes into {path}"), folder.span.clone());
-            }
-            None => self.writes_outside(folder),
-        }
+        worst.map(|(_, effect)| effect)
     }
 
     /// Judges a read of a folder with all that is in it.
@@ -392,7 +399,7 @@ impl<'w> Walker<'w> {
 
     /// Judges a deletion.
     pub(super) fn delete(&mut self, field: &Field, tree: bool) {
-        if !self.spend(1, &field.span) {
+        if !self.spend(3, &field.span) {
             return;
         }
         let span = field.span.clone();

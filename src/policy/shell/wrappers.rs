@@ -2,6 +2,7 @@
 
 use super::decode::Stream;
 use super::invoke::{Known, program};
+use super::outputs::named_by;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::table::Role;
@@ -183,11 +184,13 @@ impl<'w> Walker<'w> {
                 })
                 .any(|i| filters(&argv[i]) && !all(i))
         };
+        let words: Vec<&str> = argv.iter().map(|field| field.text.as_str()).collect();
+        let named = named_by(&words);
         let narrow = |path: &Field, action: usize| {
             let mut field = path.clone();
             if !everything || narrowed(action) {
-                field.text = format!("{}/{UNKNOWN}", path.text.trim_end_matches('/'));
-                field.text.push('x');
+                let name = named.map_or_else(|| "x".to_owned(), |name| format!("/{name}"));
+                field.text = format!("{}/{UNKNOWN}{name}", path.text.trim_end_matches('/'));
             }
             field
         };
@@ -223,6 +226,9 @@ impl<'w> Walker<'w> {
                     let targets = paths.iter().map(|path| narrow(path, i));
                     let more: Vec<Field> = paths.iter().filter(|_| inside).map(below).collect();
                     for target in targets.chain(more) {
+                        if !self.spend(4, &span) {
+                            return;
+                        }
                         let mut inner: Vec<Field> = argv[(i + 1).min(end)..end].to_vec();
                         if word.starts_with("-x") || word.starts_with("-X") || word.starts_with("--") {
                             inner.push(Field::known(target.text.clone(), span.clone()));
