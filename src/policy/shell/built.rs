@@ -36,7 +36,8 @@ impl Walker<'_> {
             let part = &part[..end];
             let Some(program) = value(part) else { continue };
             let words = ["<arg", "<commandlineArgs"].iter().flat_map(|mark| part.split(mark).skip(1));
-            let words: Vec<&str> = words.take(MAX_ELEMENTS).filter(|rest| !rest.starts_with("uments>")).filter_map(value).collect();
+            let words: Vec<&str> =
+                words.take(MAX_ELEMENTS).filter(|rest| !rest.starts_with("uments>")).filter_map(value).collect();
             self.shell_line(&format!("{program} {}", words.join(" ")), span);
         }
     }

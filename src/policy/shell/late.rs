@@ -12,6 +12,9 @@ use std::rc::Rc;
 /// Paths that are remembered.
 const MAX_PATHS: usize = 256;
 
+/// Times that a line is walked again: what it writes may read what is written later.
+const MAX_ROUNDS: usize = 3;
+
 /// What was looked for too early.
 #[derive(Default)]
 pub(super) struct Late {
@@ -37,7 +40,12 @@ impl Late {
     /// What a path holds that is written now.
     pub(super) fn write(&mut self, path: &str, stream: Stream) -> Stream {
         if let Some(given) = self.given.get(path) {
-            return given.either(&stream);
+            let both = given.either(&stream);
+            let holds = |text: &String| given.text.as_ref().is_some_and(|known| known.contains(text.trim_end()));
+            if stream.text.as_ref().is_some_and(|text| !holds(text)) {
+                self.written.insert(path.to_owned(), both.clone());
+            }
+            return both;
         }
         if self.sought.borrow().contains(path) {
             let both = self.written.get(path).map_or_else(|| stream.clone(), |known| known.either(&stream));
@@ -58,19 +66,22 @@ impl Walker<'_> {
 
     /// Walks the line again where that may say something else. What it says no more of is not noted twice.
     pub(super) fn once_more(&mut self, script: &Script) {
-        if self.late.written.is_empty() {
-            return;
-        }
-        self.late.given = std::mem::take(&mut self.late.written);
-        let files = Rc::new(self.late.given.clone());
         let known: HashSet<String> = self.findings.iter().map(|finding| finding.effect.clone()).collect();
         let kept = (self.findings.len(), self.invocations.len(), self.touched.len(), self.payloads.len());
-        let again = State { cwds: vec![self.start.clone()], files, ..State::default() };
-        let state = std::mem::replace(&mut self.state, again);
-        self.current = None;
-        self.script(script, None);
-        self.state = state;
-        self.current = None;
+        for _ in 0..MAX_ROUNDS {
+            if self.late.written.is_empty() {
+                break;
+            }
+            let written = std::mem::take(&mut self.late.written);
+            self.late.given.extend(written);
+            let files = Rc::new(self.late.given.clone());
+            let again = State { cwds: vec![self.start.clone()], files, ..State::default() };
+            let state = std::mem::replace(&mut self.state, again);
+            self.current = None;
+            self.whole(script);
+            self.state = state;
+            self.current = None;
+        }
         if self.findings[kept.0..].iter().all(|finding| known.contains(&finding.effect)) {
             self.findings.truncate(kept.0);
             self.invocations.truncate(kept.1);

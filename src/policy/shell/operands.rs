@@ -345,7 +345,9 @@ impl Walker<'_> {
         let saves = match curl {
             true => known.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"]),
             false => {
-                named.is_none() && matches!(known.name.as_str(), "wget" | "aria2c" | "axel") && !known.has(&["--spider"])
+                named.is_none()
+                    && matches!(known.name.as_str(), "wget" | "aria2c" | "axel")
+                    && !known.has(&["--spider"])
             }
         };
         let span = known.argv[0].span.clone();

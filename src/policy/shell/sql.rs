@@ -188,7 +188,8 @@ fn judge(words: &[Word], depth: usize) -> Statement {
             // `execute 'DROP …'`, `prepare x from '…'`, the body of `do $$ … $$`
             "execute" | "immediate" | "from" if name != "from" || words[0].is("prepare") => {
                 if let (Some(Word::Text(inner)), true) = (words.get(i + 1), depth < MAX_DEPTH) {
-                    let inner = statements(inner).iter().map(|words| judge(words, depth + 1)).find(|s| s.effect.is_some());
+                    let inner =
+                        statements(inner).iter().map(|words| judge(words, depth + 1)).find(|s| s.effect.is_some());
                     if let Some(inner) = inner {
                         return inner;
                     }

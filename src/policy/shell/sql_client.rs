@@ -75,14 +75,19 @@ fn own_command(line: &str) -> Option<Own<'_>> {
         "\\copy" => match rest.split_once("program").or_else(|| rest.split_once("PROGRAM")) {
             Some((_, text)) => Some(Own::Runs(text.trim().trim_matches(['\'', '"']))),
             None => {
-                let side = |mark: &str| rest.to_ascii_lowercase().rfind(mark).map(|at| first_word(rest[at + mark.len()..].trim()));
+                let side = |mark: &str| {
+                    rest.to_ascii_lowercase().rfind(mark).map(|at| first_word(rest[at + mark.len()..].trim()))
+                };
                 side(" to ").map(Own::Writes).or_else(|| side(" from ").map(Own::Shows))
             }
         },
         _ => {
             // `select … \g |sh`, `select … \g FILE`
             let (_, rest) = ["\\gx ", "\\g ", "\\o ", "\\g|", "\\o|"].iter().find_map(|mark| line.split_once(mark))?;
-            match line.split_once('|').filter(|(front, _)| rest.trim().starts_with('|') || front.ends_with(['g', 'o', 'x'])) {
+            match line
+                .split_once('|')
+                .filter(|(front, _)| rest.trim().starts_with('|') || front.ends_with(['g', 'o', 'x']))
+            {
                 Some((_, text)) => Some(Own::Runs(text.trim())),
                 None => Some(Own::Writes(first_word(rest.trim()))),
             }
@@ -113,7 +118,7 @@ impl Walker<'_> {
             match own_command(line) {
                 Some(Own::Runs(command)) => {
                     self.find("arbitrary program execution via a flag", span.clone());
-                    self.runs_text(command, span);
+                    self.shell_line(command, span);
                 }
                 Some(Own::Writes(path)) => self.touch(Role::Write, &self.at_home(path, span)),
                 Some(Own::Shows(path)) => self.touch(Role::Read, &self.at_home(path, span)),
@@ -123,7 +128,7 @@ impl Walker<'_> {
         }
         for Statement { effect, writes, runs } in read(text) {
             if let Some(line) = runs {
-                self.runs_text(&line, span);
+                self.shell_line(&line, span);
             }
             if let Some(effect) = effect {
                 self.find(effect, span.clone());
@@ -166,8 +171,11 @@ impl Walker<'_> {
                 self.sql_file(&Field { text: path.to_owned(), ..known.argv[*at].clone() });
             }
         }
-        if let Some(text) = input.and_then(|stream| stream.text.as_deref().map(|t| (t, stream.span.clone()))) {
-            self.sql(text.0, &text.1);
+        let Some(stream) = input else { return };
+        match (&stream.text, &stream.path) {
+            (Some(text), _) => self.sql(text, &stream.span),
+            (None, Some(path)) => self.sql_file(&Field::known(path.clone(), stream.span.clone())),
+            (None, None) => {}
         }
     }
 

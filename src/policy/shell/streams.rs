@@ -84,7 +84,7 @@ impl Walker<'_> {
                                 Some(known) => known,
                                 None => {
                                     let known = self.copied(&target).unwrap_or_else(|| Stream::unknown(span));
-                                    Stream { file: true, ..known }
+                                    Stream { file: true, path: self.absolute(&target.text).into_iter().next(), ..known }
                                 }
                             },
                         },
@@ -208,7 +208,8 @@ impl Walker<'_> {
             [] => return input,
             [one] if known.argv[*one].text != "-" => {
                 let file = known.argv[*one].clone();
-                return Some(self.copied(&file).unwrap_or_else(|| Stream::unknown(known.span())));
+                let path = self.absolute(&file.text).into_iter().next();
+                return Some(self.copied(&file).unwrap_or_else(|| Stream { path, ..Stream::unknown(known.span()) }));
             }
             _ => {}
         }

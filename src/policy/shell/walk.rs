@@ -106,10 +106,7 @@ impl<'w> Walker<'w> {
         for (span, what) in &parsed.troubles {
             self.find_as("malformed shell", format!("{what}; it may run otherwise than it looks"), span.clone());
         }
-        self.script(&parsed.script, None);
-        for (text, span) in std::mem::take(&mut self.traps) {
-            self.subshell(|w| w.text(&text, &span, None));
-        }
+        self.whole(&parsed.script);
         self.once_more(&parsed.script);
         // Functions that nothing called may still run, through `trap` or `export -f`.
         let functions = self.state.functions.clone();
@@ -122,6 +119,14 @@ impl<'w> Walker<'w> {
                     w.node(body, None)
                 });
             }
+        }
+    }
+
+    /// Runs all steps, and the traps at the end.
+    pub(super) fn whole(&mut self, script: &Script) {
+        self.script(script, None);
+        for (text, span) in std::mem::take(&mut self.traps) {
+            self.subshell(|w| w.text(&text, &span, None));
         }
     }
 
