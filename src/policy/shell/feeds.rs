@@ -82,10 +82,15 @@ impl Walker<'_> {
             given.extend(stream.text.or(stream.some).map(|text| (text, at)));
         }
         let (lang, me) = (feeds.lang, self.current);
+        let here = self.state.cwds.clone();
+        if let Some(folder) = known.spec.folder.iter().find_map(|name| known.value(&[name])) {
+            self.state.cwds = self.absolute(&folder.text);
+        }
         for (text, span) in given {
             self.feed(lang, &text, &span);
             self.current = me;
         }
+        self.state.cwds = here;
     }
 
     /// Options behind which all words are one command: `just --command COMMAND…`.

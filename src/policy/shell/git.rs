@@ -37,16 +37,25 @@ const CHANGES: &[&str] = &[
     "bisect",
 ];
 
+/// Subcommands that show what files hold, or held.
+const SHOWS: &[&str] = &["log", "show", "diff", "grep", "blame", "cat-file", "archive", "whatchanged", "annotate"];
+
 impl Walker<'_> {
     /// What a subcommand of git does in the folder where it works. `outer` has the options before the subcommand.
     pub(super) fn git(&mut self, outer: &Known<'_>, known: &Known<'_>, name: &str, from: usize) {
         if name == "checkout" {
             self.git_checkout(known, from);
         }
+        if SHOWS.contains(&name) {
+            let inside = |path: &String| Path::new(path).starts_with(&self.start);
+            let other = |path: &&String| !inside(path) && !Path::new(path).starts_with(&self.own);
+            let others: Vec<String> = self.state.cwds.iter().filter(other).cloned().collect();
+            others.iter().for_each(|path| self.reads_tree(&Field::known(path.clone(), known.span()), true));
+        }
         if !CHANGES.contains(&name) {
             return;
         }
-        let (folders, given) = self.work_folders(outer);
+        let (folders, given) = (self.state.cwds.clone(), self.work_tree(outer).is_some());
         let span = known.span();
         let own = |path: &String| Path::new(path).starts_with(&self.own);
         if folders.iter().any(own) {
@@ -98,11 +107,12 @@ impl Walker<'_> {
         }
     }
 
-    /// Where git works: each `-C` is below the one before.
+    /// Where git works: each `-C` is below the one before, and the working tree below the last.
     pub(super) fn folders_of(&self, outer: &Known<'_>) -> Vec<String> {
         let given = outer.args.flags.iter().filter(|flag| flag.name == "-C").filter_map(|flag| flag.value.as_ref());
         let known = given.filter(|(path, _)| !path.contains(UNKNOWN)).take(MAX_FOLDERS);
-        known.fold(self.state.cwds.clone(), |folders, (path, _)| self.below(&folders, path))
+        let folders = known.fold(self.state.cwds.clone(), |folders, (path, _)| self.below(&folders, path));
+        self.work_tree(outer).map_or_else(|| folders.clone(), |tree| self.below(&folders, &tree))
     }
 
     fn below(&self, folders: &[String], path: &str) -> Vec<String> {
@@ -113,16 +123,12 @@ impl Walker<'_> {
         folders.iter().map(place).collect()
     }
 
-    /// Where git changes files, and whether that place was named by a working tree. It stands where git works.
-    fn work_folders(&self, outer: &Known<'_>) -> (Vec<String>, bool) {
-        let folders = self.state.cwds.clone();
+    /// The working tree that an option or a variable names.
+    fn work_tree(&self, outer: &Known<'_>) -> Option<String> {
         let set = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
         let flags = outer.args.flags.iter().filter(|flag| flag.name == "--work-tree").take(MAX_FOLDERS);
         let tree = flags.filter_map(|flag| flag.value.as_ref()).last().map(|(path, _)| path.clone()).or(set);
-        match tree.filter(|path| !path.is_empty() && !path.contains(UNKNOWN)) {
-            Some(path) => (self.below(&folders, &path), true),
-            None => (folders, false),
-        }
+        tree.filter(|path| !path.is_empty() && !path.contains(UNKNOWN))
     }
 
     /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
