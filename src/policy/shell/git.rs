@@ -4,6 +4,7 @@ use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{is_protected, normal};
+use crate::policy::table::Role;
 use std::path::Path;
 
 /// Options that name a folder, and operands, that are followed.
@@ -35,6 +36,40 @@ const CHANGES: &[&str] = &[
     "submodule",
     "sparse-checkout",
     "bisect",
+];
+
+/// Subcommands of git that leave the files and settings of the repository as they are.
+const GIT_READS: &[&str] = &[
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "grep",
+    "describe",
+    "shortlog",
+    "reflog",
+    "cat-file",
+    "rev-parse",
+    "rev-list",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "remote",
+    "branch",
+    "tag",
+    "fetch",
+    "config",
+    "count-objects",
+    "fsck",
+    "help",
+    "version",
+    "name-rev",
+    "merge-base",
+    "check-ignore",
+    "for-each-ref",
+    "archive",
+    "bundle",
 ];
 
 /// Subcommands that show what files hold, or held.
@@ -142,6 +177,43 @@ impl Walker<'_> {
             });
         if (dashes && !known.args.operands.is_empty()) || several || exists {
             self.find("git discards work", known.span());
+        }
+    }
+
+    /// Git below our own folder, and files that its options write.
+    pub(super) fn git_folder(&mut self, known: &Known<'_>) {
+        let span = known.span();
+        let sub = self.current.and_then(|me| self.invocations[me].plain.get(1).cloned()).unwrap_or_default();
+        let folder = known.argv.iter().position(|f| f.text == "-C").and_then(|at| known.argv.get(at + 1)).cloned();
+        let folders = match folder {
+            Some(folder) => self.absolute(&folder.text),
+            None => self.state.cwds.clone(),
+        };
+        let ours = |path: &String| Path::new(path).starts_with(&self.own);
+        if folders.iter().any(ours) && !GIT_READS.contains(&sub.as_str()) {
+            self.find("edit of the approval policy", span);
+        }
+        for flag in &known.args.flags {
+            let Some((text, at)) = &flag.value else { continue };
+            let field = Field { text: text.clone(), ..known.argv[*at].clone() };
+            match flag.name.as_str() {
+                "--output" => self.touch(Role::Write, &field),
+                "--output-directory" => self.fills(&field),
+                _ => {}
+            }
+        }
+        let after = known.argv.iter().position(|f| f.text == "-o").and_then(|at| known.argv.get(at + 1)).cloned();
+        if let Some(field) = after {
+            match sub.as_str() {
+                "format-patch" => self.fills(&field),
+                "archive" => self.touch(Role::Write, &field),
+                _ => {}
+            }
+        }
+        if let ("bundle", Some(at)) = (sub.as_str(), known.argv.iter().position(|f| f.text == "create"))
+            && let Some(field) = known.argv.get(at + 1).cloned()
+        {
+            self.touch(Role::Write, &field);
         }
     }
 }

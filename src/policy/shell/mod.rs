@@ -3,6 +3,7 @@
 
 mod archive;
 mod args;
+mod arrivals;
 mod ast;
 mod bomb;
 mod brace;
@@ -46,6 +47,7 @@ mod special;
 mod sql;
 mod sql_client;
 mod state;
+mod steps;
 mod streams;
 mod subcommand;
 mod subwords;
