@@ -6,7 +6,7 @@ mod path;
 
 pub use closed::Closed;
 
-use super::permissions::{Names, Reader};
+use super::permissions::{Names, Permission, Reader};
 use super::rule::{Action, Rules};
 use super::{Intent, Mode, Verdict, Why, World};
 use std::path::Path;
@@ -123,25 +123,36 @@ fn granted(verdict: Verdict, rules: &Rules, by: &mut Vec<String>) -> Verdict {
     }
 }
 
+/// What the rules that mean a call say of it together.
+enum Said<'a> {
+    Denies(&'a Permission),
+    Asks(&'a Permission),
+    Allows(&'a Permission),
+}
+
+/// One that denies counts, then the one that says more; of two that say as much, the one that asks.
+fn said<'a>(rules: impl Iterator<Item = &'a Permission>) -> Option<Said<'a>> {
+    let rank = |one: &&Permission| (one.action == Action::Deny, one.weight(), one.action == Action::Ask);
+    let one = rules.max_by_key(rank)?;
+    Some(match one.action {
+        Action::Deny => Said::Denies(one),
+        Action::Ask => Said::Asks(one),
+        Action::Allow => Said::Allows(one),
+    })
+}
+
 /// A tool that has nothing but its name.
 fn by_name(names: Names<'_>, cwd: &Path, rules: &Rules, by: &mut Vec<String>) -> Verdict {
-    let mut best = None;
-    for one in rules.held(cwd).filter(|one| one.names(names)) {
-        if one.action == Action::Deny {
+    match said(rules.held(cwd).filter(|one| one.names(names))) {
+        Some(Said::Denies(one)) => {
             by.push(one.label());
-            return denied(&one.label(), 0..0);
+            denied(&one.label(), 0..0)
         }
-        let rank = (one.weight(), one.action == Action::Ask);
-        if best.as_ref().is_none_or(|(known, _)| *known < rank) {
-            best = Some((rank, one));
-        }
-    }
-    match best {
-        Some((_, one)) if one.action == Action::Ask => {
+        Some(Said::Asks(one)) => {
             by.push(one.label());
-            Verdict::Ask(vec![asked(&one.label())])
+            Verdict::Ask(vec![asked(&one.label(), 0..0)])
         }
-        _ => Verdict::Allow(Vec::new()),
+        Some(Said::Allows(_)) | None => Verdict::Allow(Vec::new()),
     }
 }
 
@@ -149,6 +160,6 @@ fn denied(label: &str, span: std::ops::Range<usize>) -> Verdict {
     Verdict::DeniedByRule(Why { effect: "denied by rule".into(), text: format!("your rule `{label}` denies"), span })
 }
 
-fn asked(label: &str) -> Why {
-    Why { effect: BY_RULE.into(), text: format!("your rule `{label}` asks"), span: 0..0 }
+fn asked(label: &str, span: std::ops::Range<usize>) -> Why {
+    Why { effect: BY_RULE.into(), text: format!("your rule `{label}` asks"), span }
 }

@@ -21,6 +21,8 @@ pub mod smart;
 pub mod table;
 pub mod taint;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 pub mod url;
 pub mod variable;

@@ -80,7 +80,7 @@ mod tests {
     use crate::policy::Mode;
     use crate::policy::decide::decide;
     use crate::policy::permissions::subject;
-    use crate::policy::tests::Alice;
+    use crate::policy::testing::ALICE;
 
     fn judge(server: &str, tool: &str, rules: &Rules) -> Verdict {
         super::judge(server, tool, Path::new("/"), rules, &mut Vec::new())
@@ -156,7 +156,7 @@ mod tests {
             args: "{}".into(),
             claims: claims.iter().map(|s| (*s).to_owned()).collect(),
         };
-        let judge = |claims: &[&str], mode| decide(&intent(claims), &Rules::default(), mode, &Alice);
+        let judge = |claims: &[&str], mode| decide(&intent(claims), &Rules::default(), mode, &ALICE);
         assert_eq!(judge(&["reads only"], Mode::Manual), judge(&[], Mode::Manual));
         assert_eq!(judge(&["reads only"], Mode::Smart).name(), "ask");
         assert_eq!(judge(&[], Mode::Off).name(), "allow");

@@ -3,31 +3,11 @@
 use super::permissions::Permission;
 use super::permissions::Reader;
 use super::rule::Action;
+pub(in crate::policy) use super::testing::ALICE as Alice;
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
-
-/// A machine without files, whose user is alice.
-pub(in crate::policy) struct Alice;
-
-impl World for Alice {
-    fn home(&self) -> PathBuf {
-        "/home/alice".into()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        "/home/alice/.hermes".into()
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        files::normal(Path::new("/"), &path.to_string_lossy()).into()
-    }
-}
 
 fn judge(command: &str, given: &[&str], mode: Mode) -> Verdict {
     let mut rules = Rules::default();
