@@ -202,7 +202,7 @@ fn on_places(
     world: &dyn World,
 ) -> Vec<(Action, String, std::ops::Range<usize>)> {
     let mut found = Vec::new();
-    let mut places: Vec<(&Touched, Vec<Place>)> = Vec::new();
+    let mut places: Vec<(&Touched, Touching)> = Vec::new();
     for one in rules.held(cwd).filter(|one| one.action != Action::Allow) {
         match &one.on.argument {
             Argument::Path(_) => {
@@ -216,8 +216,10 @@ fn on_places(
                         Touch::Delete => "file.delete",
                     };
                     let names = Names { tool: "", action, family: "file" };
-                    if places.iter().any(|place| means(one, names, place, cwd, rules, world)) {
+                    if places.known.iter().any(|place| means(one, names, place, cwd, rules, world)) {
                         found.push((one.action, one.label(), touched.span.clone()));
+                    } else if places.more && one.names(names) {
+                        found.push((Action::Ask, one.label(), touched.span.clone()));
                     }
                 }
             }
@@ -239,12 +241,24 @@ fn on_places(
 /// Most names of one pattern that are looked at.
 const MAX_NAMES: usize = 64;
 
-fn of(touched: &Touched, world: &dyn World) -> Vec<Place> {
+/// What a word reaches.
+struct Touching {
+    known: Vec<Place>,
+    /// A pattern matches more than that: any place may be among them.
+    more: bool,
+}
+
+fn of(touched: &Touched, world: &dyn World) -> Touching {
     let mut paths: Vec<PathBuf> = touched.paths.iter().map(PathBuf::from).collect();
+    let mut more = false;
     if touched.glob {
-        paths.extend(touched.paths.iter().flat_map(|path| world.glob(path, Path::new("/"), MAX_NAMES)));
+        for path in &touched.paths {
+            let matched = world.glob(path, Path::new("/"), MAX_NAMES);
+            more |= matched.len() >= MAX_NAMES;
+            paths.extend(matched);
+        }
     }
-    paths.iter().map(|path| Place::absolute(&path.to_string_lossy(), world)).collect()
+    Touching { known: paths.iter().map(|path| Place::absolute(&path.to_string_lossy(), world)).collect(), more }
 }
 
 fn fetches(invocation: &Invocation) -> bool {
