@@ -357,6 +357,33 @@ fn preview(model: &mut Model, now: i64, line: &str, verdict: Verdict) {
 }
 
 #[test]
+fn what_comes_late_stands_in_the_question_and_is_seen_before_a_yes() {
+    let target =
+        |note: &str| Target { name: "git clean".into(), files: None, bytes: None, at_least: false, note: note.into() };
+    let late = |model: &mut Model, id| {
+        let event =
+            AgentEvent::ApprovalFound { id: ApprovalId(id), targets: vec![target("3 files")], payloads: vec![] };
+        update(model, 2000, Msg::Agent(event));
+    };
+    let mut model = asked("git clean -fd", Verdict::Ask);
+    drawn(&mut model, 0, 10);
+    // Of a question that is gone.
+    late(&mut model, 9);
+    let Some(Entry::Approval(approval)) = model.approvals.entries.first() else { panic!("it asks") };
+    assert!(approval.targets.is_empty());
+    late(&mut model, 1);
+    let Some(Entry::Approval(approval)) = model.approvals.entries.first() else { panic!("it asks") };
+    assert_eq!(approval.targets, [target("3 files")]);
+    assert!(decisions(&script_at(&mut model, 2000, "y<ret>")).is_empty(), "nobody has seen it yet");
+    assert_eq!(decisions(&seen_at(&mut model, 2000, "y<ret>")), [&Decision::Once]);
+    // An answer that was begun goes on.
+    let mut model = asked("git clean -fd", Verdict::Ask);
+    seen_at(&mut model, 2000, "y");
+    late(&mut model, 1);
+    assert_eq!(decisions(&script_at(&mut model, 2000, "<ret>")), [&Decision::Once]);
+}
+
+#[test]
 fn every_key_after_e_belongs_to_the_field_also_those_of_the_same_read() {
     for (keys, line) in [
         ("e && echo yes", "rm -rf build && echo yes"),
