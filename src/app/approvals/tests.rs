@@ -107,16 +107,18 @@ fn a_sentence_that_was_being_typed_approves_nothing() {
 
 #[test]
 fn answers_take_a_second_key() {
+    let very = || vec![Exact::of("rm -rf build", "/src".as_ref(), "").entry()];
     for (keys, decision) in [
         ("y<ret>", Decision::Once),
-        ("s<ret>", session(Width::Effects, classes())),
-        ("a<ret>", always(Width::Command, vec![Exact::of("rm -rf build", "/src".as_ref(), "").entry()])),
+        ("s<ret>", session(Width::Command, very())),
+        ("s<tab><ret>", session(Width::Effects, classes())),
+        ("a<ret>", always(Width::Command, very())),
         ("a<tab><ret>", always(Width::Effects, classes())),
         ("d<ret>", Decision::Deny { feedback: String::new() }),
         ("<ret><ret>", Decision::Deny { feedback: String::new() }),
         ("dkeep it<ret>", Decision::Deny { feedback: "keep it".into() }),
         ("<right><ret><ret>", Decision::Once),
-        ("ys<ret>", session(Width::Effects, classes())),
+        ("ys<ret>", session(Width::Command, very())),
         ("y<esc><ret><ret>", Decision::Once),
     ] {
         let mut model = asked("rm -rf build", Verdict::Ask);
@@ -491,7 +493,7 @@ fn yolo_is_the_widest_answer_for_a_session_and_takes_a_third_key() {
         effects.iter().filter(|effect| matches!(effect, Effect::Agent(AgentCommand::SetMode(Mode::Off)))).count()
     };
     let mut model = asked("rm -rf build", Verdict::Ask);
-    let effects = script_at(&mut model, 2000, "s<tab><ret>");
+    let effects = script_at(&mut model, 2000, "s<tab><tab><ret>");
     assert!(decisions(&effects).is_empty() && modes(&effects) == 0, "{effects:?}");
     let effects = script_at(&mut model, 2100, "<esc><ret><ret>");
     assert_eq!((decisions(&effects), modes(&effects)), (vec![&Decision::Once], 1), "and answers the one that waits");

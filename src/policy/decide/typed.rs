@@ -20,20 +20,21 @@ const OF_NO_SHELL: &[&str] = &[
 /// Classes that say that code of an interpreter is not followed to its end.
 const OF_CODE: &[&str] = &["script execution via -e/-c flag", "script execution via heredoc"];
 
-/// How an interpreter is given code in a command: its name without a version, its words before the code.
-const GIVEN: &[(&str, &str)] = &[
-    ("python", "python3 -c"),
-    ("pypy", "pypy3 -c"),
-    ("node", "node -e"),
-    ("ruby", "ruby -e"),
-    ("lua", "lua -e"),
-    ("luajit", "luajit -e"),
-    ("php", "php -r"),
-    ("psql", "psql -c"),
-    ("mysql", "mysql -e"),
-    ("mariadb", "mariadb -e"),
-    ("sqlite", "sqlite3 x.db"),
+/// How an interpreter is given code in a command: its name without a version, the words before the code, and what makes of
+/// code that only computes a look at something. At a prompt the person looks.
+const GIVEN: &[(&str, &str, &str)] = &[
+    ("python", "python3 -c", "import sys\n"),
+    ("pypy", "pypy3 -c", "import sys\n"),
+    ("node", "node -e", "process.argv;\n"),
+    ("lua", "lua -e", ""),
+    ("luajit", "luajit -e", ""),
+    ("psql", "psql -c", ""),
+    ("mysql", "mysql -e", ""),
+    ("mariadb", "mariadb -e", ""),
+    ("sqlite", "sqlite3 x.db", ""),
 ];
+/// Keys that end a line, or run it by themselves.
+const RUNS: [char; 3] = ['\n', '\r', '\x0f'];
 
 /// The class of a question as it is granted for one process alone.
 pub fn in_process(effect: &str, process: &str) -> String {
@@ -77,10 +78,12 @@ impl Typed<'_> {
     fn code(&self, name: &str, by: &mut Vec<String>) -> Verdict {
         let plain = without_keys(self.text);
         let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let Some((_, given)) = GIVEN.iter().find(|(known, _)| *known == base) else { return self.program(by) };
-        let command = format!("{given} '{}'", plain.trim_end_matches('\n').replace('\'', r"'\''"));
-        let more =
-            if is_whole_line(self.text) || plain.trim().is_empty() { Vec::new() } else { vec![fragment(self.text)] };
+        let Some((_, given, look)) = GIVEN.iter().find(|(known, ..)| *known == base) else { return self.program(by) };
+        let code = plain.trim_end_matches('\n').replace('\'', r"'\''");
+        let command = format!("{given} '{look}{code}'");
+        // A key alone runs nothing.
+        let whole = is_whole_line(self.text) || (plain.trim().is_empty() && !self.text.contains(RUNS));
+        let more = if whole { Vec::new() } else { vec![fragment(self.text)] };
         let judged = match self.line(&command, by) {
             judged if plain.trim().is_empty() => drop_reasons(judged, |_| false),
             judged => softened(judged),

@@ -98,12 +98,12 @@ fn both_lists_begin_with_the_least_that_answers() {
     let mut ask = Permission::granted("file.write").unwrap();
     (ask.action, ask.layer) = (Action::Ask, Layer::Own);
     rules.permissions = Arc::new(vec![ask]);
-    let edit = EditIntent { path: "/srv/app/conf/a.toml".into(), diff: String::new(), removes: false };
+    let edit = EditIntent { path: "/home/alice/project/src/a.rs".into(), diff: String::new(), removes: false };
     let edit = Intent::Edit(vec![edit]);
     let verdict = decide_in(&edit, Path::new(CWD), &rules, Mode::Manual, &Alice);
     assert_eq!(verdict.name(), "ask");
     for session in [true, false] {
-        let very = "file.write(/srv/app/conf/a.toml)".to_owned();
+        let very = "file.write(/home/alice/project/src/a.rs)".to_owned();
         assert_eq!(first(&rules, &edit, &verdict, session), Some((Width::Words, vec![very])));
     }
 }

@@ -188,6 +188,11 @@ mod tests {
     }
 
     fn bench_output(ctx: &ToolCtx, id: &ProcessId) -> String {
-        ctx.exec.list().iter().find(|report| report.info.id == *id).map(|report| report.output.clone()).unwrap_or_default()
+        ctx.exec
+            .list()
+            .iter()
+            .find(|report| report.info.id == *id)
+            .map(|report| report.output.clone())
+            .unwrap_or_default()
     }
 }
