@@ -114,7 +114,7 @@ pub async fn log(argument: &str, facts: &Facts) -> String {
     };
     match told::chosen(&facts.store, &filter).await {
         Ok(rows) if rows.is_empty() && !argument.trim().is_empty() => format!("{faults}\n{shown}\n\nno such row\n"),
-        Ok(rows) => format!("{faults}\n{shown}\n\n{}", told::text(&rows)),
+        Ok(rows) => format!("{faults}\n{shown}\n\n{}", told::text(&rows, told::SHORT)),
         Err(error) => error.to_string(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::setup;
 use crate::store::Store;
-use crate::store::audit::told::{Filter, FilterError, ROWS, chosen, outcome, text};
+use crate::store::audit::told::{FULL, Filter, FilterError, ROWS, chosen, outcome, text};
 use crate::store::audit::{By, Kind, Record, Row};
 use clap::Args;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ async fn show(args: &LogArgs, store: &Store, out: &mut impl Write) -> anyhow::Re
         let rows: Vec<Value> = rows.iter().map(|(row, end)| as_json(row, end.as_ref())).collect();
         writeln!(out, "{}", json!({"version": VERSION, "rows": rows}))?;
     } else {
-        out.write_all(text(&rows).as_bytes())?;
+        out.write_all(text(&rows, FULL).as_bytes())?;
     }
     Ok(0)
 }

@@ -196,8 +196,12 @@ pub fn joined(rows: Vec<Row>, limit: usize) -> Joined {
     all
 }
 
+/// How the time of a row is told: in full, and where there is less room.
+pub const FULL: &str = "%Y-%m-%d %H:%M:%S";
+pub const SHORT: &str = "%m-%d %H:%M";
+
 /// The log for people: a line a row, and a second one for the reasons.
-pub fn text(rows: &[(Row, Option<Record>)]) -> String {
+pub fn text(rows: &[(Row, Option<Record>)], clock: &str) -> String {
     let mut out = String::new();
     if rows.is_empty() {
         out.push_str("nothing yet\n");
@@ -205,7 +209,7 @@ pub fn text(rows: &[(Row, Option<Record>)]) -> String {
     for (row, end) in rows {
         let one = &row.record;
         let at = Local.timestamp_millis_opt(one.at).earliest();
-        let at = at.map_or_else(String::new, |at| at.format("%Y-%m-%d %H:%M:%S").to_string());
+        let at = at.map_or_else(String::new, |at| at.format(clock).to_string());
         let line = match one.kind {
             Kind::Rule => format!("{:<12} {} ({}) {}", "rule", one.entries.join(", "), one.scope, one.by.words()),
             Kind::Mode => format!("{:<12} {} {}", "mode", one.what, one.by.words()),
@@ -236,7 +240,7 @@ pub fn text(rows: &[(Row, Option<Record>)]) -> String {
                 parts.push(format!("on {}", one.backend));
             }
             parts.push(format!("session {}", one.session));
-            out.push_str(&format!("{:21}{}\n", "", visible(&parts.join(" · ")).text));
+            out.push_str(&format!("{:1$}{2}\n", "", at.len() + 2, visible(&parts.join(" · ")).text));
         }
     }
     out
@@ -293,7 +297,8 @@ mod tests {
             joined.iter().map(|(row, end)| (row.key, end.is_some())).collect::<Vec<_>>(),
             [(2, false), (1, true)]
         );
-        assert!(text(&joined).contains("no end known") && text(&joined).contains("ok "));
+        let text = text(&joined, FULL);
+        assert!(text.contains("no end known") && text.contains("ok "));
     }
 
     #[tokio::test]

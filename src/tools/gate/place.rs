@@ -139,7 +139,8 @@ fn reads(front: Option<Front>) -> (PathBuf, Reader) {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use crate::llm::message::{Outcome, ToolCall};
