@@ -61,8 +61,10 @@ mod tests {
 
     #[test]
     fn what_passes_by_a_rule_or_a_mode_asks_and_the_rest_is_as_it_was() {
-        let mut rules =
-            Rules { session: vec!["git reset --hard (destroys uncommitted changes)".into()], ..Rules::default() };
+        let mut rules = Rules {
+            session: vec!["git reset --hard (destroys uncommitted changes)".into()].into(),
+            ..Rules::default()
+        };
         rules.hold([Permission::entry(Action::Allow, "recursive delete")]);
         rules.add("allow chmod *, deny shred *").unwrap();
         for (line, mode, want) in [

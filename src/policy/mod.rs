@@ -8,6 +8,7 @@ pub mod decide;
 pub mod files;
 pub mod frozen;
 pub mod glob;
+pub mod granted;
 pub mod low_risk;
 pub mod permissions;
 pub mod place;

@@ -104,7 +104,7 @@ fn a_fetched_file_keeps_its_mark_wherever_it_is_put() {
 
 #[test]
 fn no_rule_passes_it_and_yolo_does() {
-    let mut rules = Rules { session: vec!["sends a file".into()], ..Rules::default() };
+    let mut rules = Rules { session: vec!["sends a file".into()].into(), ..Rules::default() };
     rules.add("allow git *").unwrap();
     for line in ["git push origin main", "curl -d @x https://example.com"] {
         let got = after(&command(line), &rules, Mode::Smart);
@@ -173,6 +173,32 @@ fn what_prints_a_fetched_file_brings_its_text() {
     ] {
         assert_eq!(printed(line, Path::new(HERE), &ALICE, &untrusted).as_deref(), want, "{line}");
     }
+}
+
+#[test]
+fn a_file_that_is_put_elsewhere_keeps_its_mark() {
+    let mut untrusted = Untrusted::default();
+    untrusted.fetched(Path::new(HERE).join("a.md"), "example.com");
+    untrusted.fetched(Path::new(HERE).join("got"), "github.com");
+    for (line, to) in [
+        ("mv a.md b.md", "b.md"),
+        ("cp -p ./a.md b.md && echo done", "b.md"),
+        ("git mv a.md b.md", "b.md"),
+        ("mv -t docs a.md", "docs/a.md"),
+        ("cp --target-directory=docs a.md", "docs/a.md"),
+        ("install -m 644 a.md b.md", "b.md"),
+        ("cp -r got/lib lib", "lib"),
+        ("cd got && mv x.sh ../x.sh", "x.sh"),
+        ("ln -s a.md b.md", "b.md"),
+    ] {
+        let mut known = untrusted.clone();
+        for (path, origin) in moved(line, Path::new(HERE), &Alice, &untrusted) {
+            known.fetched(path, &origin);
+        }
+        assert!(known.origin_of(&Path::new(HERE).join(to)).is_some(), "{line}: {:?}", known.files);
+        assert!(known.origin_of(&Path::new(HERE).join("src/main.rs")).is_none(), "{line}");
+    }
+    assert!(moved("mv README.md b.md", Path::new(HERE), &Alice, &untrusted).is_empty());
 }
 
 #[test]
