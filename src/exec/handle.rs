@@ -7,16 +7,17 @@ use super::log::Output;
 use super::notice::Notice;
 use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
-use super::procfs::Identity;
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
-use super::{Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, ProcessEvent, ProcessId, Spawn, now_ms};
+use super::{
+    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, FarEnd, ProcessEvent, ProcessId, Spawn, now_ms,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 
@@ -86,7 +87,7 @@ impl Running {
                 let output = self.process.captured();
                 let life = lock(&self.process.life);
                 let survivors = life.survivors && !life.closed;
-                let (cwd_after, not_kept, lost) = (life.cwd_after.clone(), life.not_kept.clone(), life.lost.clone());
+                let FarEnd { cwd: cwd_after, not_kept, lost } = life.left.clone();
                 Waited::Finished(Finished { exit, output, cwd_after, not_kept, lost, survivors })
             }
             _ => Waited::Moved(self.process.captured()),
@@ -114,6 +115,7 @@ impl Exec {
     /// disk nor the shell.
     pub fn new(options: ExecOptions) -> (Self, mpsc::Receiver<ProcessEvent>) {
         let (sender, receiver) = mpsc::channel(EVENTS);
+        spawn::make_room(options.max_processes);
         let hub = Hub::new(options, Arc::new(Outbox::new(sender)));
         (Self { hub: Arc::new(hub) }, receiver)
     }
@@ -213,13 +215,11 @@ impl Exec {
             // Never in another folder: the command was judged in this one.
             false => ExecError::Folder(cwd.clone()),
         };
-        let mut spawned = {
-            let _one_at_a_time = lock(&self.hub.spawning);
+        let mut spawned =
             spawn::spawn(command, wiring, prepared).map_err(|failure| match (failure.step, &spawn.sandbox) {
                 (Some(step), Some(sandbox)) => ExecError::Sandbox(sandbox.broke(step, &failure.source)),
                 _ => failed(failure.source),
-            })?
-        };
+            })?;
         let tty = spawned.tty.take();
         let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
         let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
@@ -231,7 +231,7 @@ impl Exec {
             command: spawn.command.clone(),
             cwd,
             pid: spawned.child.id(),
-            identity: Identity::of(spawned.child.id()),
+            identity: OnceLock::new(),
             started_at: now_ms(),
             started,
             out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
