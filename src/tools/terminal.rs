@@ -222,7 +222,10 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     let far = far(&command, &ctx).await?;
     let sandbox = if far.is_some() { None } else { super::confine::sandbox(&ctx) };
     // The probe runs the `sudo` that the task finds: in a sandbox that may be a program of the sandbox's own making.
-    let runs = if far.is_some() || sandbox.is_some() { None } else { runs(&command.line, &ctx).await };
+    let (runs, sudos) = match far.is_some() || sandbox.is_some() {
+        true => (None, 0),
+        false => runs(&command.line, &ctx).await,
+    };
     let launch = Launch {
         spawn: Spawn {
             command: runs.clone().unwrap_or_else(|| command.line.clone()),
@@ -239,6 +242,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         notify_on_complete: command.background && command.notify,
         watch_patterns: command.patterns.clone(),
         far,
+        sudos,
     };
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
     // Lossy by contract: the tool line shows what it can.
@@ -328,10 +332,14 @@ async fn ended(running: &Running, reason: ExitReason) -> Waited {
     }
 }
 
-/// The line that runs when it is another than the one that was judged: `sudo` gets the option that asks the person.
-async fn runs(line: &str, ctx: &ToolCtx) -> Option<String> {
+/// The line that runs when it is another than the one that was judged: `sudo` gets the option that asks the person. And how
+/// many there are.
+async fn runs(line: &str, ctx: &ToolCtx) -> (Option<String>, usize) {
     let (rewritten, count) = rewrite_sudo(line, sudo::ASKS);
-    (count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await).then_some(rewritten)
+    match count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await {
+        true => (Some(rewritten), count),
+        false => (None, 0),
+    }
 }
 
 fn started(command: &Command, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {
