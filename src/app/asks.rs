@@ -254,7 +254,10 @@ mod tests {
         let Some(Modal::Input(card)) = model.modals.last() else { panic!("no card") };
         assert!(card.message.starts_with("/tmp/x/sudo is none of the system's programs"), "{}", card.message);
         let silent = Ask { prompt: String::new(), who: String::new(), path: None, ..known };
-        assert_eq!((title(&silent).as_str(), hint(&silent).as_str()), ("a command asks for a password", "says nothing more\nfor sudo apt update"));
+        assert_eq!(
+            (title(&silent).as_str(), hint(&silent).as_str()),
+            ("a command asks for a password", "says nothing more\nfor sudo apt update")
+        );
     }
 
     #[test]

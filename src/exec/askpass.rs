@@ -378,9 +378,8 @@ mod tests {
 
     #[test]
     fn questions_are_one_plain_line() {
-        let question = |hint, pass: &str, prompt: &str| {
-            Some(Question { hint, pass: pass.into(), prompt: prompt.into() })
-        };
+        let question =
+            |hint, pass: &str, prompt: &str| Some(Question { hint, pass: pass.into(), prompt: prompt.into() });
         assert_eq!(parse(b"a\0Password:\0"), question(Hint::Answer, "", "Password:"));
         assert_eq!(parse(b"aword\0Password:\0"), question(Hint::Answer, "word", "Password:"));
         assert_eq!(

@@ -27,7 +27,8 @@ impl Program {
 }
 
 fn is_known(name: &str) -> bool {
-    let is = |known: &&str| name.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));
+    let is =
+        |known: &&str| name.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));
     KNOWN.iter().any(|known| is(&known))
 }
 
@@ -103,7 +104,8 @@ pub(crate) fn is_sudo(pid: u32) -> bool {
             let ours = rustix::process::getuid().as_raw();
             error.kind() == std::io::ErrorKind::PermissionDenied
                 && super::procfs::stat(pid).is_some_and(|stat| is_named(&stat.name))
-                && users(pid).is_some_and(|users| users.effective == 0 && users.saved == 0 && [ours, 0].contains(&users.real))
+                && users(pid)
+                    .is_some_and(|users| users.effective == 0 && users.saved == 0 && [ours, 0].contains(&users.real))
         }
     }
 }

@@ -313,14 +313,33 @@ async fn far(command: &Command, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, T
         keep: !command.background,
     };
     let cancel = ctx.cancel.clone();
-    let job = super::blocking(move || Job::new(there, spec));
+    let job = super::blocking(move || {
+        refuse_password(&there, &spec)?;
+        Job::new(there, spec).map_err(|error| error.to_string())
+    });
     let job = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(ToolError::Interrupted),
         job = job => job?,
     };
-    let job = job.map_err(|error| ToolError::Failed(error.to_string()))?;
-    Ok(Some(Arc::new(job)))
+    Ok(Some(Arc::new(job.map_err(ToolError::Failed)?)))
+}
+
+/// No password goes to another machine: nothing there can be known to be its `sudo` and not a program that keeps what it is
+/// told. A line whose `sudo` would ask for one is not begun. Blocks.
+fn refuse_password(there: &Remote, spec: &JobSpec) -> Result<(), String> {
+    if rewrite_sudo(&spec.line, sudo::ASKS).1 == 0 {
+        return Ok(());
+    }
+    match there.sudo_wants_password(&spec.task) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(format!(
+            "sudo on {} wants a password, and none is sent to another machine: nothing was run. Allow the command there \
+             without one (NOPASSWD in its sudoers), or work there as a user with the rights",
+            there.label()
+        )),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Ends a command and gives what it came to.

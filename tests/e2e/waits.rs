@@ -100,7 +100,7 @@ fn sudo_asks_by_its_helper_and_what_ran_is_told() {
     home.set("SHLVL", "1");
     let mut term = Term::start(&home, &["--yolo"]);
     term.wait("❯");
-    term.send("be root\r").wait("sudo asks for a password").wait("[sudo] password for ada:");
+    term.send("be root\r").wait("asks for a password").wait("says: “[sudo] password for ada:”");
     term.wait("Ctrl-C no answer");
     term.send(SECRET).wait(&"•".repeat(SECRET.len()));
     term.send("\r").wait("done");

@@ -82,7 +82,9 @@ async fn a_password_goes_to_its_program_and_nowhere_else() {
     let secrets = crate::policy::redact::Secrets::default();
     let mut room = room();
     room.exec.masks_in(secrets.clone());
-    let running = room.start("read -r -s -p 'secret? ' x; echo; echo \"len ${#x}\"; until [ -e over ]; do sleep 0.05; done").await;
+    let running = room
+        .start("read -r -s -p 'secret? ' x; echo; echo \"len ${#x}\"; until [ -e over ]; do sleep 0.05; done")
+        .await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (60, 10)));
     let ask = room.asked().await;
     assert_eq!((ask.who.as_str(), ask.prompt.as_str(), ask.masked), ("bash", "secret?", true));
@@ -150,7 +152,10 @@ async fn a_queued_password_is_held_back_when_the_echo_is_on_again() {
     until("the echo is on", || room.folder.path().join("shows").exists() && modes() == Some(true)).await;
     running.process.type_secret(b"sesame\r".to_vec()).unwrap();
     let event = room.event("it is told", |event| matches!(event, ProcessEvent::Told(..))).await;
-    assert!(matches!(&event, ProcessEvent::Told(id, words) if *id == running.id && words.contains("not typed")), "{event:?}");
+    assert!(
+        matches!(&event, ProcessEvent::Told(id, words) if *id == running.id && words.contains("not typed")),
+        "{event:?}"
+    );
     // What is no secret goes on as it was typed.
     room.types(&running.id, "ada\r");
     std::fs::write(room.folder.path().join("read"), "").unwrap();
