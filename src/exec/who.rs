@@ -137,8 +137,10 @@ fn parse_users(status: &str) -> Option<Users> {
     Some(Users { real: next()?, effective: next()?, saved: next()? })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_os = "linux")]
+
     use super::*;
 
     #[test]

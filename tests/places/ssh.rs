@@ -125,7 +125,7 @@ fn sudo_is_probed_there_and_no_password_goes_there() {
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     };
-    put("#!/bin/sh\necho \"$@\" >>\"$HOME/asked\"\n[ \"$1\" = -n ] && exit 1\nexec \"$@\"\n");
+    put("#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/asked\"\n[ \"$1\" = -n ] && exit 1\nexec \"$@\"\n");
     let refused = site.run("touch begun; sudo touch as-root");
     let why = refused["error"].as_str().unwrap_or_else(|| panic!("{refused}"));
     assert!(why.contains("sudo on ssh there wants a password") && why.contains("NOPASSWD"), "{why}");
