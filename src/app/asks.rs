@@ -221,9 +221,10 @@ mod tests {
     #[test]
     fn a_password_is_answered_and_kept_nowhere() {
         let mut model = model();
+        script(&mut model, "h");
         asks(&mut model, ask(1, true));
         // What was on its way is text for the composer, and moves the quiet on.
-        script(&mut model, "hi");
+        script(&mut model, "i");
         assert_eq!(crate::app::composer::text(&model.composer), "hi");
         later(&mut model);
         let effects = script(&mut model, "open sesame<ret>");
@@ -258,6 +259,18 @@ mod tests {
             (title(&silent).as_str(), hint(&silent).as_str()),
             ("a command asks for a password", "says nothing more\nfor sudo apt update")
         );
+    }
+
+    #[test]
+    fn a_password_that_is_typed_as_the_field_opens_stays_hidden() {
+        let mut model = model();
+        asks(&mut model, ask(1, true));
+        let effects = script(&mut model, "open<ret>");
+        assert_eq!((answers(&effects), effects.len()), (Vec::new(), 0), "it went before the quiet");
+        later(&mut model);
+        let effects = script(&mut model, " sesame<ret>");
+        assert_eq!(answers(&effects), [(1, hidden("open sesame"))]);
+        assert!(crate::app::composer::is_empty(&model.composer));
     }
 
     #[test]
