@@ -110,7 +110,8 @@ mod tests {
         input.give_up();
         assert_eq!(input.next(), Some((&b"d"[..], false)));
         input.clear();
-        assert!(input.is_empty() && input.len() == 0);
+        assert!(input.is_empty());
+        assert_eq!(input.next(), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Program {
 fn is_known(name: &str) -> bool {
     let is =
         |known: &&str| name.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));
-    KNOWN.iter().any(|known| is(&known))
+    KNOWN.iter().any(is)
 }
 
 /// The program of this process.
@@ -139,8 +139,6 @@ fn parse_users(status: &str) -> Option<Users> {
 
 #[cfg(test)]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use super::*;
 
     #[test]
@@ -154,6 +152,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn users_are_read() {
         let users = |real, effective, saved| Some(Users { real, effective, saved });
         assert_eq!(parse_users("Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1 2 3 4\n"), users(1000, 0, 0));
@@ -162,6 +161,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_program_is_its_file_whatever_it_calls_itself() {
         let folder = tempfile::tempdir().unwrap();
         let sleep = ["/usr/bin/sleep", "/bin/sleep"].iter().map(Path::new).find(|path| path.is_file());
@@ -186,6 +186,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn only_what_the_superuser_alone_can_change_is_of_the_system() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sudo");
