@@ -137,7 +137,11 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     exec.masks_in(base.secrets.clone());
     exec.ask_person(terminal.on_input == OnInput::AskUser);
     // What a killed program left behind; nobody waits for it.
-    tokio::task::spawn_blocking(|| crate::exec::sweep(&std::env::temp_dir()));
+    tokio::task::spawn_blocking(|| {
+        crate::exec::rooms().iter().for_each(|room| {
+            crate::exec::sweep(room);
+        })
+    });
     let extensions = Extensions::new(Options {
         paths: base.paths.clone(),
         cwd: base.cwd.clone(),

@@ -41,7 +41,7 @@ pub(crate) struct Hub {
     /// Where passwords are masked that were typed.
     pub(crate) secrets: OnceLock<Secrets>,
     /// Passwords of `sudo`.
-    pub(crate) passwords: Passwords,
+    pub(super) passwords: Passwords,
     /// Where programs ask; made for the first command, `None` where it cannot be had.
     pub(crate) askpass: OnceCell<Option<Askpass>>,
     /// What the two panes show.

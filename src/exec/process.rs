@@ -1,6 +1,7 @@
 //! One process: what is known of it, shared by its reader thread, the table and the tools.
 
 use super::detached::Detached;
+use super::input::Input;
 use super::log::{Captured, Output};
 use super::outbox::Outbox;
 use super::procfs::Identity;
@@ -10,7 +11,6 @@ use super::{
     Ending, Exit, ExitReason, FarEnd, Launch, Origin, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals,
     now_ms,
 };
-use std::collections::VecDeque;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -71,7 +71,7 @@ pub(crate) struct Process {
     pub(crate) ended: Condvar,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) tty: Mutex<Option<Tty>>,
-    pub(crate) input: Mutex<VecDeque<u8>>,
+    pub(crate) input: Mutex<Input>,
     /// Wakes the reader thread.
     pub(crate) wake: std::io::PipeWriter,
     /// It runs on another machine, and its client program here.
@@ -273,6 +273,15 @@ impl Process {
 
     /// Queues bytes for its terminal.
     pub(crate) fn type_in(&self, bytes: &[u8]) -> Result<(), super::ExecError> {
+        self.queue(bytes.len(), |input| input.push(bytes))
+    }
+
+    /// Queues a secret: it is typed only while the terminal does not show it, and overwritten then.
+    pub(crate) fn type_secret(&self, bytes: Vec<u8>) -> Result<(), super::ExecError> {
+        self.queue(bytes.len(), |input| input.push_secret(bytes))
+    }
+
+    fn queue(&self, count: usize, push: impl FnOnce(&mut Input)) -> Result<(), super::ExecError> {
         if lock(&self.tty).is_none() {
             return Err(self.no_terminal());
         }
@@ -281,10 +290,10 @@ impl Process {
         }
         {
             let mut input = lock(&self.input);
-            if input.len() + bytes.len() > INPUT_LIMIT {
+            if input.len() + count > INPUT_LIMIT {
                 return Err(super::ExecError::InputFull(self.id.clone()));
             }
-            input.extend(bytes);
+            push(&mut input);
         }
         self.rouse();
         Ok(())

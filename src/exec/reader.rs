@@ -12,6 +12,7 @@ use super::query::Queries;
 use super::spawn::Spawned;
 use super::waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::LocalModes;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -395,22 +396,30 @@ impl Reader {
         for (end, question) in questions.into_iter().take(ANSWERS) {
             answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
         }
-        lock(&process.input).extend(answers);
+        lock(&process.input).push(&answers);
     }
 
     fn type_in(&mut self) {
         // What was printed before the keys must not be taken for their echo.
         self.read_tty(1);
         let Some(fd) = &self.tty else { return };
-        let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
         let mut input = lock(&self.process.input);
-        let (run, _) = input.as_slices();
+        // After the lock: nothing that takes long comes between this and the typing.
+        let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
+        let Some((run, secret)) = input.next() else { return };
+        let shows = modes.as_ref().is_none_or(|modes| modes.local_modes.contains(LocalModes::ECHO));
+        if secret && shows {
+            input.give_up();
+            drop(input);
+            waiting::held_back(&self.hub, &self.process);
+            return;
+        }
         match rustix::io::write(fd, run) {
             Ok(count) => {
                 if let Some(modes) = modes {
                     self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
                 }
-                input.drain(..count);
+                input.typed(count);
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
             Err(error) => {

@@ -112,3 +112,27 @@ fn nothing_is_left_behind() {
         std::fs::read_dir(sshd.home().join(".state/hermes")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, [".w"]);
 }
+
+/// `sudo` is tried where the line runs: one that needs no password works, and no password is sent to another machine.
+#[test]
+fn sudo_is_probed_there_and_no_password_goes_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some((sshd, site)) = site("sudo_is_probed_there_and_no_password_goes_there") else { return };
+    let (home, program) = (sshd.home(), sshd.home().join("bin/sudo"));
+    std::fs::create_dir(home.join("bin")).unwrap();
+    std::fs::write(home.join(".bash_profile"), "PATH=$HOME/bin:$PATH\n").unwrap();
+    let put = |script: &str| {
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    put("#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/asked\"\n[ \"$1\" = -n ] && exit 1\nexec \"$@\"\n");
+    let refused = site.run("touch begun; sudo touch as-root");
+    let why = refused["error"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    assert!(why.contains("sudo on ssh there wants a password") && why.contains("NOPASSWD"), "{why}");
+    assert!(!home.join("begun").exists() && !home.join("as-root").exists());
+    assert_eq!(std::fs::read_to_string(home.join("asked")).unwrap(), "-n true\n");
+    // A line that says by itself how the password is got, or that has none, is the line's own business.
+    assert_eq!(site.prints("echo sudo; sudo -n true || echo refused"), "sudo\nrefused");
+    put("#!/bin/sh\n[ \"$1\" = -n ] && shift\nexec \"$@\"\n");
+    assert_eq!(site.prints("sudo echo it-is-in"), "it-is-in");
+}
