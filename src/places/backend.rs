@@ -70,6 +70,8 @@ pub struct Traits {
     pub isolated: bool,
     /// What runs there is a descendant of its client here, and gets its signals.
     pub signals_here: bool,
+    /// Its client does not pass on the size of its terminal: that goes over the link.
+    pub size_over_link: bool,
     /// The exit code with which the client says that the connection broke, when it has one of its own.
     pub broken: Option<i32>,
     /// Variables that commands there get.

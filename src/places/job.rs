@@ -254,6 +254,20 @@ else false; fi 2>/dev/null"#,
         self.place.ask_now(&script).is_some_and(|said| said.code == 0)
     }
 
+    fn resized(&self, (columns, rows): (u16, u16)) {
+        if !self.place.backend().traits().size_over_link {
+            return;
+        }
+        let script = Script::new("").set("J", &self.folder).add(&format!(
+            "read -r h_l <\"$J/pid\" && stty rows {rows} cols {columns} <\"/proc/$h_l/fd/0\" 2>/dev/null"
+        ));
+        let place = Arc::clone(&self.place);
+        let asked = std::thread::Builder::new().name("place-size".into()).spawn(move || place.ask_now(&script).is_some());
+        if let Err(error) = asked {
+            tracing::debug!("the size of the terminal of {}: {error}", self.id);
+        }
+    }
+
     fn finish(&self, ended: bool) -> FarEnd {
         if ended {
             // Its shell may have gone before what it started: nothing of a command that was ended stays.

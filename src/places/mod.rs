@@ -6,14 +6,18 @@
 
 mod backend;
 mod container;
+mod daytona;
 mod files;
+mod gateway;
 mod job;
+mod keys;
 mod kubernetes;
 mod open;
 mod reaper;
 mod remote;
 mod script;
 mod search;
+mod service;
 mod singularity;
 mod slurm;
 mod ssh;
@@ -23,6 +27,7 @@ mod world;
 pub use backend::{Backend, PlaceError, Programs, Terminal, Traits};
 pub use files::{About, Files, Kind};
 pub use job::{Job, JobSpec};
+pub use keys::Keys;
 pub use open::{KINDS, Places, check, client_of};
 pub use remote::Remote;
 pub use search::{Hit, Wanted, WantedMode};

@@ -2,6 +2,8 @@
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Container, Setting};
+use super::daytona::Daytona;
+use super::keys::Keys;
 use super::kubernetes::Kubernetes;
 use super::remote::{Remote, lock};
 use super::singularity::Singularity;
@@ -24,6 +26,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("apptainer", "an instance of apptainer"),
     ("kubernetes", "a pod"),
     ("slurm", "a job of Slurm"),
+    ("daytona", "a sandbox of Daytona"),
 ];
 
 /// Work that is no other's.
@@ -49,6 +52,7 @@ struct Needs {
     workspace: PathBuf,
     task: String,
     programs: Programs,
+    keys: Keys,
     variables: Vec<(String, String)>,
 }
 
@@ -68,6 +72,7 @@ impl Needs {
             "ssh" => Box::new(Ssh::new(config, setting.programs, traits)?),
             "kubernetes" => Box::new(Kubernetes::new(config, &setting, traits)),
             "slurm" => Box::new(Slurm::new(config, setting.programs, traits)),
+            "daytona" => Box::new(Daytona::new(config, setting, &self.keys, traits)?),
             "singularity" | "apptainer" => Box::new(Singularity::new(config, &setting, traits)),
             _ => {
                 traits.variables.extend(config.docker_env.clone());
@@ -79,9 +84,9 @@ impl Needs {
 
 impl Places {
     /// Places as they are configured; the configured one is current, and not reached before it is needed. `home` is this
-    /// program's own, `workspace` where it was started. When the configuration lacks something no other place stands in for
+    /// program's own, `workspace` where it was started, `keys` are for services. When the configuration lacks something no other place stands in for
     /// it: what is to be done there fails and says so.
-    pub fn new(config: &TerminalConfig, exec: &Exec, home: &Path, workspace: &Path) -> Self {
+    pub fn new(config: &TerminalConfig, exec: &Exec, home: &Path, workspace: &Path, keys: Keys) -> Self {
         let options = exec.options();
         let needs = Needs {
             config: config.clone(),
@@ -89,6 +94,7 @@ impl Places {
             workspace: workspace.to_owned(),
             task: DEFAULT.to_owned(),
             programs: Programs::new(options.clean()),
+            keys,
             variables: options.forwarded(&config.docker_forward_env),
         };
         let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
@@ -195,13 +201,14 @@ impl Backend for Broken {
 ///
 /// # Errors
 /// Says what, and what to do.
-pub fn check(config: &TerminalConfig) -> Result<String, PlaceError> {
+pub fn check(config: &TerminalConfig, keys: &Keys) -> Result<String, PlaceError> {
     let needs = Needs {
         config: config.clone(),
         home: PathBuf::new(),
         workspace: PathBuf::new(),
         task: DEFAULT.to_owned(),
         programs: Programs::default(),
+        keys: keys.clone(),
         variables: Vec::new(),
     };
     match config.backend.trim() {
@@ -219,6 +226,7 @@ pub fn client_of(config: &TerminalConfig) -> Option<String> {
         "" | "local" => None,
         "kubernetes" => Some("kubectl".to_owned()),
         "slurm" => Some("srun".to_owned()),
+        "daytona" => Some("ssh".to_owned()),
         kind => Some(kind.to_owned()),
     }
 }

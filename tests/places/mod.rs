@@ -51,7 +51,7 @@ impl Site {
             ..ExecOptions::default()
         };
         let (exec, _events) = Exec::new(options);
-        let places = Places::new(&config.terminal, &exec, &home, &workspace);
+        let places = Places::new(&config.terminal, &exec, &home, &workspace, Default::default());
         let here = Arc::new(LocalWorld::new(root.path().join("user"), home));
         let world = Arc::new(Worlds::new(here, places.clone()));
         let asker: Arc<dyn Asker> = Arc::new(Port::alone());
