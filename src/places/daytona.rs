@@ -68,7 +68,8 @@ impl Daytona {
             PlaceError::Config("DAYTONA_API_KEY is not set: make a key at app.daytona.io and put it into .env".into())
         })?;
         let address = keys.get("DAYTONA_API_URL").unwrap_or(ADDRESS);
-        let service = Service::new(address, key).map_err(|why| PlaceError::Config(format!("DAYTONA_API_URL: {why}")))?;
+        let service =
+            Service::new(address, key).map_err(|why| PlaceError::Config(format!("DAYTONA_API_URL: {why}")))?;
         let image = config.daytona_image.trim();
         traits.label = format!("daytona {}", image.rsplit('/').next().unwrap_or_default()).trim_end().to_owned();
         // Without a folder in the configuration work begins at home: whose home that is the image says.
@@ -174,7 +175,9 @@ impl Daytona {
                 }
                 "error" | "build_failed" => {
                     let why = sandbox["errorReason"].as_str().unwrap_or("it gives no reason");
-                    return Err(format!("the sandbox {name} is broken: {why}; delete it at app.daytona.io to get a new one"));
+                    return Err(format!(
+                        "the sandbox {name} is broken: {why}; delete it at app.daytona.io to get a new one"
+                    ));
                 }
                 _ => {}
             }
@@ -289,7 +292,12 @@ mod tests {
     use std::path::PathBuf;
 
     fn setting() -> Setting {
-        Setting { workspace: "/w".into(), home: "/h/.hermes".into(), task: "default".into(), programs: Programs::default() }
+        Setting {
+            workspace: "/w".into(),
+            home: "/h/.hermes".into(),
+            task: "default".into(),
+            programs: Programs::default(),
+        }
     }
 
     fn daytona(config: &TerminalConfig) -> Daytona {
@@ -339,7 +347,8 @@ mod tests {
     #[test]
     fn what_the_service_refuses_says_what_to_do() {
         let said = |status| refused(&Answer { status, body: json!({"message": "no"}) });
-        for (status, word) in [(401, "DAYTONA_API_KEY"), (402, "paid"), (403, "limits"), (429, "wait"), (503, "later")] {
+        for (status, word) in [(401, "DAYTONA_API_KEY"), (402, "paid"), (403, "limits"), (429, "wait"), (503, "later")]
+        {
             assert!(said(status).contains(word) && said(status).contains(&format!("{status}: no")), "{}", said(status));
         }
         let none = Daytona::new(&TerminalConfig::default(), setting(), &Keys::default(), Traits::default());

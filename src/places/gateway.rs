@@ -1,10 +1,9 @@
 //! The way into a sandbox over a gateway of SSH that knows who comes by the name of the user, and gives no terminal to a
 //! command: the terminal is made there, by `script`.
 
-use super::backend::{PlaceError, Programs, Terminal, Traits};
+use super::backend::{Backend as _, PlaceError, Programs, Terminal, Traits};
 use super::script::shell_word;
 use super::ssh::Ssh;
-use super::backend::Backend as _;
 use crate::config::TerminalConfig;
 use crate::exec::{Hidden, Scratch};
 use std::fmt::Write as _;
@@ -18,15 +17,14 @@ const NAME: &str = "gateway";
 const HERE: &str = r#"s=$(stty size 2>/dev/null) || s=
 stty raw -echo 2>/dev/null
 exec "$@" "$s""#;
-/// Makes the terminal there, as far as `script` of util-linux is there, else goes without.
-const FULL: &str = r#"if script --version 2>/dev/null | grep -q util-linux; then
+/// Makes the terminal there by `script` of util-linux; where that is not, a session at least, which the gateway does not
+/// make and by whose number all of it is found.
+const THERE: &str = r#"if script --version 2>/dev/null | grep -q util-linux; then
 unset SHELL
 exec script -qefc "stty sane rows ${2:-24} cols ${3:-80} 2>/dev/null; exec $1" /dev/null
 fi
-exec sh -c "$1""#;
-/// A session of its own, to be found by its number: a gateway does not make one.
-const OUTPUT: &str = r#"command -v setsid >/dev/null 2>&1 || exec sh -c "$1"
-setsid sh -c "$1"
+command -v setsid >/dev/null 2>&1 || exec sh -c "exec $1"
+setsid sh -c "exec $1"
 exit $?"#;
 
 /// Where a gateway is, and who comes.
@@ -110,7 +108,8 @@ impl Door {
             ssh_extra_args: vec!["-F".to_owned(), path.display().to_string()],
             ..TerminalConfig::default()
         };
-        let ssh = Ssh::new(&config, programs.clone(), Traits::default()).map_err(|error: PlaceError| error.to_string())?;
+        let ssh =
+            Ssh::new(&config, programs.clone(), Traits::default()).map_err(|error: PlaceError| error.to_string())?;
         Ok(Self { gateway, ssh, _folder: folder })
     }
 
@@ -124,8 +123,9 @@ impl Door {
         let line = line.join(" ");
         match terminal {
             Terminal::None => self.ssh.client(words, Terminal::None),
-            Terminal::Output => self.ssh.client(&["sh", "-c", OUTPUT, "sh", &line], Terminal::None),
-            Terminal::Full => wrapped(&self.ssh.client(&["sh", "-c", FULL, "sh", &line], Terminal::None)),
+            Terminal::Output | Terminal::Full => {
+                wrapped(&self.ssh.client(&["sh", "-c", THERE, "sh", &line], Terminal::None))
+            }
         }
     }
 

@@ -2,13 +2,14 @@
 
 mod clients;
 mod container;
+mod daytona;
 mod ssh;
 
 use hermes::agent::Port;
 use hermes::config::{Config, TerminalConfig};
 use hermes::exec::{Exec, ExecOptions};
 use hermes::llm::message::{ToolBody, ToolCall};
-use hermes::places::{Places, Worlds};
+use hermes::places::{Keys, Places, Worlds};
 use hermes::policy::redact::redact;
 use hermes::policy::{Mode, Rules};
 use hermes::tools::dispatch::Dispatch;
@@ -38,6 +39,11 @@ impl Site {
     }
 
     fn with(config: Config, mode: Mode) -> Self {
+        Self::reached(config, mode, Keys::default())
+    }
+
+    /// The same with keys for services.
+    fn reached(config: Config, mode: Mode, keys: Keys) -> Self {
         let root = tempfile::tempdir().unwrap();
         let (home, workspace) = (Self::home_in(root.path()), root.path().join("workspace"));
         std::fs::create_dir_all(&workspace).unwrap();
@@ -51,7 +57,7 @@ impl Site {
             ..ExecOptions::default()
         };
         let (exec, _events) = Exec::new(options);
-        let places = Places::new(&config.terminal, &exec, &home, &workspace, Default::default());
+        let places = Places::new(&config.terminal, &exec, &home, &workspace, keys);
         let here = Arc::new(LocalWorld::new(root.path().join("user"), home));
         let world = Arc::new(Worlds::new(here, places.clone()));
         let asker: Arc<dyn Asker> = Arc::new(Port::alone());

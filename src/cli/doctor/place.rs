@@ -39,7 +39,10 @@ mod tests {
     fn it_says_what_is_missing() {
         let config = |backend: &str| TerminalConfig { backend: backend.into(), ..TerminalConfig::default() };
         let none = Keys::default();
-        assert_eq!((row(&config("local"), &none).health, row(&config("local"), &none).found.as_str()), (Health::Ok, "local"));
+        assert_eq!(
+            (row(&config("local"), &none).health, row(&config("local"), &none).found.as_str()),
+            (Health::Ok, "local")
+        );
         let empty = row(&config("ssh"), &none);
         assert!(empty.health == Health::Fail && empty.remedy.contains("terminal.ssh_host"), "{empty:?}");
         let engine = TerminalConfig { docker_program: "/no/such/engine".into(), ..config("docker") };

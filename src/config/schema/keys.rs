@@ -19,7 +19,8 @@ const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
 /// Values of `approvals.containers`.
 pub const CONTAINERS: &[&str] = &["ask", "relax"];
 /// Values of `terminal.backend`.
-pub const BACKENDS: &[&str] = &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm", "modal", "daytona"];
+pub const BACKENDS: &[&str] =
+    &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm", "modal", "daytona"];
 /// Values of `terminal.modal_mode`.
 const MODAL_MODES: &[&str] = &["auto", "direct"];
 /// Values of `sandbox.mode`, the loosest first.
@@ -130,7 +131,12 @@ pub const KEYS: &[KeySpec] = &[
         Never,
         "its disk in MB, where that can be bound; 0: no bound",
     ),
-    key("terminal.container_persistent", Bool, Never, "what is in `/root` and `/workspace`, or on the disk of a sandbox, stays for the next run"),
+    key(
+        "terminal.container_persistent",
+        Bool,
+        Never,
+        "what is in `/root` and `/workspace`, or on the disk of a sandbox, stays for the next run",
+    ),
     key("terminal.singularity_image", Text, Never, "image of `singularity` and `apptainer`"),
     key("terminal.kubernetes_pod", Text, Never, "an existing pod; empty: one of our own"),
     key("terminal.kubernetes_container", Text, Never, "container of that pod; empty: the first"),
