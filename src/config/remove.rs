@@ -18,7 +18,7 @@ pub const MARK: &str = ".hermes-made";
 /// The file that the owner of a [`Tree::Scratch`] keeps locked; it is that folder's mark.
 pub const OWNER: &str = ".owner";
 /// What folders that vanish with the program are for: `hermes-KIND-PID-XXXXXX`.
-pub const SCRATCH: [&str; 5] = ["shell", "demo", "plugin", "askpass", "ssh"];
+pub const SCRATCH: [&str; 6] = ["shell", "demo", "plugin", "askpass", "ssh", "place"];
 /// Folders in folders that are followed: each keeps a descriptor open.
 const DEEPEST: usize = 128;
 

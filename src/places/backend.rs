@@ -1,7 +1,7 @@
 //! What one kind of place must know: how it is made ready, how its client is called, why it is gone.
 
 use crate::exec::{Bounds, Done, Most, Once, Rest, Variables};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -15,6 +15,19 @@ impl Programs {
     /// They get these variables.
     pub fn new(variables: Variables) -> Self {
         Self(Arc::new(variables))
+    }
+
+    /// The same with more variables.
+    pub(crate) fn with(&self, more: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut variables = (*self.0).clone();
+        variables.extend(more);
+        Self::new(variables)
+    }
+
+    /// Where a program is on the search path that they get.
+    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        let path = self.0.get(OsStr::new("PATH"))?;
+        std::env::split_paths(path).map(|folder| folder.join(program)).find(|found| found.is_file())
     }
 
     /// A program, to be given its arguments.

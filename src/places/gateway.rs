@@ -100,7 +100,7 @@ impl Door {
         let failed = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         std::fs::create_dir_all(known).map_err(|error| failed(known, &error))?;
         let temp = std::env::temp_dir();
-        let folder = Scratch::new(&temp, "ssh").map_err(|error| failed(&temp, &error))?;
+        let folder = Scratch::new(&temp, "place").map_err(|error| failed(&temp, &error))?;
         let path = folder.path().join("config");
         write(&path, &gateway.config(&known.join("known_hosts"))).map_err(|error| failed(&path, &error))?;
         let config = TerminalConfig {

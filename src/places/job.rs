@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
 /// By it all that a command started is found again, in whatever session.
-const MARK: &str = "HERMES_JOB";
+pub(crate) const MARK: &str = "HERMES_JOB";
 /// A pager would wait for keys that nobody presses.
 const ADDED: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("PYTHONUNBUFFERED", "1")];

@@ -12,6 +12,7 @@ mod gateway;
 mod job;
 mod keys;
 mod kubernetes;
+mod modal;
 mod open;
 mod reaper;
 mod remote;

@@ -5,6 +5,7 @@ use super::container::{Container, Setting};
 use super::daytona::Daytona;
 use super::keys::Keys;
 use super::kubernetes::Kubernetes;
+use super::modal::Modal;
 use super::remote::{Remote, lock};
 use super::singularity::Singularity;
 use super::slurm::Slurm;
@@ -26,6 +27,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("apptainer", "an instance of apptainer"),
     ("kubernetes", "a pod"),
     ("slurm", "a job of Slurm"),
+    ("modal", "a sandbox of Modal"),
     ("daytona", "a sandbox of Daytona"),
 ];
 
@@ -72,6 +74,7 @@ impl Needs {
             "ssh" => Box::new(Ssh::new(config, setting.programs, traits)?),
             "kubernetes" => Box::new(Kubernetes::new(config, &setting, traits)),
             "slurm" => Box::new(Slurm::new(config, setting.programs, traits)),
+            "modal" => Box::new(Modal::new(config, setting, &self.keys, traits)?),
             "daytona" => Box::new(Daytona::new(config, setting, &self.keys, traits)?),
             "singularity" | "apptainer" => Box::new(Singularity::new(config, &setting, traits)),
             _ => {

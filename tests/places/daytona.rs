@@ -4,31 +4,9 @@ use super::*;
 use crate::harness::home::{err, out};
 use crate::harness::{Daytona, Home, skipped, until};
 
-/// Tells a test that runs itself again where its programs are.
-const PROGRAMS: &str = "HERMES_TEST_PROGRAMS";
-
-/// Runs a test in a process of its own whose first programs are those of a folder: a program's search path is that of its
-/// process. In that process: the folder.
-fn alone(test: &str) -> Option<PathBuf> {
-    if let Some(folder) = std::env::var_os(PROGRAMS) {
-        return Some(folder.into());
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
-    let done = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("places::daytona::{test}"), "--nocapture"])
-        .env(PROGRAMS, folder.path())
-        .env("PATH", path)
-        .output()
-        .unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success() && said.contains("1 passed"), "{said}");
-    None
-}
-
 /// A site in a sandbox.
 fn site(test: &str, change: impl FnOnce(&mut TerminalConfig)) -> Option<(Daytona, Site)> {
-    let folder = alone(test)?;
+    let folder = alone::again(&format!("places::daytona::{test}"), |_| Vec::new())?;
     let service = Daytona::start(&folder).map_err(|why| skipped(test, &why)).ok()?;
     let mut terminal = TerminalConfig { backend: "daytona".into(), ..TerminalConfig::default() };
     change(&mut terminal);
@@ -169,4 +147,14 @@ fn what_the_service_refuses_is_told_and_nothing_runs_here() {
     home.set("DAYTONA_API_KEY", "");
     assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("DAYTONA_API_KEY is not set"));
     assert!(!home.project().join("here").exists() && service.made() == 0);
+}
+
+#[test]
+fn a_person_types_into_a_command_in_the_sandbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = match Daytona::start(folder.path()) {
+        Ok(service) => service,
+        Err(why) => return skipped("a_person_types_into_a_command_in_the_sandbox", &why),
+    };
+    types_there(home(&service), "daytona");
 }
