@@ -209,7 +209,8 @@ fn this_program() -> PathBuf {
 pub(super) fn key_names(config: &Config) -> Vec<String> {
     let providers = config.providers.values().map(|provider| &provider.key_env);
     let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
-    all.filter(|name| !name.is_empty()).cloned().collect()
+    let services = Keys::SECRETS.iter().map(|name| (*name).to_owned());
+    all.filter(|name| !name.is_empty()).cloned().chain(services).collect()
 }
 
 /// What services of sandboxes know this person by.

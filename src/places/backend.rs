@@ -26,6 +26,9 @@ impl Programs {
 
     /// Where a program is on the search path that they get.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        if program.contains('/') {
+            return Some(PathBuf::from(program)).filter(|found| found.is_file());
+        }
         let path = self.0.get(OsStr::new("PATH"))?;
         std::env::split_paths(path).map(|folder| folder.join(program)).find(|found| found.is_file())
     }

@@ -150,22 +150,22 @@ impl Daytona {
         if said.is_good() { Ok(said.body) } else { Err(refused(&said)) }
     }
 
-    /// The sandbox of this name, running: found, started, or made.
-    fn running(&self, name: &str) -> Result<Value, String> {
+    /// The sandbox of this name, running: found, started, or made; and whether it was found running.
+    fn running(&self, name: &str) -> Result<(Value, bool), String> {
         let deadline = Instant::now() + FETCH;
-        let (mut pause, mut told) = (LOOK, false);
+        let (mut pause, mut told, mut was) = (LOOK, false, true);
         loop {
             let Some(sandbox) = self.look(name)? else {
                 if told {
                     // It may have gone on its way; who asks again gets a new one.
                     return Err(format!("the sandbox {name} was deleted while it was on its way"));
                 }
-                told = true;
+                (told, was) = (true, false);
                 self.make(name)?;
                 continue;
             };
             match sandbox["state"].as_str().unwrap_or_default() {
-                "started" => return Ok(sandbox),
+                "started" => return Ok((sandbox, was)),
                 "stopped" | "archived" | "paused" => {
                     self.order(Method::POST, &format!("/sandbox/{name}/start"), None)?;
                 }
@@ -181,6 +181,7 @@ impl Daytona {
                 }
                 _ => {}
             }
+            was = false;
             if Instant::now() > deadline {
                 return Err(format!("the sandbox {name} is still {} after {} s", sandbox["state"], FETCH.as_secs()));
             }
@@ -237,13 +238,18 @@ impl Backend for Daytona {
             Some(known) => known.name.clone(),
             None => self.name().map_err(|why| self.unreachable(why))?,
         };
-        let sandbox = self.running(&name).map_err(|why| self.unreachable(why))?;
+        let (sandbox, was) = self.running(&name).map_err(|why| self.unreachable(why))?;
         let id = sandbox["id"].as_str().unwrap_or(&name).to_owned();
-        if held.as_ref().is_some_and(|known| known.id == id && known.is_fresh()) {
+        let known = held.as_ref().filter(|known| known.id == id && known.is_fresh());
+        if let Some(known) = known {
+            if !was {
+                known.door.wait();
+            }
             return Ok(());
         }
-        let door = self.door(&id).map_err(|why| self.unreachable(why))?;
-        if let Some(before) = held.replace(Held { id, name, door: Arc::new(door), since: Instant::now() }) {
+        let door = Arc::new(self.door(&id).map_err(|why| self.unreachable(why))?);
+        door.wait();
+        if let Some(before) = held.replace(Held { id, name, door, since: Instant::now() }) {
             self.close(&before);
         }
         Ok(())

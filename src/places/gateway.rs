@@ -9,10 +9,14 @@ use crate::exec::{Hidden, Scratch};
 use std::fmt::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What the gateway is called in the configuration that is written for it.
 const NAME: &str = "gateway";
+/// How long a gateway may lag behind the service, and the pause between two tries.
+const LAG: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(500);
 /// The terminal here is one of a line: all keys go there. Its size goes along as two words at the end.
 const HERE: &str = r#"s=$(stty size 2>/dev/null) || s=
 stty raw -echo 2>/dev/null
@@ -126,6 +130,20 @@ impl Door {
             Terminal::Output | Terminal::Full => {
                 wrapped(&self.ssh.client(&["sh", "-c", THERE, "sh", &line], Terminal::None))
             }
+        }
+    }
+
+    /// Waits until the other side lets in: it lags behind the service's word that the sandbox is there. The reason, when it
+    /// never does, is told to who comes next.
+    pub(crate) fn wait(&self) {
+        let deadline = Instant::now() + LAG;
+        loop {
+            let mut command = self.ssh.client(&["true"], Terminal::None);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            if command.status().is_ok_and(|status| status.success()) || Instant::now() > deadline {
+                return;
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 

@@ -14,6 +14,9 @@ const NAMES: [&str; 6] =
 pub struct Keys(Arc<BTreeMap<&'static str, Hidden>>);
 
 impl Keys {
+    /// Those that no command gets, here or there, whatever the configuration lets through.
+    pub const SECRETS: [&str; 3] = ["DAYTONA_API_KEY", "MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"];
+
     /// Looks each up, in the environment and in `.env`.
     pub fn find<'a>(of: impl Fn(&str) -> Option<&'a str>) -> Self {
         let set = |name: &'static str| {

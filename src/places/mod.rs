@@ -29,7 +29,7 @@ pub use backend::{Backend, PlaceError, Programs, Terminal, Traits};
 pub use files::{About, Files, Kind};
 pub use job::{Job, JobSpec};
 pub use keys::Keys;
-pub use open::{KINDS, Places, check, client_of};
+pub use open::{KINDS, Lacks, Places, check, client_of};
 pub use remote::Remote;
 pub use search::{Hit, Wanted, WantedMode};
 pub use transfer::{Moved, pull, push};

@@ -14,7 +14,7 @@ use crate::config::TerminalConfig;
 use crate::exec::Exec;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// What `terminal.backend` may be, with what each is.
@@ -44,7 +44,11 @@ pub struct Places {
 struct Inner {
     needs: Option<Needs>,
     current: Mutex<Option<Arc<Remote>>>,
+    lacks: OnceLock<Lacks>,
 }
+
+/// Backends that cannot be used as they are configured, and why.
+pub type Lacks = Arc<[(&'static str, String)]>;
 
 /// What backends are made from.
 #[derive(Clone)]
@@ -85,6 +89,18 @@ impl Needs {
     }
 }
 
+impl Needs {
+    /// What a kind of backend lacks.
+    fn lack(&self, kind: &'static str) -> Option<String> {
+        if let Err(error) = self.backend(kind) {
+            return Some(error.to_string());
+        }
+        let config = TerminalConfig { backend: kind.to_owned(), ..self.config.clone() };
+        let client = client_of(&config)?;
+        self.programs.find(&client).is_none().then(|| format!("`{client}` is not installed"))
+    }
+}
+
 impl Places {
     /// Places as they are configured; the configured one is current, and not reached before it is needed. `home` is this
     /// program's own, `workspace` where it was started, `keys` are for services. When the configuration lacks something no other place stands in for
@@ -100,25 +116,10 @@ impl Places {
             keys,
             variables: options.forwarded(&config.docker_forward_env),
         };
-        let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
-        if let Err(error) = places.choose(&config.backend) {
-            *lock(&places.inner.current) = Some(Arc::new(Remote::new(Box::new(Broken::new(&config.backend, error)))));
-        }
+        let places = Self { inner: Arc::new(Inner { needs: Some(needs), ..Inner::default() }) };
+        // Told by what is to be done there.
+        let _told = places.insist(&config.backend);
         places
-    }
-
-    /// Places of their own for one task, with a configuration of its own: its container is no other's.
-    ///
-    /// # Errors
-    /// When its configuration lacks something.
-    pub fn for_task(&self, task: &str, change: impl FnOnce(&mut TerminalConfig)) -> Result<Self, PlaceError> {
-        let Some(mut needs) = self.inner.needs.clone() else { return Ok(Self::default()) };
-        needs.task = task.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
-        change(&mut needs.config);
-        let kind = needs.config.backend.clone();
-        let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
-        places.choose(&kind)?;
-        Ok(places)
     }
 
     /// The other machine that work is done on; `None`: on this one.
@@ -156,6 +157,38 @@ impl Places {
             before.leave();
         }
         Ok(())
+    }
+
+    /// The same, but when it lacks something no other place stands in for it: what is to be done there fails and says why.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub fn insist(&self, kind: &str) -> Result<(), PlaceError> {
+        let error = match self.choose(kind) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let broken = Arc::new(Remote::new(Box::new(Broken::new(kind, error.clone()))));
+        if let Some(before) = lock(&self.inner.current).replace(broken) {
+            before.leave();
+        }
+        Err(error)
+    }
+
+    /// The backend of the configuration.
+    pub fn configured(&self) -> &str {
+        let kind = self.inner.needs.as_ref().map_or("", |needs| needs.config.backend.trim());
+        if kind.is_empty() { "local" } else { kind }
+    }
+
+    /// What cannot be used and why, found out once; nothing is reached.
+    pub fn lacks(&self) -> Lacks {
+        let found = || {
+            let Some(needs) = &self.inner.needs else { return Lacks::default() };
+            let all = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| *kind != "local");
+            all.filter_map(|kind| Some((kind, needs.lack(kind)?))).collect()
+        };
+        Arc::clone(self.inner.lacks.get_or_init(found))
     }
 
     /// Leaves the place, at the end of the program. Blocks.

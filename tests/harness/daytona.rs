@@ -173,15 +173,17 @@ impl Daytona {
 
     /// Stops the sandbox from outside.
     pub fn stop(&self) {
+        let mut desk = self.inner.desk.lock().unwrap();
         self.inner.halt();
-        self.inner.desk.lock().unwrap().sandbox.as_mut().unwrap().state = "stopped";
+        desk.sandbox.as_mut().unwrap().state = "stopped";
     }
 
     /// Deletes the sandbox from outside.
     pub fn delete(&self) {
+        let mut desk = self.inner.desk.lock().unwrap();
         self.inner.halt();
         self.inner.wipe();
-        self.inner.desk.lock().unwrap().sandbox = None;
+        desk.sandbox = None;
     }
 }
 
