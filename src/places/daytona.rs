@@ -260,7 +260,7 @@ impl Backend for Daytona {
         match door {
             Some(door) => door.client(words, terminal),
             // Never asked for: it has not started.
-            None => Command::new("false"),
+            None => self.setting.programs.command("false"),
         }
     }
 

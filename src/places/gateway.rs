@@ -91,6 +91,7 @@ impl Gateway {
 pub(crate) struct Door {
     gateway: Gateway,
     ssh: Ssh,
+    programs: Programs,
     /// Holds the configuration, and so the token: no other user reads it, and it stands in no list of processes.
     _folder: Scratch,
 }
@@ -114,7 +115,7 @@ impl Door {
         };
         let ssh =
             Ssh::new(&config, programs.clone(), Traits::default()).map_err(|error: PlaceError| error.to_string())?;
-        Ok(Self { gateway, ssh, _folder: folder })
+        Ok(Self { gateway, ssh, programs: programs.clone(), _folder: folder })
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -128,9 +129,16 @@ impl Door {
         match terminal {
             Terminal::None => self.ssh.client(words, Terminal::None),
             Terminal::Output | Terminal::Full => {
-                wrapped(&self.ssh.client(&["sh", "-c", THERE, "sh", &line], Terminal::None))
+                self.on_terminal(&self.ssh.client(&["sh", "-c", THERE, "sh", &line], Terminal::None))
             }
         }
+    }
+
+    /// The client on a terminal here.
+    fn on_terminal(&self, client: &Command) -> Command {
+        let mut command = self.programs.command("/bin/sh");
+        command.args(["-c", HERE, "sh"]).arg(client.get_program()).args(client.get_args());
+        command
     }
 
     /// Waits until the other side lets in: it lags behind the service's word that the sandbox is there. The reason, when it
@@ -151,15 +159,6 @@ impl Door {
     pub(crate) fn close(&self) {
         self.ssh.stop();
     }
-}
-
-/// The client on a terminal here.
-fn wrapped(client: &Command) -> Command {
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", HERE, "sh"]).arg(client.get_program()).args(client.get_args());
-    command.env_clear();
-    command.envs(client.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command
 }
 
 fn write(path: &PathBuf, text: &str) -> std::io::Result<()> {

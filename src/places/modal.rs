@@ -232,7 +232,7 @@ impl Backend for Modal {
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
         // Without one nothing was started, and nobody asks.
-        let Some(held) = self.held() else { return Command::new("false") };
+        let Some(held) = self.held() else { return self.programs.command("false") };
         let mut command = self.programs.command(&held.python.to_string_lossy());
         command.arg(&held.bridge).arg("enter").arg(&held.id).arg(match terminal {
             Terminal::None => "pipes",
