@@ -255,9 +255,13 @@ impl Process {
         }
         if let Some(tty) = &*lock(&self.tty)
             && tty.size() != Some(size)
-            && let Err(error) = tty.resize(size)
         {
-            tracing::debug!("resizing {}: {error}", self.id.0);
+            if let Err(error) = tty.resize(size) {
+                tracing::debug!("resizing {}: {error}", self.id.0);
+            }
+            if let Some(far) = &self.far {
+                far.resized(size);
+            }
         }
     }
 

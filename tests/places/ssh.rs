@@ -136,3 +136,41 @@ fn sudo_is_probed_there_and_no_password_goes_there() {
     put("#!/bin/sh\n[ \"$1\" = -n ] && shift\nexec \"$@\"\n");
     assert_eq!(site.prints("sudo echo it-is-in"), "it-is-in");
 }
+
+#[test]
+fn a_session_keeps_its_backend_and_moves_no_other() {
+    use crate::harness::{Home, Mock, Step, Term};
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped("a_session_keeps_its_backend_and_moves_no_other", &why)) else {
+        return;
+    };
+    let mock = Mock::start(vec![Step::Text("first-answer".into()), Step::Text("second-answer".into())]);
+    let home = Home::empty();
+    let config = format!(
+        "terminal:\n  ssh_host: there\n  ssh_extra_args: [-F, {}]\napprovals:\n  mode: \"off\"\n",
+        sshd.client_config().display()
+    );
+    home.model(&mock, &config);
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("/backend ssh\r").wait("commands run and files are here now: ssh there");
+    term.send("one\r").wait("first-answer");
+    term.quit();
+    // Another session is where the configuration says.
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("!echo at-$HOME\r").wait(&format!("at-{}", home.user().display()));
+    term.send("two\r").wait("second-answer");
+    assert!(!term.text().contains("ssh there"), "{}", term.text());
+    term.quit();
+    // The first one goes on where it worked.
+    let listed = home.run(&["sessions", "list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let rows = listed["sessions"].as_array().or(listed.as_array()).unwrap();
+    let first = rows.iter().map(|row| row["id"].as_str().unwrap()).min().unwrap();
+    let mut term = Term::sized(&home, &["--resume", first], (140, 45));
+    term.wait("first-answer").wait("ssh there");
+    term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
+    // From there to a fresh one in the same place, and back to this machine by hand.
+    term.send("/backend local\r").wait("commands run and files are here now: local");
+    term.quit();
+}
