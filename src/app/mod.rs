@@ -51,6 +51,7 @@ mod servers;
 pub mod sessions;
 pub mod settings;
 pub mod sidebar;
+pub mod shown;
 pub mod slash;
 pub mod split;
 pub mod toolsets;

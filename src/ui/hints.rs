@@ -4,10 +4,11 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approvals;
+use crate::app::{approvals, focus, processes};
 use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Judged, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
+use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::width;
@@ -57,7 +58,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Frozen(_) => fixed(&[("Tab", "choose"), ("Enter", "takes it"), ("Esc", "later")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(confirm) if confirm.inert_until > model.now => Vec::new(),
-            Modal::Confirm(_) => fixed(&[("y", "yes"), ("n", "no"), ("↑↓", "choose"), ("Enter", "takes it")]),
+            Modal::Confirm(_) => fixed(&[("Enter", "takes the marked one"), ("y", "marks yes"), ("Esc", "close")]),
             Modal::Rewind(state) if state.confirm.is_some() => {
                 fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
             }
@@ -75,12 +76,15 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     if model.quit_armed.is_some() {
         return vec![(key_of(model, "interrupt"), "again quits")];
     }
-    let running = is_running(model);
+    let (running, taken_over) = (is_running(model), model.processes.pane.taken_over);
     let mut actions: Vec<(&str, &'static str)> = match model.focus {
-        Pane::Terminal if model.processes.pane.taken_over => vec![("take-over", "hand back")],
-        Pane::Terminal => vec![("take-over", "take over"), ("next-terminal", "next"), ("toggle-terminal", "close")],
+        Pane::Terminal if taken_over => vec![("take-over", "hand back")],
+        Pane::Terminal => terminal(model),
         _ if model.copy_mode.is_some() => {
             return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
+        }
+        Pane::Conversation if model.transcript.find.is_some() => {
+            vec![("find-next", "older hit"), ("find-previous", "newer hit"), ("expand", "open")]
         }
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
         Pane::Queue => vec![("edit-queued", "edit"), ("steer-queued", "steer"), ("drop-queued", "drop")],
@@ -99,13 +103,51 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             }
         }
     }
-    if running && model.focus != Pane::Queue && !model.processes.pane.taken_over {
-        actions.push(("stop-turn", "stop"));
-    } else if model.focus == Pane::Composer && model.composer.area.is_empty() {
-        actions.push(("session-browser", "sessions"));
+    match model.focus {
+        Pane::Composer if running => actions.push(("stop-turn", "stop")),
+        Pane::Composer if model.composer.area.is_empty() => actions.push(("session-browser", "sessions")),
+        Pane::Composer => {}
+        // It comes back to the prompt first: there it stops the turn.
+        _ if !taken_over => actions.push(("stop-turn", "back")),
+        _ => {}
     }
-    let hints = actions.into_iter().map(|(action, word)| (key_of(model, action), word));
+    let here = if taken_over { Context::TakenOver } else { focus::context(model.focus) };
+    let key = |action| model.keymap.key_in(here, action).unwrap_or_else(|| key_of(model, action));
+    let hints = actions.into_iter().map(|(action, word)| (key(action), word));
     hints.filter(|(key, _)| !key.is_empty()).collect()
+}
+
+/// What a person can do with the command that the pane shows.
+fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
+    let pane = &model.processes.pane;
+    let rows = &model.processes.rows;
+    let shown = rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
+    let mut actions = Vec::new();
+    if pane.find.is_some() {
+        actions.extend([("find-next", "up"), ("find-previous", "down")]);
+    } else if pane.scroll > 0 {
+        actions.push(("to-end", "to the end"));
+    }
+    match shown {
+        Some(row) if processes::is_running(row) => {
+            if !row.vitals.detached {
+                actions.push(("take-over", "take over"));
+            }
+            actions.push(("kill-process", "end it"));
+            if !row.background {
+                actions.push(("background-command", "to the background"));
+            }
+        }
+        Some(_) => actions.push(("forget-process", "off the list")),
+        None => {}
+    }
+    actions.push(("find", "find"));
+    if rows.len() > 1 {
+        actions.push(("next-terminal", "next"));
+        actions.push(("split-terminal", if pane.beside.is_some() { "one again" } else { "two" }));
+    }
+    actions.push(("toggle-terminal", "close"));
+    actions
 }
 
 /// Cells between the columns of the popup.

@@ -111,7 +111,7 @@ fn a_server_outlives_a_crash_is_found_again_and_can_be_ended() {
     // Nobody types into it; the focus goes to the pane all the same, and ending it takes a yes.
     term.send("\x1b[20~").wait("cannot be typed into");
     term.send("K").wait("End a command");
-    term.send("y");
+    term.send("y\r");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
 }

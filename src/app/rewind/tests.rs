@@ -184,7 +184,7 @@ fn files_of_somebody_else_are_asked_about_by_name_and_not_at_once() {
         Msg::Agent(AgentEvent::RewindAsks { order: asked, files })
     };
     for (keys, theirs) in
-        [("y", Some(Theirs::Overwrite)), ("n", Some(Theirs::Leave)), ("<ret>", Some(Theirs::Leave)), ("<esc>", None)]
+        [("y<ret>", Some(Theirs::Overwrite)), ("n<ret>", Some(Theirs::Leave)), ("<ret>", Some(Theirs::Leave)), ("<esc>", None)]
     {
         let mut model = ready();
         let effects = update(&mut model, 1000, event());
