@@ -4,6 +4,7 @@
 
 pub mod ansi;
 pub mod clean;
+pub mod columns;
 pub mod diff;
 pub mod fold;
 pub mod foreign;

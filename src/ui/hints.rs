@@ -4,11 +4,11 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::{approvals, focus, processes};
 use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Judged, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
-use crate::config::keymap::Context;
+use crate::app::{approvals, focus, processes};
+use crate::config::keymap::{Context, display};
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::width::width;
@@ -155,21 +155,42 @@ const GAP: u16 = 3;
 /// Cells of a key of one letter and of the air after it.
 const KEY: u16 = 3;
 /// The narrowest column in which words can be read.
-const WORDS: u16 = 22;
+const WORDS: u16 = 20;
+/// Rows that the popup may take on the smallest screen.
+const LEAST: u16 = 6;
+
+/// What the popup says of an action.
+struct Follows {
+    keys: String,
+    /// What it does, and the same in a word or two.
+    words: &'static str,
+    brief: String,
+    /// It has a key without the leader too.
+    direct: bool,
+}
 
 /// The popup over the status bar, once the leader waited: every key that may follow, from the live keymap, and what it does.
-/// Where not all fit, those go first that have a key of their own. Whether it is shown.
+/// It leaves half of the screen in view; the leader turns its pages, on the first of which stands what has no other key.
+/// Whether it is shown.
 pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
-    if model.chord.as_ref().is_none_or(|chord| !chord.shown) {
-        return false;
-    }
-    let list = following(model);
-    let most = area.height.saturating_sub(4).max(1);
+    let Some(chord) = model.chord.as_ref().filter(|chord| chord.shown) else { return false };
+    let mut list = following(model);
+    let most = (area.height / 2).max(LEAST).min(area.height.saturating_sub(4)).max(1);
     let room = area.width.saturating_sub(4);
-    // as few columns as leave half of the screen in view, as many as can be read
+    // as few columns as will do, as many as can be read
     let readable = ((room + GAP) / (KEY + WORDS + GAP)).max(1);
-    let columns = cells(list.len()).div_ceil((area.height / 2).max(1)).clamp(1, readable);
-    let (list, left) = fit(list, usize::from(most) * usize::from(columns));
+    let columns = cells(list.len()).div_ceil(most).clamp(1, readable);
+    let places = usize::from(most) * usize::from(columns);
+    let left = if list.len() > places {
+        list.sort_by_key(|entry| entry.direct);
+        let page = places.saturating_sub(1).max(1);
+        let from = chord.page % list.len().div_ceil(page) * page;
+        let all = list.len();
+        list = list.into_iter().skip(from).take(page).collect();
+        all - list.len()
+    } else {
+        0
+    };
     let rows = cells(list.len() + usize::from(left > 0)).div_ceil(columns).min(most).max(1);
     let column = (room + GAP) / columns;
     // A blank row above and below.
@@ -178,7 +199,7 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
     // keys of a column end in one line; most of them are one letter
     let keys: Vec<u16> = list
         .chunks(usize::from(rows))
-        .map(|part| cells(part.iter().map(|(keys, ..)| width(keys)).max().unwrap_or(1)))
+        .map(|part| cells(part.iter().map(|entry| width(&entry.keys)).max().unwrap_or(1)))
         .collect();
     let at = |index: usize| {
         let line = row(place, cells(index) % rows + 1);
@@ -186,51 +207,42 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
         let key = keys.get(index / usize::from(rows)).copied().unwrap_or(1);
         (cell, cell.x + key, cell.x + key + 2)
     };
-    for (index, (keys, words, _)) in list.iter().enumerate() {
+    for (index, entry) in list.iter().enumerate() {
         let (cell, end, start) = at(index);
-        paint.right(end, cell.y, keys, paint.role(Role::Accent));
-        paint.fit(start, cell.y, cell.right().saturating_sub(start), words, paint.role(Role::Text));
+        let room = cell.right().saturating_sub(start);
+        paint.right(end, cell.y, &entry.keys, paint.role(Role::Accent));
+        let words = if cells(width(entry.words)) <= room { entry.words } else { &entry.brief };
+        paint.fit(start, cell.y, room, words, paint.role(Role::Text));
     }
     if left > 0 {
         let (cell, _, start) = at(list.len());
-        let more = format!("{left} more: {}", key_of(model, "help"));
+        let leader = chord.keys.first().map(|key| display(std::slice::from_ref(key))).unwrap_or_default();
+        let more = format!("{left} more: {leader}");
         paint.fit(start, cell.y, cell.right().saturating_sub(start), &more, paint.role(Role::Dim));
     }
     true
 }
 
-/// Keys, what they do in words, and whether the action has a key without the leader.
-fn following(model: &Model) -> Vec<(String, &'static str, bool)> {
+fn following(model: &Model) -> Vec<Follows> {
     let rows = crate::app::keys::following(model).into_iter();
     rows.filter_map(|(keys, action)| {
         let entry = Action::from_name(action)?.entry()?;
         let direct = model.keymap.bindings.iter().any(|binding| binding.action == action && binding.keys.len() == 1);
-        Some((keys, brief(entry.doc), direct))
+        Some(Follows { keys, words: first_part(entry.doc), brief: named(action), direct })
     })
     .collect()
 }
 
 /// A description up to where it begins to explain.
-fn brief(doc: &'static str) -> &'static str {
+fn first_part(doc: &'static str) -> &'static str {
     doc.split([';', ':']).next().unwrap_or(doc).trim_end()
 }
 
-/// What fits into a number of places, and how many do not: one place says so.
-fn fit(mut list: Vec<(String, &'static str, bool)>, places: usize) -> (Vec<(String, &'static str, bool)>, usize) {
-    if list.len() <= places {
-        return (list, 0);
-    }
-    let surplus = (list.len() + 1).saturating_sub(places);
-    let mut left = 0;
-    for wanted in [true, false] {
-        while left < surplus
-            && let Some(at) = list.iter().rposition(|(_, _, direct)| *direct == wanted)
-        {
-            list.remove(at);
-            left += 1;
-        }
-    }
-    (list, left)
+/// The name of an action as words: `Toggle terminal`.
+fn named(action: &str) -> String {
+    let mut letters = action.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).map(|letter| if letter == '-' { ' ' } else { letter }).collect()
 }
 
 #[cfg(test)]
@@ -238,22 +250,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_key_of_its_own_gives_way_first() {
-        let list =
-            |names: &[(&str, bool)]| names.iter().map(|(name, direct)| ((*name).to_owned(), "", *direct)).collect();
-        let names = |list: &[(String, &str, bool)]| list.iter().map(|(name, ..)| name.clone()).collect::<Vec<_>>();
-        let all = [("a", true), ("b", false), ("c", true), ("d", false)];
-        let (kept, left) = fit(list(&all), 4);
-        assert_eq!((names(&kept).len(), left), (4, 0));
-        let (kept, left) = fit(list(&all), 3);
-        assert_eq!((names(&kept), left), (vec!["b".to_owned(), "d".to_owned()], 2));
-        let (kept, left) = fit(list(&all), 2);
-        assert_eq!((names(&kept), left), (vec!["b".to_owned()], 3));
-    }
-
-    #[test]
-    fn descriptions_end_where_they_explain() {
-        assert_eq!(brief("Select with the keyboard: h j k l, v, y"), "Select with the keyboard");
-        assert_eq!(brief("Quit"), "Quit");
+    fn descriptions_end_where_they_explain_and_names_are_words() {
+        assert_eq!(first_part("Select with the keyboard: h j k l, v, y"), "Select with the keyboard");
+        assert_eq!(first_part("Quit"), "Quit");
+        assert_eq!(named("toggle-terminal"), "Toggle terminal");
     }
 }

@@ -34,7 +34,7 @@ fn wrapped(notice: &Notice, columns: u16) -> Vec<Row> {
     let rest = [Span::new(" ".repeat(width(mark)), Role::Text)];
     // Margins of three cells, and one for the mark of a cut.
     let room = usize::from(columns.saturating_sub(7)).max(width(mark) + 8);
-    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
     let mut rows = Vec::new();
     wrap_into(&mut rows, &[Span::new(text, Role::Text)], Ground::Base, &how);
     rows

@@ -236,7 +236,8 @@ fn only_the_agent_ends_a_switch() {
 
 #[test]
 fn the_letters_of_a_question_mark_and_enter_takes() {
-    let all = [("y<ret>", true), ("Y<ret>", true), ("yn<ret>", false), ("n<ret>", false), ("<esc>", false), ("<ret>", false)];
+    let all =
+        [("y<ret>", true), ("Y<ret>", true), ("yn<ret>", false), ("n<ret>", false), ("<esc>", false), ("<ret>", false)];
     for (keys, begins) in all {
         let mut model = ready();
         script(&mut model, "go<ret>/new<ret>");
