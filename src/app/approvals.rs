@@ -10,7 +10,7 @@ use super::model::modal::{
 use super::model::notices::About;
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
-use super::{composer, events, pickers, sessions, turn};
+use super::{composer, edit, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
 use crate::policy::{
@@ -173,9 +173,19 @@ pub fn seen_again(model: &mut Model) {
 }
 
 /// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
+///
+/// Text for a masked field is an exception unless a prompt is being written: it may be the password, and what the composer
+/// holds is shown and kept as a draft. It stands in the field, hidden, and goes nowhere without an Enter after the quiet.
 pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
     let too_small = hidden(model);
+    if matches!(model.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now)
+        && edit::printable(key).is_some()
+        && composer::is_empty(&model.composer)
+        && !too_small
+    {
+        return false;
+    }
     let until = match model.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
