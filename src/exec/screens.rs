@@ -98,6 +98,9 @@ impl Screens {
             (state.lines, state.find) = (None, None);
         }
         if let Some(process) = &target {
+            if process.phase.borrow().held {
+                process.fit(None, size);
+            }
             process.resize(size);
             process.rouse();
         }

@@ -89,7 +89,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
         Pane::Queue => vec![("edit-queued", "edit"), ("steer-queued", "steer"), ("drop-queued", "drop")],
         Pane::Sidebar => vec![("scroll-down", "scroll")],
-        Pane::Composer => vec![("command-palette", "palette"), ("help", "keys")],
+        Pane::Composer => Vec::new(),
     };
     if running && model.focus == Pane::Composer {
         let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
@@ -104,9 +104,12 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         }
     }
     match model.focus {
-        Pane::Composer if running => actions.push(("stop-turn", "stop")),
-        Pane::Composer if model.composer.area.is_empty() => actions.push(("session-browser", "sessions")),
-        Pane::Composer => {}
+        Pane::Composer => {
+            let usual = [("command-palette", "palette"), ("help", "keys"), ("session-browser", "sessions")];
+            let stop = running.then_some(("stop-turn", "stop"));
+            let usual = usual.into_iter().take(if running || !model.composer.area.is_empty() { 2 } else { 3 });
+            actions.extend(stop.into_iter().chain(usual));
+        }
         // It comes back to the prompt first: there it stops the turn.
         _ if !taken_over => actions.push(("stop-turn", "back")),
         _ => {}

@@ -87,6 +87,8 @@ fn vim_takes_text_and_a_paste_and_writes_the_file() {
 fn less_searches_and_is_left() {
     let Some(less) = first("less_searches_and_is_left", &["less"]) else { return };
     let mut person = Person::at(&format!("seq -f 'row-%g' 1 5000 > rows; {less} rows"), "row-");
+    // It draws for the pane's size, from the top, before it is typed into.
+    person.term.shows("its top", |text| text.lines().any(|line| line.trim() == "row-1"));
     person.term.send("/row-4321\r").wait("row-4322");
     person.term.send("G").wait("row-5000");
     person.term.send("q");
