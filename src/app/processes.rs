@@ -8,7 +8,7 @@ use super::focus;
 use super::keys::{Bound, bound};
 use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::notices::About;
-use super::model::processes::{Processes, TerminalPane};
+use super::model::processes::{Passing, Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
@@ -70,11 +70,8 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Found(id, found) => super::seek::found(model, &id, found),
         ProcessEvent::Screen(id, screen) => {
             super::split::screen(model, &id, &screen);
-            let pane = &mut model.processes.pane;
-            if pane.shown.as_ref() == Some(&id) {
-                pane.scroll = screen.below;
-                pane.screen = Some(screen);
-                super::marking::screen(model);
+            if model.processes.pane.shown.as_ref() == Some(&id) {
+                super::shown::screen(model, screen);
             }
         }
     }
@@ -135,7 +132,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         if !(model.processes.pane.taken_over && model.processes.pane.shown.as_ref() == Some(&id)) {
             let keys = model.keymap.keys_for("take-over");
             let how = keys.first().map(|key| format!(": {key} types into it")).unwrap_or_default();
-            model.notices.about(model.now, Level::Warning, About::Input(id), format!("⌨ {text}{how}"));
+            model.notices.about(model.now, Level::Info, About::Input(id), format!("{text}{how}"));
         }
     } else if !asks {
         model.notices.settled(&About::Input(id));
@@ -170,6 +167,9 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         let level = if code == 0 { Level::Info } else { Level::Warning };
         let how = if unseen { "it is not known how".to_owned() } else { format!("exit {code}") };
         model.notices.add(model.now, level, format!("{} ended: {how}", short(&command)));
+    }
+    if shown {
+        super::shown::close_if_empty(model);
     }
     let ended = model.processes.rows.iter().filter(|row| !is_running(row)).count();
     if ended > ENDED
@@ -240,6 +240,7 @@ pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
         pane.scroll = 0;
         pane.taken_over = false;
         pane.find = None;
+        pane.passing = Passing::default();
     }
 }
 
@@ -336,7 +337,8 @@ pub fn show(model: &mut Model) {
     focus::set(model, Pane::Terminal);
 }
 
-fn shown(model: &Model) -> Option<&ProcessInfo> {
+/// The command that the pane shows.
+pub fn shown(model: &Model) -> Option<&ProcessInfo> {
     let id = model.processes.pane.shown.as_ref()?;
     model.processes.rows.iter().find(|row| row.id == *id)
 }
@@ -365,6 +367,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     }
     let earlier = shown(model).is_some_and(|row| row.vitals.origin == Origin::Earlier);
     let pane = &mut model.processes.pane;
+    pane.passing.stays |= pane.open && pane.touched;
     pane.open = true;
     pane.touched = true;
     if earlier {

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::config::keymap::{Code, Key, Keymap};
 use crate::config::skin::Look;
 use crate::config::theme::ColorDepth;
+use crate::exec::{ProcessId, ProcessInfo, ProcessState, Vitals};
 use crate::llm::Effort;
 use crate::llm::message::{Body, Item, ItemId, Origin};
 use crate::policy::Mode;
@@ -105,6 +106,22 @@ pub fn look() -> Look {
 pub fn model() -> Model {
     let look = Arc::new(look());
     Model::new(Arc::new(Config::default()), look, keymap(), (120, 40), "/src/app".into(), 0)
+}
+
+/// A command that runs.
+pub fn process(id: &str, background: bool) -> ProcessInfo {
+    ProcessInfo {
+        id: ProcessId(id.into()),
+        command: id.into(),
+        cwd: "/".into(),
+        pid: 1,
+        background,
+        started_at: 0,
+        state: ProcessState::Running,
+        port: None,
+        output_bytes: 0,
+        vitals: Vitals::default(),
+    }
 }
 
 fn session(id: &str, model: &str) -> SessionInfo {

@@ -7,6 +7,7 @@ mod askpass;
 mod asks;
 mod blocked;
 mod browse;
+mod carry;
 mod confine;
 mod detached;
 mod echo;
@@ -223,8 +224,8 @@ pub enum ProcessEvent {
     AskClosed(ProcessId, AskId),
     /// A program has a word for the person: touch the key.
     Told(ProcessId, String),
-    /// Whether there is another line with the words that were looked for; the view has moved to it.
-    Found(ProcessId, bool),
+    /// The line with the words that were looked for, which the view has moved to; `None`: there is no other one.
+    Found(ProcessId, Option<Hit>),
 }
 
 /// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
@@ -232,6 +233,14 @@ pub(crate) const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;
+
+/// A line with words that were looked for, among all that have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Counted from the oldest one, which is 1.
+    pub nth: usize,
+    pub of: usize,
+}
 
 /// How the view of a watched process moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

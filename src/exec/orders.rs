@@ -202,7 +202,7 @@ impl Exec {
         usage::look(&all);
     }
 
-    /// A person types: the program lays out for the person's pane from the first key on.
+    /// A person types: the program lays out for the person's pane, from the first key on at the latest.
     fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         process.fit(None, *lock(&self.hub.size));

@@ -204,6 +204,10 @@ impl Exec {
         for process in self.hub.all() {
             let held = Some(&process.id) == id;
             process.phase.send_if_modified(|phase| std::mem::replace(&mut phase.held, held) != held);
+            // At once, not with the first key: a program that is told of another size while it reads may lose that key.
+            if held && process.is_watched() {
+                process.fit(None, *lock(&self.hub.size));
+            }
         }
     }
 

@@ -135,7 +135,7 @@ fn plan(model: &Model, room: usize) -> Vec<Entry> {
         };
         let mut rows: Vec<Row> = Vec::new();
         let (first, rest) = ([Span::new(mark, mark_role)], [Span::new("  ", Role::Text)]);
-        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
         wrap_into(&mut rows, &[Span::new(todo.content.clone(), role)], Ground::Base, &how);
         // Two rows tell enough of one step.
         out.extend(rows.into_iter().take(2).map(|row| Entry {

@@ -105,7 +105,7 @@ fn a_server_outlives_a_crash_is_found_again_and_can_be_ended() {
     // Nobody types into it; the focus goes to the pane all the same, and ending it takes a yes.
     term.send("\x1b[20~").wait("cannot be typed into");
     term.send("K").wait("End a command");
-    term.send("y");
+    term.send("y\r");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
 }
@@ -139,6 +139,11 @@ fn at_quit_each_command_goes_on_or_ends() {
     driver.term.send("\x04").wait("these still run").wait("ends");
     driver.term.send(" ").wait("goes on");
     driver.term.send("\r").ended();
+    // What goes on, and how to come back to it.
+    let said = || String::from_utf8_lossy(&driver.term.raw()).into_owned();
+    until("the farewell", || said().contains("come back to it:"));
+    assert!(said().contains(&format!("still running: {} (pid ", server("first"))), "{}", said());
+    assert!(!said().contains(&format!("still running: {}", server("second"))), "{}", said());
     until("the other is ended", || !alive(&second));
     assert!(alive(&first));
     let log = registered(&driver.home)[0]["log"].as_str().unwrap().to_owned();

@@ -170,11 +170,11 @@ async fn two_panes_show_two_programs_and_find_their_words() {
     .await;
     for (way, words, line) in [(Way::Up, "77", "477"), (Way::Up, "77", "377"), (Way::Down, "77", "477")] {
         room.exec.command(ProcessCommand::Find(one.id.clone(), words.into(), way));
-        room.event("it is found", |event| matches!(event, ProcessEvent::Found(_, true))).await;
+        room.event("it is found", |event| matches!(event, ProcessEvent::Found(_, Some(hit)) if hit.of == 5)).await;
         room.screen(line).await;
     }
     room.exec.command(ProcessCommand::Find(one.id.clone(), "nowhere".into(), Way::Up));
-    room.event("it is not found", |event| matches!(event, ProcessEvent::Found(_, false))).await;
+    room.event("it is not found", |event| matches!(event, ProcessEvent::Found(_, None))).await;
     room.exec.shutdown(true).await;
 }
 
