@@ -17,8 +17,11 @@ use std::sync::{Arc, Mutex};
 
 /// The key that it takes.
 pub const KEY: &str = "dtn_0123456789abcdef";
+/// A property and whether a value fits it.
+type Field = (&'static str, fn(&Value) -> bool);
+
 /// What a sandbox may be asked for, as `CreateSandbox` of the description has it.
-const FIELDS: &[(&str, fn(&Value) -> bool)] = &[
+const FIELDS: &[Field] = &[
     ("name", Value::is_string),
     ("labels", Value::is_object),
     ("env", Value::is_object),

@@ -277,8 +277,8 @@ fn types_there(home: crate::harness::Home, kind: &str) {
     term.send("ada\r").wait("hello-ada").wait("Secret?");
     term.send("geheim77\r").wait("all-is-said");
     let request = mock.requests().pop().unwrap();
-    let results = request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
-    let result: Value = serde_json::from_str(results.last().unwrap()["content"].as_str().unwrap()).unwrap();
+    let mut results = request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let result: Value = serde_json::from_str(results.next_back().unwrap()["content"].as_str().unwrap()).unwrap();
     let output = result["output"].as_str().unwrap();
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(&lines[..2], ["a-terminal", "1000"], "{output}");
