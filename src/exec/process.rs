@@ -109,8 +109,8 @@ pub(crate) struct Life {
     pub(crate) cwd_after: Option<PathBuf>,
     /// Variables that it exported and that later commands do not get.
     pub(crate) not_kept: Vec<String>,
-    /// What became of it on another machine, when its client did not live to see that.
-    pub(crate) lost: Option<String>,
+    /// What another machine did to it, when that was not its own end.
+    pub(crate) lost: Option<super::Lost>,
     /// The model has seen how it ended: no notice is needed.
     pub(crate) consumed: bool,
     pub(crate) notify: bool,

@@ -2,6 +2,7 @@
 
 mod clients;
 mod container;
+mod real;
 mod ssh;
 
 use hermes::agent::Port;
