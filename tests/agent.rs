@@ -17,7 +17,7 @@ use hermes::policy::redact::RedactKind;
 use hermes::policy::{ApprovalId, Decision, Grant, Scope, Speaker, Width};
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
-use hermes::tools::file::restore::Ground;
+use hermes::tools::file::ground::Ground;
 use hermes::tools::registry::Registry;
 use hermes::tools::world::LocalWorld;
 use std::borrow::Cow;

@@ -4,7 +4,8 @@ use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, 
 use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::diff::file_diff;
-use crate::tools::file::restore::{Back, Ground, Now, Verdict, named, undoing};
+use crate::tools::file::ground::{Ground, Now};
+use crate::tools::file::restore::{Back, Verdict, named, undoing};
 use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
 use std::collections::HashMap;

@@ -7,11 +7,11 @@
 use super::backend::{PlaceError, Terminal};
 use super::remote::{Remote, SMALL, SOON, lock};
 use super::script::Script;
-use crate::exec::{Far, FarEnd, FarSignal, Lost, Said, left_behind};
+use crate::exec::{Far, FarEnd, FarSignal, Lost, left_behind};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
@@ -98,6 +98,11 @@ impl Pids {
     }
 }
 
+/// Whether an answer says that no process can be made there.
+fn is_full(out: &[u8]) -> bool {
+    out.starts_with(b"full\n")
+}
+
 /// A command to start on another machine.
 #[derive(Clone, Debug)]
 pub struct JobSpec {
@@ -124,6 +129,8 @@ pub struct Job {
     breaks: u64,
     /// How often no process could be made there before it started.
     refused: u64,
+    /// What was done when it was to be ended and nothing could be started there.
+    cleared: Mutex<Option<String>>,
 }
 
 impl Job {
@@ -135,7 +142,7 @@ impl Job {
         let facts = place.facts()?;
         let id = format!("{:012x}", fastrand::u64(..1 << 48));
         let folder = facts.dir.join("jobs").join(&id);
-        let mut job = Self { breaks: place.breaks(), refused: 0, id, folder, spec, place };
+        let mut job = Self { breaks: place.breaks(), refused: 0, cleared: Mutex::default(), id, folder, spec, place };
         let script = job.script(facts.has("bash"), facts.has("setsid"))?;
         let said = if job.spec.detached {
             job.place.ask_once(&script, SOON, SMALL)?
@@ -273,10 +280,12 @@ impl Job {
                 self.folder.join("pid").display()
             ));
         }
-        if code_known || self.place.breaks() == self.breaks {
+        // A shell that is told to end leaves its folder and variables, too: whoever keeps the place knows better.
+        let why = self.place.why();
+        if self.place.breaks() == self.breaks || code_known && (why.is_none() || self.spec.detached) {
             return None;
         }
-        let why = self.place.why().unwrap_or_else(|| "the connection broke".to_owned());
+        let why = why.unwrap_or_else(|| "the connection broke".to_owned());
         broke(format!("{label}: {why}; the command ended with it, and what it did so far stays done"))
     }
 }
@@ -314,8 +323,9 @@ impl Far for Job {
         };
         // By the words of the shell alone: where no process can be started any more, this still works.
         let stop = if signal == FarSignal::Kill { STOP } else { "" };
-        let mut script = Script::new("").set("J", &self.folder).set("H_S", name).add(
-            r#"h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
+        let mut script = Script::new("h_pids >/dev/null\n").set("J", &self.folder).set("H_S", name).add(
+            r#"if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full; else
+h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
 if [ -n "$h_l" ]; then
 "#,
         );
@@ -335,7 +345,18 @@ else false; fi 2>/dev/null"#,
                 self.id
             ));
         }
-        self.place.ask_now(&script).is_some_and(|said| said.code == 0)
+        let said = self.place.ask_now(&script.add("\nfi"));
+        match (said, signal) {
+            // Whatever is ended one by one is made again at once: all of it goes.
+            (Some(said), FarSignal::Kill) if is_full(&said.out) => {
+                let done = self.place.backend().clear();
+                let is_done = done.is_some();
+                *lock(&self.cleared) = done;
+                is_done
+            }
+            (Some(said), _) => said.code == 0 && !is_full(&said.out),
+            (None, _) => false,
+        }
     }
 
     fn finish(&self, ended: bool) -> FarEnd {
@@ -344,14 +365,9 @@ else false; fi 2>/dev/null"#,
             self.signal(FarSignal::Kill);
         }
         let script = Script::new("").set("J", &self.folder).add(LEFT);
-        let mut asked = self.place.ask(&script, SOON, STATE);
-        let full = |said: &Said| Pids::read(&said.out).1.starts_with(b"full\n");
-        let mut cleared = None;
-        if asked.as_ref().is_ok_and(full) {
-            self.signal(FarSignal::Kill);
-            asked = self.place.ask(&script, SOON, STATE);
-        }
-        if ended && asked.as_ref().map_or(true, full) {
+        let asked = self.place.ask(&script, SOON, STATE);
+        let mut cleared = lock(&self.cleared).take();
+        if ended && cleared.is_none() && asked.as_ref().map_or(true, |said| is_full(Pids::read(&said.out).1)) {
             // What was to be ended goes on, and nothing can be done from inside.
             cleared = self.place.backend().clear();
         }

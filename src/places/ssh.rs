@@ -78,8 +78,8 @@ impl Ssh {
         made.as_ref()
     }
 
-    /// Options that make one connection carry all. Only the link makes it: what follows work in the background
-    /// outlives this program and its socket, and connects by itself then.
+    /// Options that make one connection carry all. Only the link makes it: a command that ends up without it connects by
+    /// itself.
     fn shared(&self, master: &str) -> Vec<String> {
         let Some(folder) = self.sockets() else { return Vec::new() };
         let path = format!("ControlPath={}/%C", folder.path().display());

@@ -13,7 +13,7 @@ use crate::exec::Exec;
 use crate::llm::message::ItemId;
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::store::{Blobs, Store, StoreError};
-use crate::tools::file::restore::Ground;
+use crate::tools::file::ground::Ground;
 use crate::tools::listing::{Listing, listing};
 use crate::tools::offer::Offer;
 use std::path::PathBuf;

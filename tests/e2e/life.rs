@@ -1,7 +1,7 @@
 //! Processes outlive the program that started them, real programs are driven by keys and screens, and nothing is left over.
 
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, PATIENCE, Sshd, Step, Term, skipped, until};
+use crate::harness::{Home, Mock, PATIENCE, Step, Term, skipped, until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -157,54 +157,6 @@ fn at_quit_each_command_goes_on_or_ends() {
     term.send("\x04").wait("these still run");
     term.send("\r").ended();
     until("it is ended", || !alive(&first));
-}
-
-/// Work in the background over ssh, as its own machine shows it.
-fn work_over_ssh(test: &str) -> Option<(Sshd, Driver, String, String)> {
-    let sshd = Sshd::start().map_err(|why| skipped(test, &why)).ok()?;
-    let options = sshd.client_config().display().to_string();
-    let mut driver =
-        Driver::start(&format!("terminal:\n  backend: ssh\n  ssh_host: there\n  ssh_extra_args: [-F, {options}]\n"));
-    let line = "echo $$ > worker; echo begun; until [ -e go ]; do sleep 0.05; done; echo end-of-work; : > over";
-    driver.call("terminal", json!({ "command": line, "background": true }));
-    let worker = pid(&sshd.home().join("worker"));
-    until("it is in the register", || registered(&driver.home).len() == 1);
-    let log = registered(&driver.home)[0]["log"].as_str().unwrap().to_owned();
-    until("its output comes", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("begun")));
-    Some((sshd, driver, worker, log))
-}
-
-/// Another run finds it, and its output comes to the end.
-fn is_found_again(sshd: &Sshd, driver: &Driver, worker: &str, log: &str) {
-    assert!(alive(worker), "it goes on there");
-    let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("still runs, from an earlier session");
-    std::fs::write(sshd.home().join("go"), "").unwrap();
-    until("it is over", || sshd.home().join("over").exists());
-    until("its end is told here", || std::fs::read_to_string(log).is_ok_and(|text| text.contains("end-of-work")));
-    until("and it is forgotten", || registered(&driver.home).is_empty());
-    term.quit().ended();
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn work_on_another_machine_outlives_a_crash_and_is_found_again() {
-    let test = "work_on_another_machine_outlives_a_crash_and_is_found_again";
-    let Some((sshd, mut driver, worker, log)) = work_over_ssh(test) else { return };
-    driver.term.kill();
-    is_found_again(&sshd, &driver, &worker, &log);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn work_on_another_machine_goes_on_at_quit_and_is_found_again() {
-    let test = "work_on_another_machine_goes_on_at_quit_and_is_found_again";
-    let Some((sshd, mut driver, worker, log)) = work_over_ssh(test) else { return };
-    // The program takes its connection along; what follows the work makes one of its own.
-    driver.term.send("\x04").wait("these still run").wait("ends");
-    driver.term.send(" ").wait("goes on");
-    driver.term.send("\r").ended();
-    is_found_again(&sshd, &driver, &worker, &log);
 }
 
 #[test]

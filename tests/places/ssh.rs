@@ -5,8 +5,9 @@ use crate::harness::sshd::runs;
 use crate::harness::{Sshd, skipped, until};
 use hermes::llm::message::{Body, Item, ItemId, Origin, SessionId};
 use hermes::store::{Blobs, Store};
+use hermes::tools::file::ground::Ground;
 use hermes::tools::file::history::FileHistory;
-use hermes::tools::file::restore::{Back, Ground, Verdict, foreign, redoing, restore, undoing};
+use hermes::tools::file::restore::{Back, Verdict, foreign, redoing, restore, undoing};
 
 fn terminal(sshd: &Sshd) -> TerminalConfig {
     TerminalConfig {

@@ -7,7 +7,8 @@ use crate::agent::rewind;
 use crate::llm::message::{Body, Item, ItemId, SessionId};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
-use crate::tools::file::restore::{self, Ground, Restored};
+use crate::tools::file::ground::Ground;
+use crate::tools::file::restore::{self, Restored};
 use crate::tools::file::{edit, write};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Files as they were: kept before a file tool changes them, at the one place that all file tools go through.
 
 use super::edit::{After, Change};
-use super::restore;
+use super::ground::{Ground, Now};
 use crate::llm::message::SessionId;
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub struct FileHistory {
     pub session: SessionId,
     pub turn: u32,
     /// Where the files are that are changed now.
-    pub ground: restore::Ground,
+    pub ground: Ground,
 }
 
 /// What was written down for one call.
@@ -23,7 +23,7 @@ pub struct FileHistory {
 pub struct Kept {
     rows: Vec<(i64, FileChange)>,
     store: Option<Store>,
-    ground: restore::Ground,
+    ground: Ground,
     /// The history took none or not all of it.
     pub failed: bool,
 }
@@ -51,9 +51,10 @@ impl Kept {
     pub async fn settle(&self, changed: &[PathBuf]) {
         let Some(store) = &self.store else { return };
         let rows: Vec<_> = self.rows.iter().filter(|(_, change)| changed.contains(&change.path)).cloned().collect();
+        let ground = self.ground.clone();
         let look = move || -> Vec<(i64, String)> {
-            let moved = rows.into_iter().filter_map(|(key, change)| match restore::look(&change.path) {
-                restore::Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {
+            let moved = rows.into_iter().filter_map(|(key, change)| match ground.look(&change.place, &change.path) {
+                Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {
                     Some((key, hash))
                 }
                 _ => None,
@@ -106,7 +107,7 @@ fn alters(change: &Change) -> bool {
 }
 
 /// A row for each path that the change touches: a move has two.
-fn rows(change: &Change, turn: u32, call: &str, ground: &restore::Ground) -> Vec<FileChange> {
+fn rows(change: &Change, turn: u32, call: &str, ground: &Ground) -> Vec<FileChange> {
     if !alters(change) {
         return Vec::new();
     }
@@ -134,6 +135,7 @@ fn rows(change: &Change, turn: u32, call: &str, ground: &restore::Ground) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::restore;
     use super::*;
     use crate::llm::message::{Body, Item, ItemId, Origin};
     use crate::tools::testing::Bench;
@@ -164,7 +166,7 @@ mod tests {
             let blobs = Blobs::new(home.path().join("history"));
             Self {
                 bench: Bench::new(),
-                history: FileHistory { store, blobs, session, turn: 1, ground: restore::Ground::default() },
+                history: FileHistory { store, blobs, session, turn: 1, ground: Ground::default() },
                 home,
             }
         }
