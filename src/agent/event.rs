@@ -9,7 +9,7 @@ pub use rewind::{
 use crate::config::held::Change;
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
-use crate::policy::{Approval, ApprovalId, Decision, Mode, Preview};
+use crate::policy::{Approval, ApprovalId, Decision, Mode, Payload, Preview, Target};
 use crate::text::format;
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +108,12 @@ pub enum AgentEvent {
         process: crate::exec::ProcessId,
     },
     ApprovalRequested(Box<Approval>),
+    /// All that the call of an open question would touch, in the place of what was known when it was asked.
+    ApprovalFound {
+        id: ApprovalId,
+        targets: Vec<Target>,
+        payloads: Vec<Payload>,
+    },
     ApprovalClosed(ApprovalId),
     /// How a line would be judged; `None`: it is not asked about any more.
     Previewed {

@@ -2,9 +2,10 @@
 //! stable prefix, and is frozen with that message.
 
 use super::event::{Todo, TodoStatus};
-use crate::exec::{ExitReason, Notice, ProcessInfo, ProcessState};
+use crate::exec::{ExitReason, Notice, ProcessInfo, ProcessState, Repo};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Facts at the start of a turn.
 #[derive(Clone, Debug, Default)]
@@ -101,20 +102,19 @@ pub fn gist(notice: &Notice) -> String {
     format!("{command} {what}, the model was told")
 }
 
+/// What git may take to tell the state of a repository.
+const GIT_TIME: Duration = Duration::from_millis(500);
+
 /// Branch and number of changed files, by the `git` program; `None` outside a repository or when it takes too long.
 pub async fn git(cwd: &Path) -> Option<(String, usize)> {
-    let mut command = tokio::process::Command::new("git");
-    command
-        .args(["--no-optional-locks", "status", "--porcelain=v1", "--branch", "--untracked-files=normal"])
-        .current_dir(cwd)
-        .stdin(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .kill_on_drop(true);
-    let output = tokio::time::timeout(std::time::Duration::from_millis(500), command.output()).await.ok()?.ok()?;
-    if !output.status.success() {
-        return None;
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
+    let cwd = cwd.to_owned();
+    tokio::task::spawn_blocking(move || read(&cwd, Instant::now() + GIT_TIME)).await.ok().flatten()
+}
+
+fn read(cwd: &Path, until: Instant) -> Option<(String, usize)> {
+    let status = ["status", "--porcelain=v1", "--branch", "--untracked-files=normal", "--ignore-submodules=dirty"];
+    let output = Repo::of(cwd, until).ok()?.ask(&status, until).ok()?;
+    let text = String::from_utf8_lossy(&output);
     let mut lines = text.lines();
     let head = lines.next()?.trim_start_matches("## ");
     let branch = head.strip_prefix("No commits yet on ").unwrap_or(head);

@@ -1,6 +1,6 @@
 //! Open questions: the inbox, and the modals that open by themselves but never take text meant for the composer.
 
-use super::effect::Effect;
+use super::effect::{Effect, LoadRequest};
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
@@ -10,12 +10,12 @@ use super::model::modal::{
 use super::model::notices::About;
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
-use super::{composer, events, pickers, sessions, turn};
+use super::{composer, edit, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
 use crate::policy::{
-    Approval, ApprovalId, Decision, Intent, Mode, Origin, Preview, Proposal, Scope, Speaker, Verdict, WITHOUT_SANDBOX,
-    proposals,
+    Approval, ApprovalId, Decision, Intent, Mode, Origin, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict,
+    WITHOUT_SANDBOX, proposals,
 };
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
@@ -173,9 +173,19 @@ pub fn seen_again(model: &mut Model) {
 }
 
 /// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
+///
+/// Text for a masked field is an exception unless a prompt is being written: it may be the password, and what the composer
+/// holds is shown and kept as a draft. It stands in the field, hidden, and goes nowhere without an Enter after the quiet.
 pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
     let too_small = hidden(model);
+    if matches!(model.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now)
+        && edit::printable(key).is_some()
+        && composer::is_empty(&model.composer)
+        && !too_small
+    {
+        return false;
+    }
     let until = match model.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
@@ -229,6 +239,17 @@ pub fn next_question(model: &mut Model, out: &mut Vec<Effect>) {
         model.modals.pop();
         look_again(model, out);
         open(model, ids[(at + 1) % ids.len()], model.now);
+    }
+}
+
+/// `/approvals`: the inbox, or what was decided; what follows `log` chooses its rows.
+pub fn slash(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    match argument.trim().split_once(char::is_whitespace).unwrap_or((argument.trim(), "")) {
+        ("log", chosen) => {
+            let argument = chosen.trim().to_owned();
+            out.push(Effect::Load(LoadRequest::Report { name: "approvals".into(), argument }));
+        }
+        _ => inbox(model, out),
     }
 }
 
@@ -310,6 +331,26 @@ pub fn session_changed(model: &mut Model) {
     let open: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
     model.approvals.aside.retain(|id| open.contains(id));
     model.modals.retain(|modal| modal_entry(modal).is_none_or(|id| open.contains(&id)));
+}
+
+/// All that an open question's call would touch is known now.
+pub fn found(model: &mut Model, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
+    let approval = model.approvals.entries.iter_mut().find_map(|entry| match entry {
+        Entry::Approval(approval) if approval.id == id => Some(approval),
+        Entry::Approval(_) | Entry::Question(_) => None,
+    });
+    let Some(approval) = approval else { return };
+    (approval.targets, approval.payloads) = (targets, payloads);
+    for modal in &mut model.modals {
+        if let Modal::Approval(modal) = modal
+            && modal.id == id
+            && modal.stage == ApprovalStage::Choosing
+        {
+            // The new rows are to be seen as well, from where the reader is. An answer that was begun knew that they lacked.
+            modal.read = Read { begun: modal.read.begun, ..Read::default() };
+            model.layout.reading = None;
+        }
+    }
 }
 
 /// How a line that was written instead would be judged.

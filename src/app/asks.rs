@@ -199,9 +199,10 @@ mod tests {
     #[test]
     fn a_password_is_answered_and_kept_nowhere() {
         let mut model = model();
+        script(&mut model, "h");
         asks(&mut model, ask(1, true));
         // What was on its way is text for the composer, and moves the quiet on.
-        script(&mut model, "hi");
+        script(&mut model, "i");
         assert_eq!(crate::app::composer::text(&model.composer), "hi");
         later(&mut model);
         let effects = script(&mut model, "open sesame<ret>");
@@ -210,6 +211,18 @@ mod tests {
         assert!(!all.contains("sesame"), "{all}");
         assert!(model.modals.is_empty() && model.processes.asks.is_empty());
         assert_eq!(crate::app::composer::text(&model.composer), "hi");
+    }
+
+    #[test]
+    fn a_password_that_is_typed_as_the_field_opens_stays_hidden() {
+        let mut model = model();
+        asks(&mut model, ask(1, true));
+        let effects = script(&mut model, "open<ret>");
+        assert_eq!((answers(&effects), effects.len()), (Vec::new(), 0), "it went before the quiet");
+        later(&mut model);
+        let effects = script(&mut model, " sesame<ret>");
+        assert_eq!(answers(&effects), [(1, hidden("open sesame"))]);
+        assert!(crate::app::composer::is_empty(&model.composer));
     }
 
     #[test]

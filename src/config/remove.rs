@@ -35,7 +35,7 @@ pub enum File {
     Asked,
     /// `NAME.db-shm` of the home: the index of a log that is no more.
     LogIndex,
-    /// `state/PID` in a folder of [`Tree::Scratch`]: what a shell left behind.
+    /// `state/NAME`, sixteen hexadecimal digits, in a folder of [`Tree::Scratch`]: what a shell left behind.
     ShellState,
 }
 
@@ -147,7 +147,7 @@ impl File {
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),
             (Self::LogIndex, [name]) => name.ends_with(".db-shm"),
-            (Self::ShellState, ["state", name]) => digits(name),
+            (Self::ShellState, ["state", name]) => name.len() == 16 && hex(name),
             _ => false,
         }
     }

@@ -68,7 +68,10 @@ impl Reader {
             let left = far.finish(lock(&self.process.life).ending.is_some());
             return if keep { left } else { FarEnd { lost: left.lost, ..FarEnd::default() } };
         }
-        let state = if keep { self.hub.shell_state(&self.process) } else { None };
+        let state = self.state.as_ref().and_then(|file| match keep {
+            true => self.hub.shell_state(&self.process, file),
+            false => self.hub.forget_state(file),
+        });
         let (cwd, not_kept) = state.map_or((None, Vec::new()), |(cwd, not_kept)| (Some(cwd), not_kept));
         FarEnd { cwd, not_kept, lost: None }
     }

@@ -182,10 +182,14 @@ impl Exec {
         let wide = wiring.terminal() && !spawn.pty;
         let cwd = spawn.cwd;
         let keep = !spawn.background;
+        let state = match keep && far.is_none() {
+            true => Some(shell.state().map_err(ExecError::Shell)?),
+            false => None,
+        };
         let (mut command, prelude) = match &far {
             Some(far) => (client(&**far, &env), None),
             None => {
-                let (mut command, prelude) = shell.command(&spawn.command, keep, wiring.terminal());
+                let (mut command, prelude) = shell.command(&spawn.command, state.as_deref(), wiring.terminal());
                 command.env_clear().envs(env.iter()).current_dir(&cwd);
                 (command, prelude)
             }
@@ -197,7 +201,7 @@ impl Exec {
         let mut prepared = None;
         let mut guard = Guard::default();
         if let Some(sandbox) = &spawn.sandbox {
-            let held = self.hub.hold(sandbox, shell, &cwd).await?;
+            let held = self.hub.hold(sandbox, shell, state.clone(), &cwd).await?;
             if let Some(temporary) = &held.private_temp {
                 command.env("TMPDIR", temporary);
             }
@@ -249,7 +253,7 @@ impl Exec {
         self.hub.add(Arc::clone(&process));
         self.hub.outbox.post(ProcessEvent::Started(process.info()));
         let running = Running { id, pid: process.pid, process: Arc::clone(&process), guard };
-        let duty = Duty { keep, headless: spawn.headless, patterns: watch_patterns };
+        let duty = Duty { keep, state, headless: spawn.headless, patterns: watch_patterns };
         Reader::start(Arc::clone(&self.hub), Arc::clone(&process), spawned, tty_fd, wake_reader, duty).map_err(
             |e| {
                 end::end(&process, ExitReason::FailedToStart, Graces::NONE);

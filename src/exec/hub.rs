@@ -123,8 +123,14 @@ impl Hub {
             .await
     }
 
-    /// Makes the sandbox of one command ready.
-    pub(crate) async fn hold(&self, sandbox: &Sandbox, shell: &Shell, cwd: &Path) -> Result<Held, ExecError> {
+    /// Makes the sandbox of one command ready, which may write the file of its own state.
+    pub(crate) async fn hold(
+        &self,
+        sandbox: &Sandbox,
+        shell: &Shell,
+        state: Option<PathBuf>,
+        cwd: &Path,
+    ) -> Result<Held, ExecError> {
         let support = self
             .support
             .get_or_init(|| async {
@@ -135,7 +141,7 @@ impl Hub {
             .clone();
         let (sandbox, folder, cwd) = (sandbox.clone(), shell.folder().to_owned(), cwd.to_owned());
         // A slow disk keeps nobody else.
-        let work = tokio::task::spawn_blocking(move || sandbox.prepare(&support, &folder, &cwd));
+        let work = tokio::task::spawn_blocking(move || sandbox.prepare(&support, &folder, state.as_deref(), &cwd));
         match work.await {
             Ok(held) => held.map_err(ExecError::Sandbox),
             Err(error) => Err(ExecError::Shell(std::io::Error::other(error))),
@@ -151,10 +157,16 @@ impl Hub {
         }
     }
 
+    /// Removes a state that nobody wants.
+    pub(crate) fn forget_state<T>(&self, file: &Path) -> Option<T> {
+        self.shell.get()?.take_state(file);
+        None
+    }
+
     /// Takes the state that the leader left: exported variables for the task; the folder for the result, and the names of
     /// variables that are not kept.
-    pub(crate) fn shell_state(&self, process: &Process) -> Option<(PathBuf, Vec<String>)> {
-        let state = self.shell.get()?.take_state(process.pid)?;
+    pub(crate) fn shell_state(&self, process: &Process, file: &Path) -> Option<(PathBuf, Vec<String>)> {
+        let state = self.shell.get()?.take_state(file)?;
         let mut not_kept = Vec::new();
         if let (Some(mut exported), Some(base)) = (state.exported, self.base.get()) {
             if let Some(Some(askpass)) = self.askpass.get() {

@@ -41,8 +41,8 @@ pub(crate) enum Query {
 }
 
 impl Query {
-    /// The bytes a terminal would send. `screen` is asked for only where the answer depends on it.
-    pub(crate) fn answer(self, screen: impl FnOnce() -> (Glass, (u16, u16))) -> Vec<u8> {
+    /// The bytes that a terminal of `size` would send. `screen` is asked for only where the answer depends on it.
+    pub(crate) fn answer<'a>(self, size: (u16, u16), screen: impl FnOnce() -> &'a Glass) -> Vec<u8> {
         let text = match self {
             // A VT220 with colours.
             Query::Device => "\x1b[?62;22c".to_owned(),
@@ -51,22 +51,22 @@ impl Query {
             Query::Name => concat!("\x1bP>|hermes(", env!("CARGO_PKG_VERSION"), ")\x1b\\").to_owned(),
             Query::Status => "\x1b[0n".to_owned(),
             Query::Cursor => {
-                let (column, row) = screen().0.cursor();
+                let (column, row) = screen().cursor();
                 format!("\x1b[{};{}R", row + 1, column + 1)
             }
             Query::CursorAndPage => {
-                let (column, row) = screen().0.cursor();
+                let (column, row) = screen().cursor();
                 format!("\x1b[?{};{};1R", row + 1, column + 1)
             }
             Query::Size => {
-                let (columns, rows) = screen().1;
+                let (columns, rows) = size;
                 format!("\x1b[8;{rows};{columns}t")
             }
             // Light on dark: programs choose colours that can be read on either when they are told dark.
             Query::Foreground => "\x1b]10;rgb:d0d0/d0d0/d0d0\x1b\\".to_owned(),
             Query::Background => "\x1b]11;rgb:1010/1010/1010\x1b\\".to_owned(),
             Query::PrivateMode(mode) => {
-                let set = is_set(mode, &screen().0);
+                let set = is_set(mode, screen());
                 format!("\x1b[?{mode};{}$y", set.map_or(0, |set| if set { 1 } else { 2 }))
             }
             Query::Mode(mode) => format!("\x1b[{mode};0$y"),
@@ -256,7 +256,8 @@ mod tests {
         ] {
             let found = Queries::default().scan(question.as_bytes());
             let [(_, query)] = found[..] else { panic!("{question:?}: {found:?}") };
-            let said = query.answer(|| after(before.as_bytes()));
+            let (screen, size) = after(before.as_bytes());
+            let said = query.answer(size, || &screen);
             assert_eq!(String::from_utf8(said).unwrap(), answer, "{question:?}");
             let shown = after(format!("{before}{question}x").as_bytes()).0.seen().0;
             let text: String = shown.rows.iter().flat_map(|row| &row.spans).map(|span| span.text.as_str()).collect();

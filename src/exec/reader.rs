@@ -14,6 +14,7 @@ use super::waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ pub(crate) struct Reader {
     wake: PipeReader,
     /// The shell state belongs to the task.
     pub(super) keep: bool,
+    /// Where a shell of this machine leaves it.
+    pub(super) state: Option<PathBuf>,
     pub(super) gone: bool,
     queries: Queries,
     /// `None` once the program has taken the screen.
@@ -64,9 +67,15 @@ pub(crate) struct Reader {
     last_round: Instant,
 }
 
+/// Questions that are answered of one read.
+const ANSWERS: usize = 16;
+/// Bytes of answers and keys that may wait unread before questions are answered no more.
+const ANSWERS_WAIT: usize = 1024;
+
 /// What a process is started for.
 pub(crate) struct Duty {
     pub(crate) keep: bool,
+    pub(crate) state: Option<PathBuf>,
     pub(crate) headless: bool,
     pub(crate) patterns: Vec<String>,
 }
@@ -88,6 +97,7 @@ impl Reader {
             exit: spawned.exit,
             wake,
             keep: duty.keep,
+            state: duty.state,
             gone: false,
             queries: Queries::default(),
             fullscreen: Some(FullScreen::default()),
@@ -349,13 +359,18 @@ impl Reader {
         if questions.is_empty() {
             return;
         }
-        let size = self.hub.size_of(&self.process);
+        let process = &self.process;
+        let size = self.hub.size_of(process);
+        let mut screen = super::screens::Reading::new(size);
         let mut answers = Vec::new();
-        for (end, question) in questions {
-            let process = &self.process;
-            answers.extend(question.answer(|| (super::screens::screen_at(process, start + end as u64, size), size)));
+        // A text full of questions is no program that reads answers, and each may take a screen.
+        if lock(&process.input).len() > ANSWERS_WAIT {
+            return;
         }
-        lock(&self.process.input).extend(answers);
+        for (end, question) in questions.into_iter().take(ANSWERS) {
+            answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
+        }
+        lock(&process.input).extend(answers);
     }
 
     fn type_in(&mut self) {

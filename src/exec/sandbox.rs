@@ -64,9 +64,15 @@ impl Sandbox {
         }
     }
 
-    /// Makes everything ready that the child then only switches on. `scratch` is the shell's private folder. Blocks for
-    /// some looks at the disk.
-    pub(crate) fn prepare(&self, support: &Support, scratch: &Path, cwd: &Path) -> Result<Held, SandboxError> {
+    /// Makes everything ready that the child then only switches on. `scratch` is the shell's private folder, `state` the
+    /// file in it that this command writes. Blocks for some looks at the disk.
+    pub(crate) fn prepare(
+        &self,
+        support: &Support,
+        scratch: &Path,
+        state: Option<&Path>,
+        cwd: &Path,
+    ) -> Result<Held, SandboxError> {
         let lacks = |what: &str| self.fail(what.to_owned());
         if self.mode != SandboxMode::Off && support.landlock == 0 {
             return Err(lacks(
@@ -76,7 +82,7 @@ impl Sandbox {
         if !self.network && !support.seccomp {
             return Err(lacks("this system has no seccomp filters, which refuse sockets"));
         }
-        let plan = Plan::new(self, scratch, support.mounts.is_ok());
+        let plan = Plan::new(self, scratch, state, support.mounts.is_ok());
         let guard = Guard::new(&plan.absent, &plan.links);
         let private_temp = plan.private_temp.clone();
         let prepared = Prepared::new(self, plan, cwd).map_err(|error| self.fail(error.to_string()))?;

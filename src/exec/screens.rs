@@ -442,14 +442,27 @@ fn earlier(process: &Process, size: (u16, u16), lines: usize, end: u64) -> (Glas
     (screen, back)
 }
 
-/// The screen after the pane's stream up to `position`.
-pub(crate) fn screen_at(process: &Process, position: u64, size: (u16, u16)) -> Glass {
-    let (bytes, from, fitted) = {
-        let out = lock(&process.out);
-        let from = position.saturating_sub(LINE_BYTES).max(out.pane_begin());
-        (out.pane_bytes(from, position), from, out.fitted)
-    };
-    let mut screen = Glass::new(size);
-    screen.feed(&bytes, from, fitted);
-    screen
+/// A screen that is read at places of the pane's stream, one after the other.
+pub(crate) struct Reading {
+    screen: Glass,
+    /// Up to where it was fed.
+    upto: u64,
+}
+
+impl Reading {
+    pub(crate) fn new(size: (u16, u16)) -> Self {
+        Self { screen: Glass::new(size), upto: 0 }
+    }
+
+    /// The screen after the stream up to `position`, which is not before the last one.
+    pub(crate) fn at(&mut self, process: &Process, position: u64) -> &Glass {
+        let (bytes, from, fitted) = {
+            let out = lock(&process.out);
+            let from = position.saturating_sub(LINE_BYTES).max(out.pane_begin()).max(self.upto);
+            (out.pane_bytes(from, position), from, out.fitted)
+        };
+        self.screen.feed(&bytes, from, fitted);
+        self.upto = position;
+        &self.screen
+    }
 }

@@ -1,14 +1,19 @@
 //! The shell that runs commands, and the state that outlives one: working folder and exported variables.
 //!
 //! `bash` gets the command's own text with `-c`; a prelude that it reads first (`BASH_ENV`) sets a trap which writes the
-//! state when the shell exits, however it exits. A command that sets an exit trap of its own keeps its state to itself.
+//! state over that very file when the shell exits, however it exits. Each command has such a file of its own, the only
+//! thing of ours that a sandbox opens: no command writes where another one's shell will. A command that sets an exit trap of its own keeps its state to itself.
 
 use super::env::Env;
 use super::scratch::Scratch;
 use crate::config::remove;
+use rustix::fs::{Mode, OFlags};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// A shell, and files of ours that it reads and writes. The folder disappears with this value.
@@ -27,13 +32,15 @@ pub(crate) struct ShellState {
     pub(crate) exported: Option<Env>,
 }
 
-/// Folders in the private one that commands in a sandbox write to: what shells leave behind, temporary files. The preludes
-/// beside them are read by commands that run without one.
+/// Folders in the private one: what shells read first and leave behind, a file each; temporary files of commands in a
+/// sandbox.
 const STATE: &str = "state";
 const TEMPORARY: &str = "tmp";
+/// Bytes of what a shell leaves behind: the system gives the environment of a program no more than some two million.
+const MOST_STATE: u64 = 4 * 1024 * 1024;
 
 impl Shell {
-    /// Finds `bash`, or else `sh`, and writes the preludes into a private folder.
+    /// Finds `bash`, or else `sh`, and makes a private folder.
     pub(crate) fn new() -> io::Result<Self> {
         let found = std::env::var_os("PATH")
             .into_iter()
@@ -45,30 +52,40 @@ impl Shell {
         let temporary = Some(std::env::temp_dir()).filter(|path| plain(path)).unwrap_or_else(|| "/tmp".into());
         let folder = Scratch::new(&temporary, "shell")?;
         let shell = Self { bash: found.is_some(), program: found.unwrap_or_else(|| "/bin/sh".into()), folder };
-        // `set +x` hides the trap from a traced command; `>|` works under noclobber.
-        let save = format!(
-            "trap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{}/state/$$ 2>/dev/null || :' EXIT\n",
-            quote(shell.folder.path())
-        );
         for name in [STATE, TEMPORARY] {
             std::fs::create_dir(shell.folder.path().join(name))?;
         }
-        std::fs::write(shell.folder.path().join("keep"), format!("unset BASH_ENV\n{save}"))?;
         Ok(shell)
     }
 
-    /// The command that runs `line`, and the prelude for its `BASH_ENV`. `keep` writes the state at the end.
+    /// Makes the file for the state of one command.
+    pub(crate) fn state(&self) -> io::Result<PathBuf> {
+        let path = self.folder.path().join(STATE).join(format!("{:016x}", fastrand::u64(..)));
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+        // `set +x` hides the trap from a traced command; `>|` works under noclobber.
+        let prelude = format!(
+            "unset BASH_ENV\ntrap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{} 2>/dev/null || :' EXIT\n",
+            quote(&path)
+        );
+        file.write_all(prelude.as_bytes())?;
+        Ok(path)
+    }
+
+    /// The command that runs `line`, and its `BASH_ENV`. With a file from [`state`](Self::state) it writes that at the end.
     ///
     /// With a terminal, jobs get process groups of their own (`-m`), as in an interactive shell: what a command leaves
     /// running is not hung up when the shell, which leads the session, exits.
-    pub(crate) fn command(&self, line: &str, keep: bool, terminal: bool) -> (std::process::Command, Option<PathBuf>) {
+    pub(crate) fn command<'a>(
+        &self,
+        line: &str,
+        state: Option<&'a Path>,
+        terminal: bool,
+    ) -> (std::process::Command, Option<&'a Path>) {
         let mut command = std::process::Command::new(&self.program);
         if !self.bash {
-            match keep {
-                true => {
-                    command.args(["-c", ". \"$1\"; eval \"$2\"", "sh"]).arg(self.folder.path().join("keep")).arg(line)
-                }
-                false => command.args(["-c", line, "sh"]),
+            match state {
+                Some(state) => command.args(["-c", ". \"$1\"; eval \"$2\"", "sh"]).arg(state).arg(line),
+                None => command.args(["-c", line, "sh"]),
             };
             return (command, None);
         }
@@ -77,7 +94,7 @@ impl Shell {
             command.arg("-m");
         }
         command.args(["-c", line, "bash"]);
-        (command, keep.then(|| self.folder.path().join("keep")))
+        (command, state)
     }
 
     /// The private folder.
@@ -90,15 +107,28 @@ impl Shell {
         self.folder.discard();
     }
 
-    /// Reads and removes what the shell with this process id left.
-    pub(crate) fn take_state(&self, pid: u32) -> Option<ShellState> {
-        let path = self.folder.path().join(STATE).join(pid.to_string());
-        let bytes = std::fs::read(&path).ok()?;
-        if let Err(error) = remove::file(remove::File::ShellState, self.folder.path(), &path) {
+    /// Reads and removes what a shell left in its file.
+    pub(crate) fn take_state(&self, path: &Path) -> Option<ShellState> {
+        let bytes = read_plain(path);
+        if let Err(error) = remove::file(remove::File::ShellState, self.folder.path(), path) {
             tracing::warn!("{error}");
         }
-        parse_state(&bytes)
+        parse_state(&bytes?)
     }
+}
+
+/// The bytes of a plain file of a bounded size: the command could write to it, and nothing that it may have put in its
+/// place is followed or waited for.
+fn read_plain(path: &Path) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let plain = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    if plain.len() > MOST_STATE {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_STATE).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// A path for a shell line.

@@ -553,6 +553,17 @@ async fn questions_to_the_terminal_are_answered() {
 }
 
 #[tokio::test]
+async fn a_text_full_of_questions_costs_no_more_than_others() {
+    let room = room();
+    let file = room.folder.path().join("questions");
+    std::fs::write(&file, "\x1b[6n".repeat(200_000)).unwrap();
+    let running = room.start(&format!("stty raw -echo; cat {0}; cat {0}; stty sane; echo over", file.display())).await;
+    // Each question would parse as much output as the screen can come from: hours for all of them.
+    let end = finished(&running).await;
+    assert!(text(&end).trim_end().ends_with("over"));
+}
+
+#[tokio::test]
 async fn a_background_process_tells_its_end_once() {
     let room = room();
     let mut notices = room.exec.completions().unwrap();

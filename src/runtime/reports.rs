@@ -3,11 +3,12 @@
 use super::loads::Facts;
 use super::{Context, figures};
 use crate::app::msg::LoadReply;
-use crate::exec::ProcessState;
+use crate::exec::{ProcessState, Repo};
 use crate::llm::ToolSchema;
 use crate::llm::message::{Item, ItemId};
 use crate::text::tokens;
 use crate::tools::offer::Offer;
+use std::time::{Duration, Instant};
 
 /// The text for a command.
 pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
@@ -21,7 +22,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "memory" => ("Memory".into(), memory(context)),
         "skills" => ("Skills".into(), skills(context)),
         "processes" => ("Processes".into(), processes(facts)),
-        "approvals" => ("What was decided".into(), super::permissions::log(facts).await),
+        "approvals" => ("What was decided".into(), super::permissions::log(argument, facts).await),
         "diff" => ("Changes in this folder".into(), git_diff(facts).await),
         "export" => ("Export".into(), export(argument, facts).await),
         other => (other.to_owned(), format!("nothing is known about /{other}")),
@@ -135,23 +136,21 @@ fn processes(facts: &Facts) -> String {
         .collect()
 }
 
+/// What git may take to tell what changed.
+const GIT_TIME: Duration = Duration::from_secs(10);
+
 async fn git_diff(facts: &Facts) -> String {
-    let output = tokio::process::Command::new("git")
-        .args(["--no-optional-locks", "--no-pager", "diff", "--stat", "--patch", "HEAD"])
-        .current_dir(&facts.cwd)
-        .stdin(std::process::Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    match tokio::time::timeout(std::time::Duration::from_secs(10), output).await {
-        Ok(Ok(output)) if output.status.success() && output.stdout.is_empty() => {
-            "nothing changed since the last commit".into()
-        }
-        Ok(Ok(output)) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).chars().take(400_000).collect()
-        }
-        Ok(Ok(output)) => String::from_utf8_lossy(&output.stderr).into_owned(),
-        Ok(Err(error)) => format!("git could not be started: {error}"),
-        Err(_) => "git took longer than ten seconds".into(),
+    let cwd = facts.cwd.clone();
+    let read = move || {
+        let until = Instant::now() + GIT_TIME;
+        let diff = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat", "--patch", "HEAD"];
+        Repo::of(&cwd, until)?.ask_at(&cwd, &diff, until)
+    };
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(diff)) if diff.is_empty() => "nothing changed since the last commit".into(),
+        Ok(Ok(diff)) => String::from_utf8_lossy(&diff).chars().take(400_000).collect(),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => format!("git could not be started: {error}"),
     }
 }
 

@@ -6,7 +6,7 @@ mod disk;
 pub mod edit;
 pub mod ground;
 pub mod history;
-mod masks;
+pub mod masks;
 pub mod restore;
 pub mod syntax;
 pub mod text;

@@ -4,8 +4,7 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approvals;
-use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Judged, Modal};
+use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
 use crate::config::theme::Slot;
@@ -40,15 +39,12 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                     }
                     keys
                 }
-                ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
-                ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
-                ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
-                ApprovalStage::ConfirmingYolo => fixed(&[("Enter", "asks no more"), ("Esc", "back")]),
-                ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => fixed(&[("Esc", "back")]),
-                ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
-                    fixed(&[("Esc", "back")])
-                }
-                ApprovalStage::ConfirmingEdit(..) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
+                // The edge of the card says them, where the eyes are.
+                ApprovalStage::Confirming
+                | ApprovalStage::Reason(_)
+                | ApprovalStage::Editing(_)
+                | ApprovalStage::ConfirmingYolo
+                | ApprovalStage::ConfirmingEdit(..) => Vec::new(),
             },
             Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),

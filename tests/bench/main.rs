@@ -21,6 +21,7 @@ mod measures;
 mod places;
 mod proc;
 mod processes;
+mod sandbox;
 mod terminals;
 
 fn main() {

@@ -33,6 +33,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("terminals", crate::terminals::terminals),
     ("processes", crate::processes::processes),
     ("places", crate::places::places),
+    ("sandbox", crate::sandbox::sandbox),
 ];
 
 pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {

@@ -130,3 +130,41 @@ fn plain_lines_say_what_is_not_trusted() {
     assert!(!out(&done).contains("does not run"), "{}", out(&done));
     assert!(marked(&mark).contains("hook"), "{}", out(&done));
 }
+
+#[test]
+fn a_repository_names_programs_and_none_of_them_runs() {
+    let mock = Mock::start(vec![Step::Text("hello back".into())]);
+    let home = Home::with(&mock, "");
+    let (project, mark) = (home.project(), home.user().join("mark"));
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.current_dir(&project).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args);
+        let done = git.output().unwrap();
+        assert!(done.status.success(), "{}", err(&done));
+    };
+    git(&["init", "-q", "-b", "main"]);
+    write(&project.join("a.rs"), "one\n");
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "one"]);
+    write(&project.join(".gitattributes"), "*.rs filter=evil diff=evil\n");
+    write(&project.join("a.rs"), "two\n");
+    let program = format!("touch {}; cat", mark.display());
+    for key in [
+        "core.fsmonitor",
+        "filter.evil.clean",
+        "filter.evil.process",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+    ] {
+        git(&["config", key, &program]);
+    }
+    let mut term = Term::start(&home, &[]);
+    // The sidebar, the situation of a turn, the report.
+    term.wait("main");
+    term.send("hi\r");
+    term.wait("hello back");
+    term.send("/diff\r");
+    term.wait("+two");
+    assert!(!mark.exists(), "a program of the repository ran");
+}

@@ -74,10 +74,10 @@ fn files_go_only_from_where_we_put_them() {
         (File::Journal, "history/abc.jsonl"),
         (File::Kept, "history/notes"),
         (File::LogIndex, "state.db"),
-        (File::ShellState, "state/4711x"),
-        (File::ShellState, "4711"),
+        (File::ShellState, "state/00c0ffee00c0ffex"),
+        (File::ShellState, "00c0ffee00c0ffee"),
         // A name of ours, but its folder is no private folder of a process.
-        (File::ShellState, "state/4711"),
+        (File::ShellState, "state/00c0ffee00c0ffee"),
     ] {
         let path = place.file(name);
         why(file(kind, &place.home, &path));

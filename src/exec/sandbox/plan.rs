@@ -44,7 +44,7 @@ pub(super) struct Kept {
 }
 
 impl Plan {
-    pub(super) fn new(sandbox: &Sandbox, scratch: &Path, mounts: bool) -> Self {
+    pub(super) fn new(sandbox: &Sandbox, scratch: &Path, state: Option<&Path>, mounts: bool) -> Self {
         let mut plan = Self { mounts, ..Self::default() };
         if sandbox.mode == SandboxMode::Off {
             plan.mounts = false;
@@ -52,9 +52,9 @@ impl Plan {
         }
         plan.devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists()).collect();
         let own = real(scratch);
-        let (state, temp) = (own.join("state"), own.join("tmp"));
+        let (state, temp) = (state.map(real), own.join("tmp"));
         if sandbox.mode == SandboxMode::ReadOnly {
-            plan.open = vec![state, temp.clone()];
+            plan.open = state.into_iter().chain([temp.clone()]).collect();
             plan.private_temp = Some(temp);
             return plan;
         }
@@ -76,9 +76,8 @@ impl Plan {
             for path in [&own, &closed] {
                 plan.keep(&roots, path);
             }
-            plan.reopened = vec![state.clone(), temp];
-            plan.open = roots;
-            plan.open.push(state);
+            plan.open = roots.into_iter().chain(state.clone()).collect();
+            plan.reopened = state.into_iter().chain([temp]).collect();
         } else {
             // Nothing can be closed below an open folder: its entries are opened one by one, but those that run later.
             let mut shut: Vec<PathBuf> =
@@ -90,7 +89,7 @@ impl Plan {
                 open_entries(root, &shut, &mut plan.open);
             }
             // Neither can names be reserved in folders that all programs share.
-            plan.open.extend([state, temp.clone(), PathBuf::from("/dev/shm")]);
+            plan.open.extend(state.into_iter().chain([temp.clone(), PathBuf::from("/dev/shm")]));
             plan.private_temp = Some(temp);
             plan.kept.clear();
             plan.absent.clear();

@@ -40,7 +40,8 @@ impl Place {
             "work/.envrc",
             "work/app/pyvenv.cfg",
             "own/config.yaml",
-            "scratch/keep",
+            "scratch/state/own",
+            "scratch/state/another",
             "outside/a",
         ] {
             fs::write(root.join(file), "before").unwrap();
@@ -69,7 +70,9 @@ impl Place {
     }
 
     fn run_as(&self, sandbox: &Sandbox, support: &Support, line: &str) -> (i32, String) {
-        let held = sandbox.prepare(support, &self.root.join("scratch"), &self.workspace).unwrap();
+        let held = sandbox
+            .prepare(support, &self.root.join("scratch"), Some(&self.root.join("scratch/state/own")), &self.workspace)
+            .unwrap();
         let mut command = Command::new("bash");
         command.args(["--norc", "-c", line]).current_dir(&self.workspace).env("ROOT", &self.root);
         if let Some(temporary) = held.private_temp {
@@ -148,7 +151,10 @@ fn workspace_write_opens_the_workspace_and_nothing_else() {
             "truncate -s 0 $ROOT/outside/a",
             "echo x > own",
             "echo x > $ROOT/own/config.yaml",
-            "echo x > $ROOT/scratch/keep",
+            "echo x > $ROOT/scratch/state/another",
+            "echo x > $ROOT/scratch/state/new",
+            "ln -sf ../../outside/a $ROOT/scratch/state/own",
+            "rm $ROOT/scratch/state/own",
             "echo x > $ROOT/scratch/new",
             "chmod 777 $ROOT/outside/a",
             "touch $ROOT/outside/a",
@@ -218,7 +224,7 @@ fn what_appears_at_such_a_name_is_put_aside() {
         return;
     }
     let sandbox = place.sandbox(SandboxMode::WorkspaceWrite);
-    let held = sandbox.prepare(&place.support, &place.root.join("scratch"), &place.workspace).unwrap();
+    let held = sandbox.prepare(&place.support, &place.root.join("scratch"), None, &place.workspace).unwrap();
     fs::write(place.workspace.join(".bashrc.sandboxed"), "older").unwrap();
     place.free(&sandbox, &place.support, &["mkdir .idea && echo x > .idea/a; echo evil > .bashrc; echo x > plain"]);
     let mut aside: Vec<_> = held.guard.close().into_iter().map(|(path, to)| (path, to.unwrap())).collect();
@@ -255,7 +261,7 @@ fn read_only_leaves_nothing_behind() {
                 "f=$(mktemp) && echo x > $f && cat $f",
                 "ls -la | wc -l",
                 "cat .git/config",
-                "echo x > $ROOT/scratch/state/1",
+                "echo x >| $ROOT/scratch/state/own",
             ],
         );
         place.held(
@@ -269,7 +275,10 @@ fn read_only_leaves_nothing_behind() {
                 "echo x > /tmp/hermes-sandbox-test",
                 "echo x > .git/index.lock",
                 "mv src/a src/b",
-                "echo x > $ROOT/scratch/keep",
+                "echo x > $ROOT/scratch/state/another",
+                "echo x > $ROOT/scratch/state/new",
+                "ln -sf ../../outside/a $ROOT/scratch/state/own",
+                "rm $ROOT/scratch/state/own",
             ],
         );
         assert_eq!(place.text("work/src/a"), "before");
@@ -308,7 +317,10 @@ fn without_mounts_entries_are_opened_one_by_one() {
             "echo x > .vscode/tasks.json",
             "echo x > $ROOT/outside/a",
             "echo x > app/pyvenv.cfg",
-            "echo x > $ROOT/scratch/keep",
+            "echo x > $ROOT/scratch/state/another",
+            "echo x > $ROOT/scratch/state/new",
+            "ln -sf ../../outside/a $ROOT/scratch/state/own",
+            "rm $ROOT/scratch/state/own",
             "mv src/a .git/hooks/pre-commit",
             "ln src/a .git/hooks/pre-commit",
             "mv src .git/hooks/src",
@@ -385,7 +397,7 @@ fn network_off_refuses_every_socket_but_those_of_this_machine() {
 fn what_the_kernel_lacks_is_an_error_that_names_it() {
     let place = Place::new();
     let nothing = Support { landlock: 0, mounts: Err("no".into()), seccomp: false };
-    let why = |sandbox: &Sandbox| match sandbox.prepare(&nothing, &place.root.join("scratch"), &place.workspace) {
+    let why = |sandbox: &Sandbox| match sandbox.prepare(&nothing, &place.root.join("scratch"), None, &place.workspace) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("it was prepared"),
     };

@@ -2,99 +2,37 @@
 //! reads; nothing of the repository is run.
 
 use super::named;
-use crate::exec::{Bounds, Most, Once, Rest};
+use crate::exec;
 use crate::policy::shell::{Invocation, Judgement, UNKNOWN};
 use crate::policy::{Target, Verdict};
 use crate::text::format::plural;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 /// Names told of each kind.
 const NAMES: usize = 3;
-/// Bytes of an answer of git.
-const ANSWER: usize = 1024 * 1024;
 /// Paths of one question.
 const MAX_PATHS: usize = 256;
 
-/// Settings in place of those of a repository: programs that it may name.
-const SETTINGS: [&str; 14] = [
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.quotePath=false",
-    "core.pager=cat",
-    "core.editor=false",
-    "core.askPass=false",
-    "core.sshCommand=false",
-    "core.alternateRefsCommand=false",
-    "credential.helper=",
-    "diff.external=",
-    // A signature is checked by a program.
-    "log.showSignature=false",
-    "gpg.program=false",
-    "gpg.ssh.program=false",
-    "gpg.x509.program=false",
-];
-/// Variables that git keeps: where it is, and whose repositories it may read.
-const KEPT: [&str; 4] = ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"];
-/// And those that it gets: it takes no locks, asks nobody and reaches no network.
-const FIXED: [(&str, &str); 6] = [
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_CONFIG_COUNT", "0"),
-    ("GIT_ALLOW_PROTOCOL", "none"),
-    ("LC_ALL", "C"),
-];
-
-/// Asks git in a folder; `None` when it fails or the time is over.
-fn ask(folder: &Path, off: &[String], args: &[&str], until: Instant) -> Option<String> {
-    let time = until.checked_duration_since(Instant::now())?;
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(["--no-pager", "--literal-pathspecs"]);
-    for setting in SETTINGS {
-        command.args(["-c", setting]);
-    }
-    for setting in off {
-        command.args(["-c", setting]);
-    }
-    command.args(args);
-    // Nothing of what this program was started with: a folder of its own choice, no programs, no traces in files.
-    command.env_clear();
-    command.envs(KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
-    command.envs(FIXED);
-    let bounds = Bounds { time, stdout: Most::First(ANSWER), stderr: Most::None };
-    let done = Once { command, input: Vec::new(), bounds, rest: Rest::Ends }.block(&|| false).ok()?;
-    done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
-}
-
-/// A repository whose own programs are switched off.
+/// The repository that a folder is in, and its top.
 struct Repo {
+    repo: exec::Repo,
     root: PathBuf,
-    /// Settings that take its filters away.
-    off: Vec<String>,
 }
 
 impl Repo {
-    /// The repository that a folder is in.
     fn of(folder: &Path, until: Instant) -> Option<Self> {
-        let there = folder.ancestors().find(|folder| folder.is_dir())?;
-        there.ancestors().find(|folder| folder.join(".git").exists())?;
-        let root = ask(there, &[], &["rev-parse", "--show-toplevel"], until)?;
-        let root = PathBuf::from(root.trim_end_matches('\n'));
-        // A filter is a program: one that would clean a file before git compares it must not run.
-        let names =
-            ask(&root, &[], &["config", "--name-only", "--get-regexp", r"^filter\."], until).unwrap_or_default();
-        let mut off = Vec::new();
-        for name in names.lines().filter(|name| name.contains('.')) {
-            let value = if name.ends_with(".required") { "false" } else { "" };
-            off.push(format!("{name}={value}"));
-        }
-        Some(Self { root, off })
+        let repo = exec::Repo::of(folder, until).ok()?;
+        Some(Self { root: repo.root(until).ok()?, repo })
     }
 
     fn ask(&self, args: &[&str], until: Instant) -> Option<String> {
-        ask(&self.root, &self.off, args, until)
+        self.ask_at(&self.root, args, until)
+    }
+
+    fn ask_at(&self, folder: &Path, args: &[&str], until: Instant) -> Option<String> {
+        let answer = self.repo.ask_at(folder, args, until).ok()?;
+        Some(String::from_utf8_lossy(&answer).into_owned())
     }
 
     /// What differs from the last commit at and below these paths.
@@ -437,7 +375,7 @@ fn clean(order: &Order<'_>, repo: &Repo, row: &mut Target, until: Instant) -> Op
     }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     // It cleans below the folder it is called in.
-    let answer = ask(&order.folder, &repo.off, &args, until)?;
+    let answer = repo.ask_at(&order.folder, &args, until)?;
     let gone: Vec<String> =
         answer.lines().filter_map(|line| line.strip_prefix("Would remove ")).map(str::to_owned).collect();
     let mut sum = super::measure::Sum::default();
