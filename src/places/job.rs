@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
-/// Starts of those that belong to one step of a job.
-const STEP: &[&str] = &["SLURM_STEP", "SLURM_SRUN_", "SLURM_LAUNCH_", "SLURM_TASK_PID"];
+/// The start of those that belong to one job, which a later command may run in no more.
+const JOB: &str = "SLURM_";
 /// By it all that a command started is found again, in whatever session.
 const MARK: &str = "HERMES_JOB";
 /// A pager would wait for keys that nobody presses.
@@ -224,7 +224,7 @@ impl Job {
             let name = name.to_str()?;
             let first = name.bytes().next()?;
             let fits = !first.is_ascii_digit() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            let own = OWN.contains(&name) || STEP.iter().any(|start| name.starts_with(start));
+            let own = OWN.contains(&name) || name.starts_with(JOB);
             (fits && !own).then(|| name.to_owned())
         };
         for name in facts.base.keys().filter(|name| !wanted.contains_key(*name)).filter_map(plain) {
