@@ -5,7 +5,7 @@ use super::harness::{Engine, Sshd, engine::IMAGE};
 use crate::measures::{Row, median, ms, row};
 use hermes::config::TerminalConfig;
 use hermes::exec::{Exec, ExecOptions, Far};
-use hermes::places::{Job, JobSpec, Places, Terminal};
+use hermes::places::{Job, JobSpec, Keys, Places, Terminal};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub fn places() -> Vec<Row> {
 fn compare(kind: &str, config: &TerminalConfig) -> Row {
     let root = tempfile::tempdir().unwrap();
     let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
-    let places = Places::new(config, &exec, &root.path().join("bench-home"), root.path());
+    let places = Places::new(config, &exec, &root.path().join("bench-home"), root.path(), Keys::default());
     let there = places.current().unwrap();
     let cwd = there.begin().unwrap();
     let (mut ours, mut bare): (Vec<Duration>, Vec<Duration>) = (Vec::new(), Vec::new());
