@@ -102,7 +102,7 @@ fn a_connection_that_breaks_is_told_and_mended() {
 #[test]
 fn edits_there_are_put_back_there() {
     let Some((sshd, mut site)) = site("edits_there_are_put_back_there") else { return };
-    let store = Store::spawn(&site.root.path().join("store"));
+    let store = Store::spawn(site.root.path().join("store"));
     let (blobs, session) = (Blobs::new(site.root.path().join("history")), SessionId("one".into()));
     let body = Body::User {
         text: "go".into(),
