@@ -156,7 +156,13 @@ fn apptainer_keeps_what_is_written_and_leaves_no_instance() {
     let mark = works(&home, &config, "pwd; echo \"$APPTAINER_NAME\"; cut -c1-2 /etc/debian_version; echo kept >~/kept");
     assert_eq!(mark, "/root\nimage\n12");
     assert!(!home.project().join("w").exists() && !home.user().join("kept").exists(), "nothing of it is here");
-    assert!(!by_hand(&apptainer, &home, &["instance", "list"]).contains("hermes-"));
+    // Where nobody collects the dead, one that was stopped is still listed.
+    until("no instance runs", || {
+        let all = by_hand(&apptainer, &home, &["instance", "list"]);
+        let ours = all.lines().filter(|row| row.starts_with("hermes-"));
+        let mut pids = ours.filter_map(|row| row.split_whitespace().nth(1)?.parse().ok());
+        !pids.any(crate::harness::sshd::runs)
+    });
     assert_eq!(session(&home, &config, &[line("cat ~/kept")])[0]["output"], "kept");
     let forgetful = format!("{config}  container_persistent: false\n");
     assert_eq!(session(&home, &forgetful, &[line("cat ~/kept")])[0]["exit_code"], 1);
