@@ -1,8 +1,11 @@
 //! The judge under random input: it never panics, never takes long, and nothing that is put around a refused command
 //! makes it milder. `HERMES_FUZZ_SECONDS` says how long (a few seconds unless set), `HERMES_FUZZ_SEED` with which numbers.
 
+mod pieces;
+
 use base64::Engine;
 use hermes::policy::{Intent, Mode, Rules, Verdict, World, decide, files};
+use pieces::{AROUND, ASKED, BEFORE, CODE, HARMLESS, NEUTRAL, PIECES, READERS, REFUSED};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,25 +42,6 @@ fn setting() -> (Duration, fastrand::Rng) {
     (Duration::from_secs(number("HERMES_FUZZ_SECONDS").unwrap_or(4)), fastrand::Rng::with_seed(seed))
 }
 
-/// What no mode runs.
-const REFUSED: &[&str] = &[
-    "rm -rf /",
-    "rm -rf ~",
-    "rm -rf $HOME",
-    "rm -rf /etc",
-    "find / -delete",
-    "reboot",
-    "shutdown now",
-    "systemctl poweroff",
-    "init 0",
-    "mkfs.ext4 /dev/sda1",
-    "wipefs -a /dev/sda",
-    "dd if=/dev/zero of=/dev/sda",
-    "echo x > /dev/sda",
-    "kill -9 -1",
-    ":(){ :|:& };:",
-];
-
 fn single(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -79,115 +63,6 @@ fn is_simple(text: &str) -> bool {
         && !of_shell.iter().any(|word| text.trim_start().starts_with(word))
 }
 
-/// Programs that run the words after them.
-const BEFORE: &[&str] = &[
-    "sudo",
-    "doas",
-    "env",
-    "env -i",
-    "nohup",
-    "timeout 5",
-    "nice -n 3",
-    "setsid",
-    "command",
-    "stdbuf -oL",
-    "exec",
-    "A=1",
-    "ionice -c 3",
-    "flock /tmp/l",
-    "strace -f",
-    "busybox",
-    "time",
-    "!",
-    "chronic",
-    "caffeinate",
-    "setsid -f",
-    "nohup -q",
-    "env -u X",
-    "env --argv0 x",
-    "sudo -nE",
-    "sudo -Q x",
-    "timeout --foreground 5",
-    "timeout --other x 5",
-    "ionice -t",
-    "taskset -c 0",
-    "systemd-run --user -t",
-    "setpriv --reuid 0 --clear-groups",
-    "numactl -l",
-    "firejail --quiet",
-    "jobs -x",
-    "xvfb-run -a",
-];
-
-/// Texts with `@` for the command (`%` for it in single, `&&&` in double quotes, `##` in base64).
-const AROUND: &[&str] = &[
-    "sh -c %",
-    "bash -c &&&",
-    "bash -lc %",
-    "eval %",
-    "eval &&&",
-    "echo % | sh",
-    "bash <<< %",
-    "printf %s % | bash",
-    "echo ## | base64 -d | sh",
-    "source <(echo %)",
-    "su -c %",
-    "ssh host %",
-    "watch %",
-    "trap % EXIT",
-    "find . -exec sh -c % \\;",
-    "parallel ::: %",
-    "script -qc % /dev/null",
-    "docker exec x sh -c %",
-    "x=%; eval \"$x\"",
-    "x=%; sh -c \"$x\"",
-    "xargs -I{} sh -c % <<< a",
-    "tmux new -d %",
-    "nix-shell --run %",
-    "true && @",
-    "@ && true",
-    "false || @",
-    "ls; @",
-    "ls\n@",
-    "ls | @",
-    "@ | cat",
-    "( @\n)",
-    "{ @\n}",
-    "if true; then @\nfi",
-    "while true; do @\ndone",
-    "for i in 1; do @\ndone",
-    "f() { @\n}; f",
-    "case x in x) @\n;; esac",
-    "echo $( @\n)",
-    "x=$( @\n)",
-    "cat <( @\n)",
-    "@ # note",
-    "   @   ",
-    "@ &",
-    "cd /tmp; @",
-    "export A=b; @",
-    "set -e\n@",
-    "[[ -n $( @\n) ]]",
-    "echo \"a $( @\n) b\"",
-    ": ${x:-$( @\n)}",
-    "coproc { @\n}",
-    "until @\ndo :; done",
-    "{ echo a; @\n} > log",
-    "function g { @\n}\ng",
-    "select x in a; do @\ndone",
-    "bash -c % > /dev/null 2>&1",
-    "exec > >(sh); echo %",
-    "exec 3> >(sh); echo % >&3",
-    "if echo %; then :; fi | sh",
-    "just -c %",
-    "gdb -batch -ex 'shell '%",
-    "vim -c '!'% x",
-    "ed x <<< '!'%",
-    "dc -e '!'%",
-    "ssh -o ProxyCommand=% host",
-    "cp /bin/sh x; ./x -c %",
-];
-
 /// One more thing around a command. `None`: it does not fit this one.
 fn wrapped(text: &str, numbers: &mut fastrand::Rng) -> Option<String> {
     if numbers.bool() {
@@ -197,7 +72,8 @@ fn wrapped(text: &str, numbers: &mut fastrand::Rng) -> Option<String> {
     let around = *numbers.choice(AROUND)?;
     // A comment or a job at the end would take in what comes after it.
     // What a part of a pipe defines is gone after it.
-    let defines = ["x=", "f()", "function ", ":()"].iter().any(|word| text.contains(word));
+    let defines =
+        ["x=", "f()", "function ", ":()", "set -- ", "read ", "a=(", "alias "].iter().any(|word| text.contains(word));
     if defines && (around.starts_with("ls |") || around.ends_with("| cat")) {
         return None;
     }
@@ -206,8 +82,16 @@ fn wrapped(text: &str, numbers: &mut fastrand::Rng) -> Option<String> {
         return None;
     }
     // Programs that read lines: the next one is another command of theirs.
-    let lines = ["dc ", "ed ", "vim ", "gdb ", "just "].iter().any(|name| around.starts_with(name));
+    let lines = ["dc ", "ed ", "vim ", "gdb ", "just ", "read ", "IFS= read ", "psql ", "sqlite3 ", "printf %s % | x"]
+        .iter()
+        .any(|name| around.starts_with(name))
+        || around.contains("xargs -d");
     if lines && text.contains('\n') {
+        return None;
+    }
+    // A file that runs itself is followed to a bound, where it is always asked about.
+    let runs = |file: &str| around.contains(file) && text.contains(file);
+    if ["> s", "> p", "tee p"].iter().any(|file| runs(file)) || around.contains(" p ") && text.contains(" p ") {
         return None;
     }
     let ends = text.ends_with('&') || text.contains(" # ") || text.contains("<<");
@@ -223,7 +107,7 @@ fn wrapped(text: &str, numbers: &mut fastrand::Rng) -> Option<String> {
 
 /// One word of a simple command in another spelling.
 fn respelled(text: &str, numbers: &mut fastrand::Rng) -> String {
-    if !is_simple(text) || text.contains(['{', '$', '~']) {
+    if !is_simple(text) || text.contains(['{', '$', '~', '\'', '"']) {
         return text.to_owned();
     }
     let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
@@ -247,237 +131,60 @@ fn respelled(text: &str, numbers: &mut fastrand::Rng) -> String {
     words.join(&" ".repeat(numbers.usize(1..4)))
 }
 
-#[test]
-fn nothing_around_a_refused_command_makes_it_milder() {
-    let (time, mut numbers) = setting();
-    let until = Instant::now() + time;
-    let (mut tried, mut milder) = (0_u64, Vec::new());
-    while Instant::now() < until {
-        let inner = *numbers.choice(REFUSED).unwrap();
-        let mut line = respelled(inner, &mut numbers);
-        for _ in 0..numbers.usize(1..4) {
-            line = wrapped(&line, &mut numbers).unwrap_or(line);
-        }
-        tried += 1;
-        let mode = if numbers.bool() { Mode::Manual } else { Mode::Off };
-        let verdict = judge(&line, mode);
-        if !matches!(verdict, Verdict::Refuse(_)) && milder.len() < 40 {
-            milder.push(format!("{}: {line:?}", verdict.name()));
-        }
+/// A line with things around it.
+fn dressed(inner: &str, numbers: &mut fastrand::Rng) -> String {
+    let mut line = respelled(inner, numbers);
+    for _ in 0..numbers.usize(1..4) {
+        line = wrapped(&line, numbers).unwrap_or(line);
     }
-    milder.sort_by_key(String::len);
-    assert!(milder.is_empty(), "{} of {tried}:\n{}", milder.len(), milder.join("\n"));
+    line
 }
 
-/// Pieces of shell that mean something to a reader.
-const PIECES: &[&str] = &[
-    "rm",
-    " -rf ",
-    "/",
-    "~",
-    "$HOME",
-    "${x:-",
-    "}",
-    "$(",
-    ")",
-    "`",
-    "'",
-    "\"",
-    "$'",
-    "\\",
-    "\n",
-    ";",
-    "&&",
-    "||",
-    "|",
-    "&",
-    "<",
-    ">",
-    ">>",
-    "<<EOF\n",
-    "EOF\n",
-    "<<<",
-    "<(",
-    "((",
-    "))",
-    "[[",
-    "]]",
-    "{",
-    "if ",
-    "then ",
-    "fi",
-    "for i in ",
-    "do ",
-    "done",
-    "while ",
-    "case x in ",
-    "esac",
-    "f() ",
-    "#",
-    "!",
-    "*",
-    "?",
-    "[a-z]",
-    "{a,b}",
-    "{1..9}",
-    "=",
-    "x=",
-    "eval ",
-    "sh -c ",
-    "sudo ",
-    "xargs ",
-    "find . -exec ",
-    "git ",
-    "python -c ",
-    "\u{200b}",
-    "\u{202e}",
-    "é",
-    "日",
-    "\t",
-    "\r",
-    "\0",
-    "\u{1b}[31m",
-    "$((1+",
-    "${!x",
-    "${x//a/",
-    "@(a|b)",
-    "coproc ",
-    "function ",
-    "select ",
-    "time ",
-    "-",
-    "--",
-    "echo ",
-    " ",
-];
+/// Random lines until the time is over; those that do not hold, the shortest first.
+fn lines_that_fail(make: impl Fn(&mut fastrand::Rng) -> (String, Mode), holds: impl Fn(&Verdict) -> bool) {
+    let (time, mut numbers) = setting();
+    let until = Instant::now() + time;
+    let (mut tried, mut wrong) = (0_u64, Vec::new());
+    while Instant::now() < until {
+        let (line, mode) = make(&mut numbers);
+        tried += 1;
+        let verdict = judge(&line, mode);
+        if !holds(&verdict) && wrong.len() < 40 {
+            wrong.push(format!("{}: {line:?}", verdict.name()));
+        }
+    }
+    wrong.sort_by_key(String::len);
+    assert!(wrong.is_empty(), "{} of {tried}:\n{}", wrong.len(), wrong.join("\n"));
+}
 
-/// Programs that read code, with a mark for the text.
-const READERS: &[&str] = &[
-    "python3 -c %",
-    "perl -e %",
-    "perl -ne %",
-    "ruby -e %",
-    "node -e %",
-    "php -r %",
-    "lua -e %",
-    "awk %",
-    "sed %",
-    "sed -e % x",
-    "m4 <<< %",
-    "dc -e %",
-    "vim -c % x",
-    "gdb -ex %",
-    "tclsh <<< %",
-    "make -f - <<< %",
-    "make --eval %",
-    "ed x <<< %",
-    "emacs --batch --eval %",
-    "sqlite3 x %",
-    "psql -c %",
-    "crontab - <<< %",
-    "rake -e %",
-    "cmake -P <(echo %)",
-    "ssh -F <(echo %) h",
-    "git -c alias.x=% x",
-    "xargs -I{} % {}",
-    "printf % a b",
-    "tr % b",
-    "find . -name % -exec ls {} +",
-];
+#[test]
+fn nothing_around_a_refused_command_makes_it_milder() {
+    let make = |numbers: &mut fastrand::Rng| {
+        let mode = if numbers.bool() { Mode::Manual } else { Mode::Off };
+        let inner = *numbers.choice(REFUSED).unwrap();
+        (dressed(inner, numbers), mode)
+    };
+    lines_that_fail(make, |verdict| matches!(verdict, Verdict::Refuse(_)));
+}
 
-/// Pieces of code that mean something to one of them.
-const CODE: &[&str] = &[
-    "s{a}",
-    "s/a",
-    "tr(a)",
-    "y{",
-    "qw(",
-    "qx{",
-    "m{",
-    "%w[",
-    "%x(",
-    "f'{",
-    "f\"{x!r",
-    "\"\"\"",
-    "#{",
-    "${",
-    "@{",
-    "`",
-    "/*",
-    "*/",
-    "//",
-    "--[[",
-    "$(shell ",
-    "!=",
-    "system(",
-    "os.system(",
-    "exec(",
-    "subprocess.run([",
-    "open('x','w')",
-    "import os",
-    "|",
-    "getline",
-    "print > \"",
-    "1e ",
-    "w x",
-    "}",
-    "{",
-    ")",
-    "(",
-    "]",
-    "[",
-    "\\",
-    "\\x",
-    "\\u{",
-    "\n",
-    "\t",
-    ";",
-    ":",
-    ",",
-    ".",
-    "=",
-    "=>",
-    "->",
-    "::",
-    "<<",
-    "<",
-    ">",
-    "\"",
-    "'",
-    "$",
-    "@",
-    "%",
-    "&",
-    "#",
-    "rm -rf /",
-    "x",
-    "1",
-    "é",
-    "日",
-    "\0",
-    " ",
-    "-",
-    "esyscmd(`",
-    "call system(\"",
-    "shell ",
-    "python ",
-    "* * * * * ",
-    "@reboot ",
-    "drop table",
-    "/*!",
-    "command = ",
-    "execute_process(COMMAND ",
-    "Match exec \"",
-    "return",
-    "if ",
-    "q",
-    "?",
-    "*",
-    "+",
-    "!",
-    "~",
-    "^",
-];
+#[test]
+fn what_is_asked_is_asked_whatever_is_around_it() {
+    let make = |numbers: &mut fastrand::Rng| {
+        let inner = *numbers.choice(ASKED).unwrap();
+        (dressed(inner, numbers), Mode::Manual)
+    };
+    lines_that_fail(make, |verdict| !matches!(verdict, Verdict::Allow(_)));
+}
+
+#[test]
+fn what_passes_does_so_in_everyday_surroundings() {
+    let make = |numbers: &mut fastrand::Rng| {
+        let inner = *numbers.choice(HARMLESS).unwrap();
+        let around = *numbers.choice(NEUTRAL).unwrap();
+        (around.replacen('%', &single(inner), 1).replacen('@', inner, 1), Mode::Manual)
+    };
+    lines_that_fail(make, |verdict| matches!(verdict, Verdict::Allow(_)));
+}
 
 #[test]
 fn any_code_is_read_without_a_panic() {

@@ -9,7 +9,8 @@ pub use rewind::{
 use crate::config::held::Change;
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
-use crate::policy::{Approval, ApprovalId, Decision, Mode, Preview};
+use crate::places::Lacks;
+use crate::policy::{Approval, ApprovalId, Decision, Mode, Payload, Preview, Target};
 use crate::text::format;
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +109,12 @@ pub enum AgentEvent {
         process: crate::exec::ProcessId,
     },
     ApprovalRequested(Box<Approval>),
+    /// All that the call of an open question would touch, in the place of what was known when it was asked.
+    ApprovalFound {
+        id: ApprovalId,
+        targets: Vec<Target>,
+        payloads: Vec<Payload>,
+    },
     ApprovalClosed(ApprovalId),
     /// How a line would be judged; `None`: it is not asked about any more.
     Previewed {
@@ -183,6 +190,8 @@ pub struct SessionInfo {
     pub cwd: String,
     /// Where commands run, as people read it: `local`, `ssh dev@host`.
     pub place: String,
+    /// Backends that cannot be used, and why.
+    pub lacks: Lacks,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// The toolsets that the person chose; `None`: those of the configuration.

@@ -13,6 +13,7 @@ pub mod runner;
 pub mod secrets;
 mod situation;
 mod smart;
+pub mod trial;
 pub mod turn;
 mod veil;
 

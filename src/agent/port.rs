@@ -5,12 +5,13 @@ use super::frozen::Frozen;
 use super::smart::Adviser;
 use crate::config::held::Change;
 use crate::policy::frozen::Stricter;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Preview, Speaker};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Payload, Preview, Speaker, Target};
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,12 @@ pub enum Wish {
         id: ApprovalId,
         line: String,
         preview: Option<Box<Preview>>,
+    },
+    /// All that the call of an open question would touch.
+    Found {
+        id: ApprovalId,
+        targets: Vec<Target>,
+        payloads: Vec<Payload>,
     },
     /// Nobody waits for the answer to this question any more; how it ended.
     Withdrawn(ApprovalId, Decision),
@@ -182,6 +189,31 @@ impl AgentPort for Port {
     }
 }
 
+/// A question that waits. Whoever asked may be stopped, or be gone without a word: it goes with them.
+struct Asking {
+    wishes: mpsc::Sender<Wish>,
+    id: ApprovalId,
+    open: bool,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if self.open {
+            withdraw(&self.wishes, self.id, Decision::Interrupted);
+        }
+    }
+}
+
+/// It must arrive: a question that nobody waits for would stay on the screen. The first word counts.
+fn withdraw(wishes: &mpsc::Sender<Wish>, id: ApprovalId, how: Decision) {
+    if let Err(TrySendError::Full(wish)) = wishes.try_send(Wish::Withdrawn(id, how))
+        && let Ok(here) = tokio::runtime::Handle::try_current()
+    {
+        let wishes = wishes.clone();
+        here.spawn(async move { drop(wishes.send(wish).await) });
+    }
+}
+
 impl Asker for Port {
     fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision> {
         if !self.interactive {
@@ -190,6 +222,7 @@ impl Asker for Port {
         let (wishes, id) = (self.wishes.clone(), approval.id);
         Box::pin(async move {
             let (answer, heard) = oneshot::channel();
+            let mut asking = Asking { wishes: wishes.clone(), id, open: true };
             let wish = Wish::Approve { approval: Box::new(approval), answer };
             let asked = async {
                 match wishes.send(wish).await {
@@ -199,12 +232,11 @@ impl Asker for Port {
             };
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => {
-                    // Full only when the runner is far behind; a stopped turn takes its questions with it as well.
-                    let _ = wishes.try_send(Wish::Withdrawn(id, Decision::Interrupted));
-                    Decision::Interrupted
+                () = cancel.cancelled() => Decision::Interrupted,
+                decision = asked => {
+                    asking.open = false;
+                    decision
                 }
-                decision = asked => decision,
             }
         })
     }
@@ -218,10 +250,14 @@ impl Asker for Port {
         let _ = self.wishes.try_send(Wish::Granted);
     }
 
-    fn withdraw(&self, id: ApprovalId, how: Decision) {
+    fn found(&self, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
         let wishes = self.wishes.clone();
-        // It must arrive: a question that nobody waits for would stay on the screen.
-        tokio::spawn(async move { drop(wishes.send(Wish::Withdrawn(id, how)).await) });
+        // It must arrive: nothing else tells it.
+        tokio::spawn(async move { drop(wishes.send(Wish::Found { id, targets, payloads }).await) });
+    }
+
+    fn withdraw(&self, id: ApprovalId, how: Decision) {
+        withdraw(&self.wishes, id, how);
     }
 
     fn origin(&self) -> Origin {
@@ -316,6 +352,13 @@ mod tests {
             asked_at: 0,
         };
         let cancel = CancellationToken::new();
+        // So is one whose asker is gone without a word.
+        let gone = Approval { id: ApprovalId(3), ..approval.clone() };
+        let asked = tokio::spawn(Asker::ask(&beside, gone, cancel.clone()));
+        let Some(Wish::Approve { answer: _answer, .. }) = wishes.recv().await else { panic!("it asks") };
+        asked.abort();
+        let Some(Wish::Withdrawn(id, how)) = wishes.recv().await else { panic!("it is taken back") };
+        assert_eq!((id, how), (ApprovalId(3), Decision::Interrupted));
         let asked = tokio::spawn(Asker::ask(&beside, approval, cancel.clone()));
         let Some(Wish::Approve { answer: _answer, .. }) = wishes.recv().await else { panic!("it asks") };
         cancel.cancel();

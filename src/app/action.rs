@@ -126,7 +126,7 @@ actions! {
     Busy "busy" Turn "Choose what Enter does while a turn runs" => "busy" [], "[queue|steer|interrupt]";
     Retry "retry" Turn "Send the last prompt again" => "retry" [], "";
     Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
-    Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "[log]";
+    Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "[log [--kind KIND …]]";
     ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
     Permissions "permissions" Turn "What runs without a question, and who said so; try a command, take a rule back" => "permissions" ["allowlist"], "[command]";
     Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";

@@ -1,6 +1,6 @@
 //! Open questions: the inbox, and the modals that open by themselves but never take text meant for the composer.
 
-use super::effect::Effect;
+use super::effect::{Effect, LoadRequest};
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
@@ -14,8 +14,8 @@ use super::{composer, edit, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::Key;
 use crate::policy::{
-    Approval, ApprovalId, Decision, Intent, Mode, Origin, Preview, Proposal, Scope, Speaker, Verdict, WITHOUT_SANDBOX,
-    proposals,
+    Approval, ApprovalId, Decision, Intent, Mode, Origin, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict,
+    WITHOUT_SANDBOX, proposals,
 };
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
@@ -242,6 +242,17 @@ pub fn next_question(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// `/approvals`: the inbox, or what was decided; what follows `log` chooses its rows.
+pub fn slash(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    match argument.trim().split_once(char::is_whitespace).unwrap_or((argument.trim(), "")) {
+        ("log", chosen) => {
+            let argument = chosen.trim().to_owned();
+            out.push(Effect::Load(LoadRequest::Report { name: "approvals".into(), argument }));
+        }
+        _ => inbox(model, out),
+    }
+}
+
 /// The inbox: one question opens at once, several are listed.
 pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
     if super::asks::reopen(model) {
@@ -320,6 +331,26 @@ pub fn session_changed(model: &mut Model) {
     let open: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
     model.approvals.aside.retain(|id| open.contains(id));
     model.modals.retain(|modal| modal_entry(modal).is_none_or(|id| open.contains(&id)));
+}
+
+/// All that an open question's call would touch is known now.
+pub fn found(model: &mut Model, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
+    let approval = model.approvals.entries.iter_mut().find_map(|entry| match entry {
+        Entry::Approval(approval) if approval.id == id => Some(approval),
+        Entry::Approval(_) | Entry::Question(_) => None,
+    });
+    let Some(approval) = approval else { return };
+    (approval.targets, approval.payloads) = (targets, payloads);
+    for modal in &mut model.modals {
+        if let Modal::Approval(modal) = modal
+            && modal.id == id
+            && modal.stage == ApprovalStage::Choosing
+        {
+            // The new rows are to be seen as well, from where the reader is. An answer that was begun knew that they lacked.
+            modal.read = Read { begun: modal.read.begun, ..Read::default() };
+            model.layout.reading = None;
+        }
+    }
 }
 
 /// How a line that was written instead would be judged.

@@ -28,6 +28,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ToolStarted(start) => tool_started(model, start),
         AgentEvent::ToolProcess { call_id, process } => tool(model, &call_id, |tool| tool.process = Some(process)),
         AgentEvent::ApprovalRequested(approval) => approvals::requested(model, out, approval),
+        AgentEvent::ApprovalFound { id, targets, payloads } => approvals::found(model, id, targets, payloads),
         AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
         AgentEvent::Previewed { id, line, preview } => approvals::previewed(model, id, &line, preview),
         AgentEvent::Asked(question) => approvals::asked(model, out, question),

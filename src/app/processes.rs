@@ -12,7 +12,9 @@ use super::model::processes::{Passing, Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
-use crate::exec::{ExitReason, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll};
+use crate::exec::{
+    ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll,
+};
 use crate::text::Modes;
 
 /// Milliseconds that a foreground command runs before the pane opens by itself.
@@ -37,7 +39,8 @@ pub fn new() -> Processes {
 /// Whether it has not ended.
 pub fn is_running(info: &ProcessInfo) -> bool {
     match info.state {
-        ProcessState::Running | ProcessState::NeedsInput => true,
+        // Whether that one runs is not known here, and nothing can be done about it.
+        ProcessState::Running | ProcessState::NeedsInput => info.vitals.origin != Origin::Elsewhere,
         ProcessState::Exited(_) => false,
     }
 }
@@ -93,9 +96,21 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         return;
     }
     let new = before.is_none();
-    if new && model.processes.rows.last().is_some_and(|row| row.vitals.detached) {
-        let text = format!("{} still runs, from an earlier session", short(&command));
-        model.notices.add(model.now, Level::Info, text);
+    let log = model.processes.rows.iter().find(|row| row.id == id).map(|row| row.vitals.log);
+    if log == Some(LogState::Failed) && before.as_ref().is_none_or(|before| before.vitals.log != LogState::Failed) {
+        let text = format!(
+            "no room for the output of {} on the disk: it goes on, and its beginning and end are kept in memory",
+            short(&command)
+        );
+        model.notices.add(model.now, Level::Warning, text);
+    }
+    let told = model.processes.rows.last().filter(|_| new).and_then(|row| match row.vitals.origin {
+        Origin::Ours => None,
+        Origin::Earlier => Some("still runs, from an earlier session"),
+        Origin::Elsewhere => Some("is of another machine or container, and only shown"),
+    });
+    if let Some(told) = told {
+        model.notices.add(model.now, Level::Info, format!("{} {told}", short(&command)));
     }
     let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
     let pane = &model.processes.pane;
@@ -339,6 +354,9 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         model.notices.add(model.now, Level::Info, "this command has ended: nothing reads what is typed");
         return;
     }
+    if says_elsewhere(model) {
+        return focus::set(model, Pane::Terminal);
+    }
     if !shown(model).is_some_and(is_running) {
         let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
@@ -347,12 +365,12 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         };
         show_tab(model, Some(id));
     }
-    let detached = shown(model).is_some_and(|row| row.vitals.detached);
+    let earlier = shown(model).is_some_and(|row| row.vitals.origin == Origin::Earlier);
     let pane = &mut model.processes.pane;
     pane.passing.stays |= pane.open && pane.touched;
     pane.open = true;
     pane.touched = true;
-    if detached {
+    if earlier {
         model.notices.add(model.now, Level::Info, "it is of an earlier session: it cannot be typed into");
         return focus::set(model, Pane::Terminal);
     }
@@ -444,8 +462,21 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// Says so when the open pane shows a command of another machine: what is asked for must not happen to another one.
+fn says_elsewhere(model: &mut Model) -> bool {
+    let open = model.processes.pane.open;
+    let is = open && shown(model).is_some_and(|row| row.vitals.origin == Origin::Elsewhere);
+    if is {
+        model.notices.add(model.now, Level::Info, "it is of another machine or container: it is only shown");
+    }
+    is
+}
+
 /// Asks before the shown command is ended; one that has ended leaves the list.
 pub fn ask_kill(model: &mut Model) {
+    if says_elsewhere(model) {
+        return;
+    }
     if at_an_ended_one(model) {
         model.notices.add(model.now, Level::Info, "this command has ended already");
         return;

@@ -46,10 +46,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::QueueSteer => queue::steer(model, out),
         Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
-        Action::Inbox if argument.trim() == "log" => {
-            out.push(Effect::Load(LoadRequest::Report { name: "approvals".into(), argument: String::new() }));
-        }
-        Action::Inbox => approvals::inbox(model, out),
+        Action::Inbox => approvals::slash(model, out, argument),
         Action::ApprovalMode => approvals::next_mode(model, out),
         Action::Yolo => approvals::yolo(model, out),
         Action::SessionNew => sessions::new_session(model, out),

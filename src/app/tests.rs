@@ -133,6 +133,7 @@ fn session(id: &str, model: &str) -> SessionInfo {
         mode: Mode::Manual,
         cwd: "/src/app".into(),
         place: "local".into(),
+        lacks: Default::default(),
         window: None,
         toolsets: None,
         adviser: None,

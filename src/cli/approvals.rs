@@ -1,8 +1,8 @@
 //! `hermes approvals`: what the gate would say, what it has said, and the rules that it goes by.
 
 mod log;
-pub mod rules;
-pub mod trial;
+mod rules;
+mod trial;
 
 use crate::policy::files::normal;
 use crate::policy::{Intent, Mode, Rules, decide};
@@ -99,15 +99,6 @@ struct Reason<'a> {
     effect: &'a str,
     text: &'a str,
     span: [usize; 2],
-}
-
-/// The newest rows of the audit log, as `hermes approvals log` prints them.
-///
-/// # Errors
-/// When the store cannot be read.
-pub async fn told_log(store: &crate::store::Store, limit: usize) -> Result<String, crate::store::StoreError> {
-    let wanted = crate::store::audit::Wanted { limit: limit * 2, ..Default::default() };
-    Ok(log::text(&log::joined(store.audit_rows(wanted).await?, limit)))
 }
 
 /// Runs the command; gives the exit code.

@@ -5,7 +5,7 @@ use super::{ChatArgs, print};
 use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
 use crate::agent::runner::{self, Start};
 use crate::llm::message::{Body, Item, NoteKind, Outcome};
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Scope, label};
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Payload, Scope, Target, label};
 use crate::text::format;
 use crate::text::visible::visible;
 use std::collections::VecDeque;
@@ -269,6 +269,7 @@ impl Talk {
             AgentEvent::ItemFinished(Item { body: Body::Note { kind: NoteKind::TurnEnd, .. }, .. }) => {}
             AgentEvent::ItemFinished(Item { body: Body::Note { text, .. }, .. }) => self.row(&format!("[{text}]")),
             AgentEvent::ApprovalRequested(approval) => self.ask(Asked::Approval(approval)),
+            AgentEvent::ApprovalFound { id, targets, payloads } => self.found(id, targets, payloads),
             // Answered by a line it is gone already: nobody waits for it any more.
             AgentEvent::ApprovalClosed(id) => {
                 if let Some(at) = self.asked.iter().position(|asked| asked.approval() == Some(id)) {
@@ -325,6 +326,24 @@ impl Talk {
     }
 }
 
+impl Talk {
+    /// What a question's call would touch is known in full: rows that the person has not seen are told.
+    fn found(&mut self, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
+        for (at, asked) in self.asked.iter_mut().enumerate() {
+            let Asked::Approval(approval) = asked else { continue };
+            if approval.id != id {
+                continue;
+            }
+            let new = targets.iter().filter(|target| at == 0 && !approval.targets.contains(target));
+            for target in new {
+                self.said.push_str(&format!("  {}\n", visible(&touches(target)).text));
+            }
+            (approval.targets, approval.payloads) = (targets, payloads);
+            return;
+        }
+    }
+}
+
 /// The question as lines; control characters are made visible.
 fn question(approval: &Approval) -> String {
     let what = match &approval.intent {
@@ -348,14 +367,16 @@ fn question(approval: &Approval) -> String {
     if let Intent::Command { cwd, .. } = &approval.intent {
         add(format!("in {}, asked by {}", cwd.display(), approval.origin.words()));
     }
-    for target in &approval.targets {
-        let more = if target.at_least { "at least " } else { "" };
-        let files = target.files.map(|count| format!("{more}{}", format::plural(count, "file", "files")));
-        let bytes = target.bytes.map(|count| format!("{more}{}", format::bytes(count)));
-        let parts = [files, bytes, Some(target.note.clone()).filter(|note| !note.is_empty())];
-        add(format!("touches {}: {}", target.name, parts.into_iter().flatten().collect::<Vec<_>>().join(", ")));
-    }
+    approval.targets.iter().for_each(|target| add(touches(target)));
     out
+}
+
+fn touches(target: &Target) -> String {
+    let more = if target.at_least { "at least " } else { "" };
+    let files = target.files.map(|count| format!("{more}{}", format::plural(count, "file", "files")));
+    let bytes = target.bytes.map(|count| format!("{more}{}", format::bytes(count)));
+    let parts = [files, bytes, Some(target.note.clone()).filter(|note| !note.is_empty())];
+    format!("touches {}: {}", target.name, parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// What a typed answer means; anything that is no clear yes is a no with a reason.

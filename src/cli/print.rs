@@ -217,6 +217,7 @@ impl Report {
             | AgentEvent::ToolProgress { .. }
             | AgentEvent::ToolProcess { .. }
             | AgentEvent::ApprovalRequested(_)
+            | AgentEvent::ApprovalFound { .. }
             | AgentEvent::ApprovalClosed(_)
             | AgentEvent::Previewed { .. }
             | AgentEvent::Asked(_)

@@ -40,6 +40,8 @@ pub trait Far: Send + Sync {
     fn client(&self) -> Command;
     /// Sends a signal there; whether it arrived. Blocks, within a second or two.
     fn signal(&self, signal: FarSignal) -> bool;
+    /// Its terminal here has another size, columns and rows, for whose client does not pass that on. Returns at once.
+    fn resized(&self, size: (u16, u16));
     /// Takes what it left, once its client has ended; `ended` says that we ended it. Blocks.
     fn finish(&self, ended: bool) -> FarEnd;
 }

@@ -4,6 +4,8 @@
 use super::Exec;
 use super::ProcessId;
 use super::process::lock;
+#[cfg(target_os = "linux")]
+use super::procfs;
 use std::path::PathBuf;
 
 /// Processes of one family that are looked at.
@@ -17,6 +19,8 @@ pub struct Front {
     pub name: String,
     /// It is a shell that takes commands from its terminal, not one that runs a script.
     pub takes_commands: bool,
+    /// It is an interpreter at its own prompt, not one that runs a script.
+    pub takes_code: bool,
     /// It waits for keys, and nothing that was typed before is still on its way.
     pub waits: bool,
     /// The folder that it is in.
@@ -50,7 +54,7 @@ fn look(_: u32, _: &std::path::Path, _: bool) -> Option<Front> {
 
 #[cfg(target_os = "linux")]
 fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
-    let group = Stat::of(leader).map(|stat| if stat.foreground > 0 { stat.foreground } else { stat.group })?;
+    let group = procfs::stat(leader).map(|stat| if stat.foreground > 0 { stat.foreground } else { stat.group })?;
     let mut family = vec![leader];
     let mut next = 0;
     while let Some(pid) = family.get(next) {
@@ -61,14 +65,11 @@ fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
             return None;
         }
     }
-    let members: Vec<(u32, Stat)> = family
-        .into_iter()
-        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
-        .filter(|(_, stat)| stat.group == group && !stat.gone)
-        .collect();
+    let stats = family.into_iter().filter_map(procfs::stat);
+    let members: Vec<procfs::Stat> = stats.filter(|stat| stat.group == group && !stat.zombie).collect();
     // Whoever has children in the group waits for them. Of several that have none either may read.
-    let mut last = members.iter().filter(|(pid, _)| !members.iter().any(|(_, stat)| stat.parent == i64::from(*pid)));
-    let (Some((pid, _)), None) = (last.next(), last.next()) else { return None };
+    let mut last = members.iter().filter(|one| !members.iter().any(|other| other.parent == one.pid));
+    let (Some(procfs::Stat { pid, .. }), None) = (last.next(), last.next()) else { return None };
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = exe.file_name()?.to_string_lossy().trim_end_matches(" (deleted)").to_owned();
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
@@ -76,31 +77,8 @@ fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
         line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let waits = super::blocked::is_blocked(*pid, tty, raw);
-    Some(Front { takes_commands: takes_commands(&name, &words), waits, cwd, name })
-}
-
-/// The fields of `/proc/PID/stat` that tell who belongs together. A number is 0 for what is outside of this namespace.
-#[cfg(target_os = "linux")]
-struct Stat {
-    parent: i64,
-    group: i64,
-    /// The group in the foreground of its terminal; -1 without one.
-    foreground: i64,
-    /// It has ended and only its row is left.
-    gone: bool,
-}
-
-#[cfg(target_os = "linux")]
-impl Stat {
-    fn of(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in brackets may hold anything.
-        let (_, rest) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let number = |at: usize| fields.get(at)?.parse::<i64>().ok();
-        let gone = matches!(fields.first(), Some(&("Z" | "X")));
-        Some(Self { parent: number(1)?, group: number(2)?, foreground: number(5)?, gone })
-    }
+    let (takes_commands, takes_code) = (takes_commands(&name, &words), takes_code(&name, &words));
+    Some(Front { takes_commands, takes_code, waits, cwd, name })
 }
 
 /// Shells whose lines the judge reads.
@@ -141,9 +119,56 @@ fn takes_commands(name: &str, words: &[String]) -> bool {
     true
 }
 
+/// Interpreters with a prompt of their own, by their names without a version: they show it when they are given no script.
+#[cfg(any(target_os = "linux", test))]
+const INTERPRETERS: &[&str] = &["python", "pypy", "node", "lua", "luajit"];
+/// Clients of databases: their other words name what they talk to.
+#[cfg(any(target_os = "linux", test))]
+const CLIENTS: &[&str] = &["psql", "mysql", "mariadb", "sqlite"];
+
+/// Whether a program with these words takes code from its terminal. A prompt of a script of theirs is none for code.
+#[cfg(any(target_os = "linux", test))]
+fn takes_code(name: &str, words: &[String]) -> bool {
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let mut rest = words.iter().skip(1).map(String::as_str).filter(|word| !word.is_empty());
+    if CLIENTS.contains(&base) {
+        let given = |word: &str| {
+            let long = ["--command", "--file", "--execute"].iter().any(|option| word.starts_with(option));
+            long || matches!(word.as_bytes(), [b'-', b'c' | b'f' | b'e', ..])
+        };
+        return !rest.any(given);
+    }
+    // Options with a value have a script or code behind them as often as not: those that only change the prompt count.
+    INTERPRETERS.contains(&base)
+        && rest.all(|word| matches!(word, "-i" | "-q" | "-u" | "-B" | "-I" | "-s" | "-S" | "-E"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interpreter_at_its_prompt_is_told_from_one_that_runs_a_script() {
+        for (line, takes) in [
+            ("python3", true),
+            ("/usr/bin/python3.13 -q -i", true),
+            ("python3 manage.py", false),
+            ("python3 -c input()", false),
+            ("python3 -m pdb x.py", false),
+            ("node", true),
+            ("node server.js", false),
+            ("psql -h db shop", true),
+            ("psql -c select", false),
+            ("sqlite3 notes.db", true),
+            ("mysql --execute=x", false),
+            ("cat", false),
+            ("bash", false),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let name = words[0].rsplit('/').next().unwrap();
+            assert_eq!(takes_code(name, &words), takes, "{line}");
+        }
+    }
 
     #[test]
     fn shells_that_take_commands_are_told_from_those_that_run_a_script() {

@@ -37,7 +37,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Width {
-    /// This very command.
+    /// This very command; of what is typed, this process.
     #[default]
     Command,
     /// Commands that begin with these words; its entry is a line of `permissions.yaml`: `terminal(git push *)`.

@@ -57,12 +57,14 @@ pub fn frozen(verdict: Verdict, unaided: Verdict) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::tests::Alice;
+    use crate::policy::testing::ALICE;
 
     #[test]
     fn what_passes_by_a_rule_or_a_mode_asks_and_the_rest_is_as_it_was() {
-        let mut rules =
-            Rules { session: vec!["git reset --hard (destroys uncommitted changes)".into()], ..Rules::default() };
+        let mut rules = Rules {
+            session: vec!["git reset --hard (destroys uncommitted changes)".into()].into(),
+            ..Rules::default()
+        };
         rules.hold([Permission::entry(Action::Allow, "recursive delete")]);
         rules.add("allow chmod *, deny shred *").unwrap();
         for (line, mode, want) in [
@@ -80,8 +82,8 @@ mod tests {
         ] {
             let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
             let cwd = Path::new("/home/alice/project");
-            let verdict = decide_in(&intent, cwd, &rules, mode, &Alice);
-            let got = frozen(verdict, unaided(&intent, cwd, &rules, &Alice));
+            let verdict = decide_in(&intent, cwd, &rules, mode, &ALICE);
+            let got = frozen(verdict, unaided(&intent, cwd, &rules, &ALICE));
             assert_eq!(got.name(), want, "{line} {mode:?}");
             let told = got.reasons().iter().any(|why| why.effect == CHANGED);
             assert_eq!(told, want == "ask", "{line}");
@@ -91,8 +93,8 @@ mod tests {
         let mut rules = Rules::default();
         rules.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let cwd = Path::new("/");
-        assert_eq!(decide_in(&tool, cwd, &rules, Mode::Manual, &Alice).name(), "allow");
-        let got = frozen(decide_in(&tool, cwd, &rules, Mode::Manual, &Alice), unaided(&tool, cwd, &rules, &Alice));
+        assert_eq!(decide_in(&tool, cwd, &rules, Mode::Manual, &ALICE).name(), "allow");
+        let got = frozen(decide_in(&tool, cwd, &rules, Mode::Manual, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
         assert_eq!(got.name(), "ask");
     }
 }

@@ -8,6 +8,7 @@ pub mod decide;
 pub mod files;
 pub mod frozen;
 pub mod glob;
+pub mod granted;
 pub mod low_risk;
 pub mod permissions;
 pub mod place;
@@ -20,6 +21,8 @@ pub mod shell;
 pub mod smart;
 pub mod table;
 pub mod taint;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 pub mod url;
@@ -132,7 +135,8 @@ pub trait World: Send + Sync {
     /// The value of an environment variable that the command will start with; `None` when it is not set, a text with
     /// [`shell::UNKNOWN`] when that is not certain.
     fn variable(&self, name: &str) -> Option<String>;
-    /// Paths that a glob matches, absolute, at most `limit`; empty when none or unknown.
+    /// Paths that a glob matches, absolute, at most `limit`; empty when none or unknown. Fewer than that are all of them:
+    /// a list of more than one that was cut short is filled up with the pattern.
     fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
     /// The path with symlinks and `..` resolved as far as it exists.
     fn resolve(&self, path: &std::path::Path) -> PathBuf;

@@ -3,7 +3,7 @@
 
 mod words;
 
-use super::decide::{BY_RULE, decide_in};
+use super::decide::{BY_RULE, decide_in, in_process};
 use super::permissions::{Layer, Permission};
 use super::rule::{Action, Exact, Rules};
 use super::table::Level;
@@ -24,7 +24,7 @@ const NO_CLASS: &[&str] = &[
     super::WITHOUT_SANDBOX,
 ];
 
-/// The proposals for a call, narrowest first within a scope. None for what is asked every time.
+/// The proposals for a call, those of the session first, then the narrowest. None for what is asked every time.
 pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {
     if !matches!(verdict, Verdict::Ask(_)) {
         return Vec::new();
@@ -41,8 +41,17 @@ pub fn offered(intent: &Intent, verdict: &Verdict) -> Vec<Proposal> {
         effects.into_iter().chain(server)
     };
     // Commands run here where nothing else is known.
-    let exact = exact(intent, "").map(|exact| proposal(Scope::Global, Width::Command, vec![exact.entry()]));
-    lasting(Scope::Session).chain(exact).chain(lasting(Scope::Global)).collect()
+    let very =
+        |scope| very_command(intent, scope, "").map(|exact| proposal(scope, Width::Command, vec![exact.entry()]));
+    let here = match intent {
+        Intent::Input { process, .. } if !effects.is_empty() => {
+            let entries = effects.iter().map(|effect| in_process(effect, process)).collect();
+            Some(proposal(Scope::Session, Width::Command, entries))
+        }
+        _ => None,
+    };
+    let of = |scope| very(scope).into_iter().chain(lasting(scope));
+    here.into_iter().chain(of(Scope::Session)).chain(of(Scope::Global)).collect()
 }
 
 fn proposal(scope: Scope, width: Width, entries: Vec<String>) -> Proposal {
@@ -61,9 +70,10 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
         with(&mut rules, grant, world);
         matches!(decide_in(intent, cwd, &rules, Mode::Manual, world), Verdict::Allow(_))
     };
-    if let Some(exact) = exact(intent, &rules.here.backend) {
-        let always = all.iter_mut().filter(|one| one.grant.width == Width::Command);
-        always.for_each(|one| one.grant.entries = vec![exact.entry()]);
+    for one in all.iter_mut().filter(|one| one.grant.width == Width::Command) {
+        if let Some(exact) = very_command(intent, one.grant.scope, &rules.here.backend) {
+            one.grant.entries = vec![exact.entry()];
+        }
     }
     all.retain(|one| {
         let a_class = one.grant.width == Width::Effects && !matches!(intent, Intent::Remote { .. });
@@ -73,7 +83,13 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
     if !rules.here.folder.as_os_str().is_empty() && cwd.starts_with(&rules.here.folder) {
         scopes.insert(1, Scope::Project);
     }
-    for candidate in words::candidates(intent, verdict, cwd, world) {
+    // The file itself before its folder.
+    let file = words::very_files(intent, verdict, cwd);
+    for scope in scopes.iter().filter(|_| !file.is_empty()) {
+        all.push(proposal(*scope, Width::Words, file.clone()));
+    }
+    all.retain(|one| one.grant.width != Width::Words || answers(&one.grant));
+    for candidate in words::candidates(intent, verdict, cwd, world).into_iter().filter(|words| *words != file) {
         scopes.retain(|scope| {
             let one = proposal(*scope, Width::Words, candidate.clone());
             let fits = answers(&one.grant);
@@ -83,23 +99,14 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
             !fits
         });
     }
-    // Where no words fit, a session can still be spared the same question again.
-    if scopes.contains(&Scope::Session)
-        && let Intent::Command { line, cwd, .. } = intent
-    {
-        let exact = Exact::of(line, cwd, &rules.here.backend);
-        let one = proposal(Scope::Session, Width::Command, vec![exact.entry()]);
-        if answers(&one.grant) {
-            all.push(one);
-        }
-    }
     let narrow = |width| match width {
         Width::Command => 0,
         Width::Words => 1,
         Width::Effects => 2,
         Width::Server => 3,
     };
-    all.sort_by_key(|one| (one.grant.scope, narrow(one.grant.width)));
+    // One list for the session, one for what outlives it; both begin with the least that answers.
+    all.sort_by_key(|one| (one.grant.scope > Scope::Session, narrow(one.grant.width), one.grant.scope));
     all
 }
 
@@ -140,14 +147,12 @@ pub fn effects(verdict: &Verdict) -> Vec<String> {
     effects
 }
 
-/// The command as a rule that matches nothing else; what its wildcards mean changes, and several lines are no rule.
-fn exact(intent: &Intent, backend: &str) -> Option<Exact> {
-    match intent {
-        Intent::Command { line, cwd, .. } if !glob::is_pattern(line) && !line.contains(char::is_control) => {
-            Some(Exact::of(line.trim(), cwd, backend))
-        }
-        _ => None,
-    }
+/// The command as a rule that matches nothing else. Beyond the session it has no wildcards, for what they mean changes, and
+/// no second line, for several are no rule.
+fn very_command(intent: &Intent, scope: Scope, backend: &str) -> Option<Exact> {
+    let Intent::Command { line, cwd, .. } = intent else { return None };
+    let fits = scope == Scope::Session || !(glob::is_pattern(line) || line.contains(char::is_control));
+    fits.then(|| Exact::of(line, cwd, backend))
 }
 
 /// A command of the past and the folder that it ran in.

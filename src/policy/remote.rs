@@ -28,7 +28,7 @@ pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mu
     let asks = held.iter().filter(|one| means(one, Action::Ask)).max_by_key(|one| one.weight());
     let allows = held.iter().filter(|one| means(one, Action::Allow)).max_by_key(|one| one.weight());
     let named = |entry: &&str| names_tool(entry, server, tool);
-    let session = rules.session.iter().map(String::as_str).find(named);
+    let session = rules.session.entries().iter().map(String::as_str).find(named);
     if let Some(ask) = asks
         && session.is_none()
         && allows.is_none_or(|allow| allow.weight() <= ask.weight())
@@ -80,7 +80,7 @@ mod tests {
     use crate::policy::Mode;
     use crate::policy::decide::decide;
     use crate::policy::permissions::subject;
-    use crate::policy::tests::Alice;
+    use crate::policy::testing::ALICE;
 
     fn judge(server: &str, tool: &str, rules: &Rules) -> Verdict {
         super::judge(server, tool, Path::new("/"), rules, &mut Vec::new())
@@ -133,7 +133,7 @@ mod tests {
         ] {
             assert_eq!(every_tool(server, tool).as_deref(), want, "{server} {tool}");
         }
-        let grant = Rules { session: vec!["mcp__git__*".into()], ..Rules::default() };
+        let grant = Rules { session: vec!["mcp__git__*".into()].into(), ..Rules::default() };
         for (server, tool, want) in [
             ("git", "mcp__git__log", "allow"),
             ("git", "mcp__git__x__log", "allow"),
@@ -156,7 +156,7 @@ mod tests {
             args: "{}".into(),
             claims: claims.iter().map(|s| (*s).to_owned()).collect(),
         };
-        let judge = |claims: &[&str], mode| decide(&intent(claims), &Rules::default(), mode, &Alice);
+        let judge = |claims: &[&str], mode| decide(&intent(claims), &Rules::default(), mode, &ALICE);
         assert_eq!(judge(&["reads only"], Mode::Manual), judge(&[], Mode::Manual));
         assert_eq!(judge(&["reads only"], Mode::Smart).name(), "ask");
         assert_eq!(judge(&[], Mode::Off).name(), "allow");

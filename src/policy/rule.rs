@@ -1,6 +1,7 @@
 //! Rules that a person gave: `allow|ask|deny WORDS` with `*`, effects and commands of `command_allowlist`, session grants.
 
 use super::files::normal;
+use super::granted::Granted;
 use super::permissions::{Argument, Here, Permission};
 use super::shell::{Invocation, UNKNOWN};
 use super::{World, glob};
@@ -36,16 +37,14 @@ pub struct Rule {
 /// All rules that hold for a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Granted for this session: effects and tools, lines like `terminal(git push *)`, and commands as [`Exact`] writes them.
-    pub session: Vec<String>,
+    /// Granted for this session.
+    pub session: Granted,
     /// Lines of permission files, entries of `config.yaml`, and what a question comes with.
     pub permissions: Arc<Vec<Permission>>,
     /// Why a permission file cannot be read: its denials are not known, so everything is asked about.
     pub unreadable: Option<String>,
     /// Where the call comes from.
     pub here: Here,
-    /// The lines among the session's grants; [`Rules::grant`] keeps them in step.
-    pub granted: Vec<Permission>,
 }
 
 /// Before a command among the entries of grants, and between its parts.
@@ -144,30 +143,18 @@ impl Rules {
 
     /// Grants entries for this session.
     pub fn grant(&mut self, entries: &[String]) {
-        for entry in entries {
-            if !self.session.contains(entry) {
-                self.session.push(entry.clone());
-            }
-        }
-        let all = std::mem::take(&mut self.session);
-        self.regrant(all);
-    }
-
-    /// Puts these in the place of the session's grants.
-    pub fn regrant(&mut self, entries: Vec<String>) {
-        self.granted = entries.iter().filter(|e| e.contains('(')).filter_map(|e| Permission::granted(e).ok()).collect();
-        self.session = entries;
+        entries.iter().for_each(|entry| self.session.add(entry));
     }
 
     /// The permissions that hold for a call in `cwd`, and are written for it.
     pub fn held<'a>(&'a self, cwd: &'a Path) -> impl Iterator<Item = &'a Permission> {
-        self.granted.iter().chain(self.permissions.iter()).filter(move |one| one.holds(&self.here, cwd))
+        self.session.lines().iter().chain(self.permissions.iter()).filter(move |one| one.holds(&self.here, cwd))
     }
 
     /// Where this very command was granted for this folder and backend, in words; `None` when it was not.
     pub fn grants_line(&self, line: &str, cwd: &Path, world: &dyn World) -> Option<String> {
         let here = Exact::of(line, cwd, &self.here.backend).entry();
-        if self.session.contains(&here) {
+        if self.session.has(&here) {
             return Some("this command (this session)".into());
         }
         let mut lines = self.held(cwd).filter(|one| one.action == Action::Allow && one.is_line(line));
@@ -185,7 +172,7 @@ impl Rules {
     /// Where a class of effect was granted, in words; `None` when it was not.
     pub fn granter(&self, effect: &str, aka: &[String]) -> Option<String> {
         let means = |entry: &&str| *entry == effect || aka.iter().any(|name| name == entry);
-        let session = self.session.iter().map(String::as_str).find(means);
+        let session = self.session.entries().iter().map(String::as_str).find(means);
         let session = session.map(|entry| format!("{entry} (this session)"));
         session.or_else(|| self.entries(Action::Allow).find(means).map(|entry| format!("command_allowlist: {entry}")))
     }

@@ -58,15 +58,15 @@ fn shown(text: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::policy::rule::Rules;
-    use crate::policy::tests::Alice;
+    use crate::policy::testing::ALICE;
     use crate::policy::{Mode, decide};
     use std::path::PathBuf;
 
     fn asked(line: &str) -> Option<String> {
         let intent =
             Intent::Command { line: line.into(), cwd: PathBuf::from("/home/alice/project"), background: false };
-        let verdict = decide(&intent, &Rules::default(), Mode::Smart, &Alice);
-        question(&intent, &verdict, &Alice)
+        let verdict = decide(&intent, &Rules::default(), Mode::Smart, &ALICE);
+        question(&intent, &verdict, &ALICE)
     }
 
     #[test]

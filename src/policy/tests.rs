@@ -3,31 +3,11 @@
 use super::permissions::Permission;
 use super::permissions::Reader;
 use super::rule::Action;
+pub(in crate::policy) use super::testing::ALICE as Alice;
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
-
-/// A machine without files, whose user is alice.
-pub(in crate::policy) struct Alice;
-
-impl World for Alice {
-    fn home(&self) -> PathBuf {
-        "/home/alice".into()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        "/home/alice/.hermes".into()
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        files::normal(Path::new("/"), &path.to_string_lossy()).into()
-    }
-}
 
 fn judge(command: &str, given: &[&str], mode: Mode) -> Verdict {
     let mut rules = Rules::default();
@@ -206,7 +186,7 @@ fn rules_and_grants() {
         assert_eq!(judge(command, &given, Mode::Manual).name(), want, "{given:?} {command}");
     }
     let intent = Intent::Command { line: "rm -rf build".into(), cwd: "/home/alice/project".into(), background: false };
-    let granted = Rules { session: vec!["recursive delete".into()], ..Rules::default() };
+    let granted = Rules { session: vec!["recursive delete".into()].into(), ..Rules::default() };
     assert_eq!(decide(&intent, &granted, Mode::Manual, &Alice).name(), "allow");
     let mut listed = Rules::default();
     listed.hold([Permission::entry(Action::Allow, "rm -rf build")]);
@@ -271,7 +251,7 @@ fn edits_and_reads() {
     assert_eq!(read("/home/alice/.ssh/id_rsa"), "ask");
     assert_eq!(read("/proc/self/environ"), "refuse");
     for (session, allowlist) in [("read of a secret", ""), ("", "read of a secret")] {
-        let mut rules = Rules { session: vec![session.into()], ..Rules::default() };
+        let mut rules = Rules { session: vec![session.into()].into(), ..Rules::default() };
         rules.hold([Permission::entry(Action::Allow, allowlist)]);
         let read = |path: &str| decide(&Intent::Read(path.into()), &rules, Mode::Manual, &Alice).name();
         assert_eq!((read("/home/alice/.ssh/id_rsa"), read("/proc/self/environ")), ("allow", "refuse"));
@@ -314,7 +294,7 @@ fn what_another_program_makes_of_typed_text_is_asked_about() {
         (Reader::Unknown, "", Mode::Off, "allow"),
     ] {
         let intent = Intent::Input { process: "p1".into(), text: "yes\n".into() };
-        let mut rules = Rules { session: vec![granted.to_owned()], ..Rules::default() };
+        let mut rules = Rules { session: vec![granted.to_owned()].into(), ..Rules::default() };
         rules.here.reader = reader.clone();
         assert_eq!(decide(&intent, &rules, mode, &Alice).name(), want, "{reader:?} {granted}");
     }

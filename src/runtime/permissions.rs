@@ -2,11 +2,13 @@
 
 use super::Context;
 use super::loads::Facts;
+use crate::agent::trial;
 use crate::app::model::permissions::{Permissions, RuleRow};
 use crate::app::msg::LoadReply;
-use crate::cli::approvals::{rules, told_log, trial};
 use crate::config::load;
 use crate::policy::Intent;
+use crate::store::audit::told::{self, Filter};
+use crate::tools::rulebook as rules;
 use crate::tools::world::LocalWorld;
 use std::sync::Arc;
 
@@ -86,20 +88,33 @@ pub async fn revoke(row: RuleRow, context: &Context, facts: &Facts) -> LoadReply
     let policy = Arc::clone(&context.policy);
     let done = tokio::task::spawn_blocking(move || policy.ours(|| rules::revoke(&paths, &found, &store))).await;
     LoadReply::Revoked(match done {
-        Ok(done) => done.map_err(|error| format!("{error:#}")),
+        Ok(done) => done.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     })
 }
 
-/// The newest rows of the audit log, as text.
-pub async fn log(facts: &Facts) -> String {
-    let faults = match facts.store.audit_verify().await {
-        Ok(found) if found.faults.is_empty() => format!("{} rows, none missing or changed\n\n", found.rows),
-        Ok(found) => format!("⚠ the log was changed: {}\n\n", found.faults.join("; ")),
-        Err(error) => format!("⚠ {error}\n\n"),
+/// Rows of the audit log that a filter means, as text.
+pub async fn log(argument: &str, facts: &Facts) -> String {
+    let mut filter = match Filter::read(argument) {
+        Ok(filter) => filter,
+        Err(error) => return error.to_string(),
     };
-    match told_log(&facts.store, ROWS).await {
-        Ok(text) => format!("{faults}{text}"),
-        Err(error) => format!("{error}"),
+    // A screen can be scrolled: more rows than a terminal is given, unless a number is named.
+    if filter.limit == told::ROWS {
+        filter.limit = ROWS;
+    }
+    let faults = match facts.store.audit_verify().await {
+        Ok(found) if found.faults.is_empty() => format!("{} rows, none missing or changed", found.rows),
+        Ok(found) => format!("⚠ the log was changed: {}", found.faults.join("; ")),
+        Err(error) => format!("⚠ {error}"),
+    };
+    let shown = match argument.trim() {
+        "" => format!("/approvals log --{} and words choose rows", told::FILTERS.join(", --")),
+        chosen => format!("only: {chosen}"),
+    };
+    match told::chosen(&facts.store, &filter).await {
+        Ok(rows) if rows.is_empty() && !argument.trim().is_empty() => format!("{faults}\n{shown}\n\nno such row\n"),
+        Ok(rows) => format!("{faults}\n{shown}\n\n{}", told::text(&rows, told::SHORT)),
+        Err(error) => error.to_string(),
     }
 }

@@ -22,7 +22,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "memory" => ("Memory".into(), memory(context)),
         "skills" => ("Skills".into(), skills(context)),
         "processes" => ("Processes".into(), processes(facts)),
-        "approvals" => ("What was decided".into(), super::permissions::log(facts).await),
+        "approvals" => ("What was decided".into(), super::permissions::log(argument, facts).await),
         "diff" => ("Changes in this folder".into(), git_diff(facts).await),
         "export" => ("Export".into(), export(argument, facts).await),
         other => (other.to_owned(), format!("nothing is known about /{other}")),

@@ -2,6 +2,8 @@
 //!
 //! A call that runs has two rows: one before it, one with how it ended. A crash between them leaves the first.
 
+pub mod told;
+
 use super::db::Db;
 use super::error::StoreError;
 use super::handle::Store;
@@ -59,6 +61,19 @@ pub enum By {
 }
 
 impl By {
+    /// In one word, as filters and JSON have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            By::Policy => "policy",
+            By::Rule(_) => "rule",
+            By::Person(_) => "person",
+            By::Yolo => "yolo",
+            By::Smart => "smart",
+            By::Nobody => "nobody",
+            By::Hook => "hook",
+        }
+    }
+
     /// For people.
     pub fn words(&self) -> String {
         match self {

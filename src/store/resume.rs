@@ -1,10 +1,11 @@
 //! Opening a session again: what was cut off is ended properly first, so that every session can go on.
 
+use super::audit::{self, By, Kind, Record};
 use super::db::Db;
 use super::error::StoreError;
 use super::{Opening, items, live, sessions};
 use crate::llm::message::{Body, Item, ItemId, NoteKind, Outcome, SessionId, StopReason, ToolBody, ToolCall, ToolView};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::collections::BTreeMap;
 
 /// What a tool call without a result is told to have come to.
@@ -24,6 +25,7 @@ pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize) -> Result<Ope
         let other = live::other(tx, key, pid)?;
         if other.is_none() {
             let ends = loose_ends(tx, key)?;
+            log_loose_ends(tx, session, key)?;
             items::append_in(tx, session, &ends)?;
             tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;
             live::enter(tx, key, pid, born)?;
@@ -128,6 +130,44 @@ fn loose_ends(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>> {
         ends.push(Item { id: ItemId(0), at, turn, body });
     }
     Ok(ends)
+}
+
+/// Puts into the audit log that calls were cut off: those that ran have no end there, those that waited for an answer no row.
+fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64) -> rusqlite::Result<()> {
+    let mut known = tx.prepare_cached(
+        "SELECT body ->> 'kind' FROM audit WHERE session = ?1 AND body ->> 'call' = ?2 ORDER BY key DESC LIMIT 1",
+    )?;
+    for call in dangling(tx, key)?.1 {
+        let last: Option<String> = known.query_row((&session.0, &call.id), |row| row.get(0)).optional()?;
+        let row = Record {
+            at: super::now(),
+            session: session.0.clone(),
+            call: call.id,
+            tool: call.name,
+            outcome: Outcome::Interrupted.word().into(),
+            ..Record::default()
+        };
+        let row = match last.as_deref() {
+            Some("end") => continue,
+            Some(_) => Record { kind: Kind::End, ..row },
+            None => Record {
+                kind: Kind::Call,
+                what: audit::bounded(&what(&call.args)),
+                by: By::Nobody,
+                why: "the program ended before this was answered or run".into(),
+                ..row
+            },
+        };
+        audit::add(tx, &row)?;
+    }
+    Ok(())
+}
+
+/// The command among the arguments of a call, or all of them. Secrets in what is stored are masked already.
+fn what(args: &str) -> String {
+    let fields: Option<serde_json::Value> = serde_json::from_str(args).ok();
+    let command = fields.as_ref().and_then(|fields| fields.get("command")).and_then(serde_json::Value::as_str);
+    command.unwrap_or(args).to_owned()
 }
 
 /// Calls of the last answer that have no result, in their order, and their turn. Earlier answers had theirs before it.

@@ -5,7 +5,7 @@ pub mod diff;
 mod disk;
 pub mod edit;
 pub mod history;
-mod masks;
+pub mod masks;
 pub mod restore;
 pub mod syntax;
 pub mod text;

@@ -23,7 +23,7 @@ use crate::policy::permissions::Reader;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Origin, World};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Origin, Payload, Target, World};
 use crate::store::Store;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
@@ -45,6 +45,9 @@ pub trait Asker: Send + Sync {
 
     /// A question that it was asked is void now; how it ended.
     fn withdraw(&self, id: ApprovalId, how: Decision);
+
+    /// What the call of an open question would touch is known in full now.
+    fn found(&self, _id: ApprovalId, _targets: Vec<Target>, _payloads: Vec<Payload>) {}
 
     /// Who asks and why.
     fn origin(&self) -> Origin;
@@ -164,20 +167,19 @@ impl Gate {
     pub fn set_rules(&self, rules: Rules) {
         let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let session = std::mem::take(&mut held.session);
-        *held = rules;
-        held.regrant(session);
+        *held = Rules { session, ..rules };
         drop(held);
         self.stir();
     }
 
     /// What was granted for this session, for storage.
     pub fn grants(&self) -> Vec<String> {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.clone()
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.entries().to_vec()
     }
 
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).regrant(grants);
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants.into();
     }
 
     /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
@@ -294,6 +296,18 @@ impl Gate {
         let _ = events.send(CallEvent::Started(start)).await;
     }
 
+    /// The files that rules close, those of now: what was forbidden on disk meanwhile counts at once.
+    async fn closed(&self, tool: &str, ctx: &ToolCtx) -> Closed {
+        let (mut rules, asker) = (self.rules_for(tool, &Reader::Unknown), Arc::clone(&self.asker));
+        let (cwd, world) = (folder(ctx), Arc::clone(&self.world));
+        let looks = move || {
+            asker.policy().1.tighten(&mut rules);
+            Closed::by(rules, &cwd, world)
+        };
+        // A turn that was stopped runs nothing.
+        look::unless_stopped(&ctx.cancel, looks).await.unwrap_or_default()
+    }
+
     /// Runs a passed call and forwards its progress.
     async fn run(
         &self,
@@ -306,8 +320,7 @@ impl Gate {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
         if let Intent::Read(_) = ready.run.intent() {
-            ctx.closed =
-                Closed::by(self.rules_for(&spec.name, &Reader::Unknown), &folder(&ctx), Arc::clone(&self.world));
+            ctx.closed = self.closed(&spec.name, &ctx).await;
         }
         let dispatch = self.dispatch();
         let forwarded = async {

@@ -25,6 +25,7 @@ pub mod read_file;
 pub mod registry;
 pub mod repair;
 pub mod room;
+pub mod rulebook;
 pub mod search_files;
 pub mod similarity;
 pub mod spec;

@@ -7,6 +7,7 @@ mod unicode;
 pub mod v4a;
 
 use super::file::edit::{self, After, Change, EditCall};
+use super::file::masks;
 use super::file::syntax;
 use super::file::text::{self, Text};
 use super::paths::{self, Place};
@@ -116,6 +117,10 @@ fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result
     let failed = |why: &str| ToolError::Failed(format!("{}: {why}", place.shown));
     let file = Text::decode(&before).map_err(failed)?;
     let (old, new) = (text::to_lf(old), text::to_lf(new));
+    // Nor by likeness: the line that is meant is not known, and neither is what would be lost.
+    if let Some(hint) = masks::hint(&old, &file.text, ctx) {
+        return Err(failed(&format!("not written: {hint}")));
+    }
     let replaced = match fuzzy::replace(&file.text, &old, &new, all) {
         Ok(replaced) => replaced,
         Err(why) => return Err(no_match(&place, &file.text, &old, &why, ctx)),

@@ -9,7 +9,7 @@ use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, 
 use crate::policy::Intent;
 use crate::policy::decide::Closed;
 use crate::policy::files::SecretsBelow;
-use find::{Names, Walked};
+use find::{Names, Reach, Walked};
 use futures::future::BoxFuture;
 use grep::{Mode, Query};
 use serde::Deserialize;
@@ -98,8 +98,14 @@ impl Tool for SearchFiles {
             let meant = args.file_glob.as_deref().map(|glob| literal.join(without_wildcards(glob)));
             let meant = meant.filter(|file| matches!(kind, Kind::Content { .. }) && secrets.has_named(file));
             secrets.asked |= meant.is_some();
+            let hidden = args.file_glob.as_deref().is_some_and(Names::are_hidden);
+            let reach = match (&meant, hidden) {
+                (Some(_), _) => Reach::All,
+                (None, true) => Reach::Hidden,
+                (None, false) => Reach::Usual,
+            };
             let intent = Intent::Read(meant.unwrap_or(literal));
-            Ok(Box::new(SearchCall { place, secrets, kind, limit, offset, target, intent }) as Box<dyn Call>)
+            Ok(Box::new(SearchCall { place, secrets, reach, kind, limit, offset, target, intent }) as Box<dyn Call>)
         })
     }
 }
@@ -140,6 +146,7 @@ fn kind(args: &Args) -> Result<Kind, ToolError> {
 struct SearchCall {
     place: Place,
     secrets: Secrets,
+    reach: Reach,
     kind: Kind,
     limit: usize,
     offset: usize,
@@ -244,7 +251,7 @@ impl SearchCall {
         };
         // Names of files are no secrets: `target=files` lists them all.
         let secrets = matches!(self.kind, Kind::Content { .. }).then_some(&self.secrets);
-        let walked = find::walk(&self.place.path, names, secrets, bounds);
+        let walked = find::walk(&self.place.path, names, secrets, self.reach, bounds);
         let mut result = Reply { notes: walked.notes.clone(), ..Reply::default() };
         match &self.kind {
             Kind::Files(_) => self.files(&find::newest_first(walked.files), &mut result),

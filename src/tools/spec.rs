@@ -140,6 +140,11 @@ pub trait Call: Send {
         Vec::new()
     }
 
+    /// Files that it puts elsewhere: from where to where.
+    fn moves(&self) -> Vec<(PathBuf, PathBuf)> {
+        Vec::new()
+    }
+
     /// Does it. Re-checks what the plan read.
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 }

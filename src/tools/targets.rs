@@ -32,6 +32,17 @@ pub struct Found {
     pub counted: bool,
     /// Git was asked, and its time was over before it had said all.
     pub git_is_late: bool,
+    /// Nothing more comes, and nothing is missing.
+    pub complete: bool,
+}
+
+/// How long a look at the disk may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// To count files and bytes.
+    pub count: Duration,
+    /// Until git has said all, the counting included.
+    pub git: Duration,
 }
 
 /// Where the paths of a call lead: what must not change between the question and the run.
@@ -50,9 +61,10 @@ fn judged(intent: &Intent, cwd: &Path, world: &dyn World) -> Judgement {
     }
 }
 
-/// Counts files and bytes below each path that a reason points at, then asks git, all until `budget` is over.
-pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, world: &dyn World, found: &Mutex<Found>) {
-    let until = Instant::now() + budget;
+/// Counts files and bytes below each path that a reason points at, then asks git.
+pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, times: Times, world: &dyn World, found: &Mutex<Found>) {
+    let until = Instant::now() + times.count;
+    let git_until = Instant::now() + times.git;
     let judgement = judged(intent, cwd, world);
     let here = match intent {
         Intent::Command { cwd, .. } => cwd.as_path(),
@@ -80,18 +92,18 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, budget: Duration, wo
         tell(&|found| found.targets.push(target.clone()));
     }
     tell(&|found| found.counted = true);
-    for (at, note) in repos.of_files(until) {
+    for (at, note) in repos.of_files(git_until) {
         tell(&|found| {
             if let Some(target) = found.targets.get_mut(at) {
                 add_note(&mut target.note, &note);
             }
         });
     }
-    for target in git::of_commands(verdict, &judgement, until) {
+    for target in git::of_commands(verdict, &judgement, git_until) {
         tell(&|found| found.targets.push(target.clone()));
     }
-    let late = Instant::now() >= until && (repos.are_asked() || git::is_meant(verdict, &judgement));
-    tell(&|found| found.git_is_late = late);
+    let late = Instant::now() >= git_until && (repos.are_asked() || git::is_meant(verdict, &judgement));
+    tell(&|found| (found.git_is_late, found.complete) = (late, !late));
 }
 
 /// Rows of paths on another machine: named, not counted. A count there takes as long as it takes.
@@ -108,7 +120,7 @@ fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
     let rows: Vec<Target> = named.iter().take(MAX_TARGETS).map(row).collect();
     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
     found.targets.extend(rows);
-    found.counted = true;
+    (found.counted, found.complete) = (true, true);
 }
 
 /// Where every path of the call leads now. Reads links, counts nothing.

@@ -54,7 +54,7 @@ impl World for LocalWorld {
     fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
         let full = if pattern.starts_with('/') { pattern.to_owned() } else { format!("{}/{pattern}", cwd.display()) };
         let mut found = vec![PathBuf::from("/")];
-        let mut budget = MAX_ENTRIES;
+        let (mut budget, mut cut) = (MAX_ENTRIES, false);
         for part in full.split('/').filter(|p| !p.is_empty()) {
             let mut next = Vec::new();
             for folder in found {
@@ -68,6 +68,7 @@ impl World for LocalWorld {
                 let Ok(entries) = std::fs::read_dir(&folder) else { continue };
                 for entry in entries.flatten() {
                     if budget == 0 || next.len() >= limit.max(64) {
+                        cut = true;
                         break;
                     }
                     budget -= 1;
@@ -79,6 +80,9 @@ impl World for LocalWorld {
                 }
             }
             found = next;
+        }
+        if cut && limit > 1 {
+            found.resize(limit, full.into());
         }
         found.truncate(limit);
         found
@@ -158,6 +162,29 @@ mod tests {
         assert_eq!(judge("rm -rf link/*"), "refuse");
         assert_eq!(judge("rm -rf link"), "ask");
         assert_eq!(judge("echo x > link/hosts"), "ask");
+    }
+
+    #[test]
+    fn a_pattern_of_more_names_than_are_looked_at_may_mean_any_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(cwd.join("few")).unwrap();
+        std::fs::create_dir(cwd.join("many")).unwrap();
+        std::fs::write(cwd.join("few/a"), "").unwrap();
+        for number in 0..200 {
+            std::fs::write(cwd.join(format!("many/{number}.env")), "").unwrap();
+        }
+        let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
+        let mut rules = Rules::default();
+        let on = crate::policy::permissions::subject("file.read(many/no-such.env)").unwrap();
+        rules.hold([Permission::new(Action::Deny, on)]);
+        let judge = |line: &str| {
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            decide(&intent, &rules, Mode::Manual, &world).name()
+        };
+        assert_eq!(judge("cat few/*"), "allow");
+        assert_eq!(judge("cat many/1*.env"), "ask");
+        assert_eq!(judge("cat many/77.env"), "allow");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::{Git, Knowledge};
-use crate::app::model::types::{Effort, ProcessState, TodoStatus};
+use crate::app::model::types::{Effort, Origin, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::vi;
 use crate::config::SandboxMode;
@@ -92,7 +92,10 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if model.meter.context > 0 {
         parts.push(Span::new(format!("context {}", context(model).0), Role::Dim));
     }
-    let running = model.processes.rows.iter().filter(|row| row.state == ProcessState::Running).count();
+    let running = {
+        let here = model.processes.rows.iter().filter(|row| row.vitals.origin != Origin::Elsewhere);
+        here.filter(|row| row.state == ProcessState::Running).count()
+    };
     let asking = model.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
     if running > 0 {
         parts.push(Span::new(format!("● {running}"), Role::Good));

@@ -4,12 +4,13 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Judged, Modal};
+use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
-use crate::app::{approvals, focus, processes};
+use crate::app::{focus, processes};
 use crate::config::keymap::{Context, display};
 use crate::config::theme::Slot;
+use crate::exec::Origin;
 use crate::text::Role;
 use crate::text::width::width;
 use ratatui::layout::Rect;
@@ -41,15 +42,12 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                     }
                     keys
                 }
-                ApprovalStage::Confirming => fixed(&[("Enter", "confirms"), ("Esc", "back")]),
-                ApprovalStage::Reason(_) => fixed(&[("Enter", "denies"), ("Esc", "back")]),
-                ApprovalStage::Editing(_) => fixed(&[("Enter", "shows it once more"), ("Esc", "back")]),
-                ApprovalStage::ConfirmingYolo => fixed(&[("Enter", "asks no more"), ("Esc", "back")]),
-                ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => fixed(&[("Esc", "back")]),
-                ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
-                    fixed(&[("Esc", "back")])
-                }
-                ApprovalStage::ConfirmingEdit(..) => fixed(&[("Enter", "runs this instead"), ("Esc", "back")]),
+                // The edge of the card says them, where the eyes are.
+                ApprovalStage::Confirming
+                | ApprovalStage::Reason(_)
+                | ApprovalStage::Editing(_)
+                | ApprovalStage::ConfirmingYolo
+                | ApprovalStage::ConfirmingEdit(..) => Vec::new(),
             },
             Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
@@ -133,7 +131,7 @@ fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
     }
     match shown {
         Some(row) if processes::is_running(row) => {
-            if !row.vitals.detached {
+            if row.vitals.origin == Origin::Ours {
                 actions.push(("take-over", "take over"));
             }
             actions.push(("kill-process", "end it"));
@@ -141,6 +139,7 @@ fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
                 actions.push(("background-command", "to the background"));
             }
         }
+        Some(row) if row.vitals.origin == Origin::Elsewhere => {}
         Some(_) => actions.push(("forget-process", "off the list")),
         None => {}
     }

@@ -5,7 +5,7 @@ use super::{flat, hints, live, to_area};
 use crate::app::model::layout::{Area, Border, Hit, Layout};
 use crate::app::model::processes::TerminalPane;
 use crate::app::model::selection::Surface;
-use crate::app::model::types::{LogState, ProcessInfo, ProcessState};
+use crate::app::model::types::{LogState, Origin, ProcessInfo, ProcessState};
 use crate::app::model::{Pane, Pressed};
 use crate::app::{Model, editor, processes};
 use crate::config::theme::Slot;
@@ -52,7 +52,8 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     }
     let shown = model.processes.rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
     let runs = shown.is_some_and(processes::is_running);
-    if !runs && screen.is_blank() {
+    let ended = shown.is_some_and(|process| matches!(process.state, ProcessState::Exited(_)));
+    if ended && screen.is_blank() {
         paint.fit(body.x, body.y, body.width, "It has ended and left nothing here.", paint.role(Role::Dim));
     }
     // Nothing types into a command that has ended.
@@ -245,8 +246,10 @@ fn about(model: &Model, process: &ProcessInfo) -> String {
         return String::new();
     }
     let mut words = Vec::new();
-    if vitals.detached {
-        words.push("of an earlier session: no typing".to_owned());
+    match vitals.origin {
+        Origin::Ours => {}
+        Origin::Earlier => words.push("of an earlier session: no typing".to_owned()),
+        Origin::Elsewhere => words.push("of another machine or container: only shown".to_owned()),
     }
     if let Some(usage) = vitals.usage {
         words.push(format!("{} % · {}", usage.processor, format::bytes(usage.memory)));
@@ -274,7 +277,8 @@ fn state(model: &Model, process: &ProcessInfo) -> (String, Role) {
         return (words, Role::Careful);
     }
     match &process.state {
-        ProcessState::Running if process.vitals.detached => ("○".to_owned(), Role::Careful),
+        ProcessState::Running if process.vitals.origin == Origin::Earlier => ("○".to_owned(), Role::Careful),
+        ProcessState::Running if process.vitals.origin == Origin::Elsewhere => ("◌".to_owned(), Role::Dim),
         ProcessState::Running if process.background => ("●".to_owned(), Role::Good),
         ProcessState::Running => (live::spinner(model.now).to_owned(), Role::Accent),
         ProcessState::NeedsInput => ("⌨".to_owned(), Role::Careful),

@@ -272,6 +272,26 @@ async fn what_the_files_newly_deny_holds_at_once_and_what_they_allow_waits() {
     assert!(world.work().join("one").exists() && !world.work().join("two").exists());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_leaves_out_what_was_newly_denied_below_its_folder() {
+    let search = "  - calls: [{ name: search_files, args: { pattern: needle } }]\n  - text: done\n";
+    let world = World::new(&format!("steps:\n{}", search.repeat(2)));
+    std::fs::create_dir(world.work().join("notes")).unwrap();
+    std::fs::write(world.work().join("notes/a.md"), "needle\n").unwrap();
+    std::fs::write(world.work().join("b.md"), "needle\n").unwrap();
+    world.config("approvals: { mode: manual }\n");
+    let mut talk = world.start(None);
+    let found = |seen: &[AgentEvent]| results(seen)[0].2.clone();
+    talk.say("1").await;
+    let (_, seen) = talk.finished().await;
+    assert!(found(&seen).contains("notes/a.md") && found(&seen).contains("b.md"), "{}", found(&seen));
+    std::fs::write(world.root.path().join("home/permissions.yaml"), "file.read(notes/**): deny\n").unwrap();
+    talk.say("2").await;
+    let (_, seen) = talk.finished().await;
+    assert!(!found(&seen).contains("notes/a.md") && found(&seen).contains("b.md"), "{}", found(&seen));
+    assert!(found(&seen).contains("left out: 1 file"), "{}", found(&seen));
+}
+
 /// A page on loopback, for a name that is not this machine's.
 async fn page(text: &'static str) -> u16 {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

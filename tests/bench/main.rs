@@ -20,6 +20,7 @@ mod judge;
 mod measures;
 mod proc;
 mod processes;
+mod sandbox;
 mod terminals;
 
 fn main() {

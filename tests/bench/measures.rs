@@ -32,6 +32,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("patch", crate::files::patch),
     ("terminals", crate::terminals::terminals),
     ("processes", crate::processes::processes),
+    ("sandbox", crate::sandbox::sandbox),
 ];
 
 pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {

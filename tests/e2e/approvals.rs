@@ -265,3 +265,115 @@ fn without_a_person_it_is_said_what_did_not_run_and_why() {
     let denied = envelope["denied"][0].as_object().unwrap();
     assert_eq!(denied.keys().collect::<Vec<_>>(), ["name", "args", "why"]);
 }
+
+/// The rows of the audit log that a filter means.
+fn logged(home: &Home, filter: &[&str]) -> Vec<Value> {
+    let said = out(&home.run(&[&["approvals", "log", "--json"], filter].concat()));
+    serde_json::from_str::<Value>(&said).unwrap()["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_question_that_was_open_when_the_program_was_killed_is_in_the_log_as_interrupted() {
+    let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("understood".into())]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = asked(&home, (100, 30));
+    term.kill();
+    let mut term = Term::sized(&home, &["-c"], (100, 30));
+    term.wait("the program ended while this turn ran");
+    let rows = logged(&home, &["--outcome", "interrupted"]);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["kind"], &rows[0]["what"]), (&json!("call"), &json!("rm -rf build")));
+    assert!(rows[0]["why"].as_str().unwrap().contains("before this was answered"), "{rows:?}");
+    assert!(home.project().join("build").exists());
+    // Once: another start adds nothing.
+    term.kill();
+    Term::sized(&home, &["-c"], (100, 30)).wait("the program ended while this turn ran");
+    assert_eq!(logged(&home, &["--outcome", "interrupted"]).len(), 1);
+}
+
+#[test]
+fn each_way_that_a_question_ends_without_a_yes_has_its_own_text_and_its_own_row() {
+    let steps = || vec![terminal("rm -rf build"), Step::Text("understood".into())];
+    let ended = |home: &Home, mock: &Mock, outcome: &str, by: &str, text: &str| {
+        let rows = logged(home, &["--outcome", outcome]);
+        assert_eq!(rows.len(), 1, "{outcome}: {:?}", logged(home, &[]));
+        assert_eq!((&rows[0]["by"], &rows[0]["what"]), (&json!(by), &json!("rm -rf build")));
+        let why = rows[0]["why"].as_str().unwrap();
+        assert!(why.contains(text), "{outcome}: {why}");
+        let messages = mock.requests().last().unwrap()["messages"].to_string();
+        assert!(messages.contains(text), "{outcome}: {messages}");
+    };
+    let home = Home::with(&Mock::start(vec![]), "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+
+    let mock = Mock::start(steps());
+    home.model(&mock, "");
+    let mut term = asked(&home, (100, 30));
+    term.send("d").wait("Why not?");
+    term.send("keep it\r").wait("understood");
+    ended(&home, &mock, "denied", "person", "the user denied this call and says: keep it");
+    term.kill();
+
+    let mock = Mock::start(steps());
+    home.model(&mock, "");
+    let mut term = asked(&home, (100, 30));
+    term.send("\x03").wait("stopped ·");
+    term.send("go on\r").wait("understood");
+    ended(&home, &mock, "interrupted", "person", "the user stopped the turn before answering");
+    term.kill();
+
+    let mock = Mock::start(steps());
+    home.model(&mock, "");
+    home.run(&["-p", "clean"]);
+    ended(&home, &mock, "no_one", "nobody", "nobody can be asked here");
+
+    let mock = Mock::start(steps());
+    home.model(&mock, "approvals:\n  timeout: 1\n");
+    let mut term = Term::sized(&home, &[], (100, 30));
+    term.wait("❯");
+    term.send("go\r").wait("understood");
+    ended(&home, &mock, "timed_out", "nobody", "nobody answered in time");
+}
+
+#[test]
+fn what_was_decided_is_read_on_the_screen_with_the_same_filters_as_on_the_command_line() {
+    let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("understood".into())]);
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    let mut term = asked(&home, (100, 30));
+    term.send("d").wait("Why not?");
+    term.send("keep it\r").wait("understood");
+    term.send("\x1b[Z").wait("approvals: auto");
+    term.send("/approvals log --kind mode\r").wait("only: --kind mode").wait("ask → auto");
+    assert!(!term.text().contains("rm -rf build · "), "{}", term.text());
+    term.send("\x1b").gone("only: --kind mode");
+    term.send("/approvals log --outcome denied build\r")
+        .wait("only: --outcome denied build")
+        .wait("terminal: rm -rf build");
+    term.send("\x1b").gone("only: --outcome");
+    term.send("/approvals log --kind nonsense\r").wait("is none of call, rule, mode, pruned");
+    let mode = logged(&home, &["--kind", "mode"]);
+    assert_eq!((mode.len(), &mode[0]["what"]), (1, &json!("ask → auto")));
+    assert!(err(&home.run(&["approvals", "log", "--by", "nonsense"])).contains("is none of policy, rule"));
+}
+
+#[test]
+fn the_narrowest_answer_is_chosen_in_both_lists_and_holds_for_that_command_alone() {
+    let steps =
+        |lines: &[&str]| lines.iter().map(|line| terminal(line)).chain([Step::Text("understood".into())]).collect();
+    let mock = Mock::start(steps(&["rm -rf build", "rm -rf build", "rm -rf build dist"]));
+    let home = Home::with(&mock, "");
+    for folder in ["build", "dist"] {
+        std::fs::create_dir(home.project().join(folder)).unwrap();
+    }
+    let mut term = asked(&home, (100, 30));
+    term.send("a").wait("Always allow").wait("▸ This very command in this folder, and no other");
+    term.send("\x1b").gone("Always allow");
+    term.send("s").wait("Allow for the rest").wait("▸ This very command in this folder, and no other");
+    // The second passes, the third is another command.
+    term.send("\r").wait("rm -rf build dist").wait("Esc keeps it in the inbox");
+    term.send("d").wait("Why not?");
+    term.send("\r").wait("understood");
+    assert!(home.project().join("dist").exists() && !home.project().join("build").exists());
+}

@@ -137,8 +137,9 @@ fn words_that_were_always_allowed_are_written_and_hold_in_the_next_session() {
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
     term.send("push\r").wait("Approve").wait("Esc keeps it in the inbox");
-    term.send("a").wait("Enter confirms");
-    term.wait("git push --force *");
+    // The narrowest first, then its words.
+    term.send("a").wait("Enter confirms").wait("▸ This very command in this folder");
+    term.send("\t").wait("git push --force *");
     term.send("\r").wait("Pushed.");
     until("the line is written", || {
         std::fs::read_to_string(&file).unwrap().contains("terminal(git push --force *): allow")

@@ -146,8 +146,9 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
-    // What begins with these words comes first; Tab widens it to the class.
-    term.send("s").wait("▸ The command “rm -rf build1”");
+    // This very command comes first; Tab widens it to its words, and to the class.
+    term.send("s").wait("▸ This very command in this folder");
+    term.send("\t").wait("▸ The command “rm -rf build1”");
     term.send("\t").wait("▸ Whatever is asked about only because of: recursive delete");
     term.send("\r").wait("both-are-gone");
 
@@ -156,7 +157,7 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
     // The narrowest comes first, the class last: one step back.
-    term.send("a").wait("▸ The command “rm -rf build3”, in this project");
+    term.send("a").wait("▸ This very command in this folder");
     term.send("\x1b[Z").wait("▸ Whatever is asked about only because of: recursive delete, in every folder");
     term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();

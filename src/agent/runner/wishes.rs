@@ -71,6 +71,11 @@ impl Runner {
                 self.asks(&approval);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
             }
+            Wish::Found { id, targets, payloads } => {
+                if self.approvals.contains_key(&id) {
+                    self.out.send(AgentEvent::ApprovalFound { id, targets, payloads }).await;
+                }
+            }
             Wish::Withdrawn(id, how) => {
                 if self.approvals.remove(&id).is_some() {
                     self.decided(id, &how);

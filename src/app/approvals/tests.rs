@@ -107,16 +107,18 @@ fn a_sentence_that_was_being_typed_approves_nothing() {
 
 #[test]
 fn answers_take_a_second_key() {
+    let very = || vec![Exact::of("rm -rf build", "/src".as_ref(), "").entry()];
     for (keys, decision) in [
         ("y<ret>", Decision::Once),
-        ("s<ret>", session(Width::Effects, classes())),
-        ("a<ret>", always(Width::Command, vec![Exact::of("rm -rf build", "/src".as_ref(), "").entry()])),
+        ("s<ret>", session(Width::Command, very())),
+        ("s<tab><ret>", session(Width::Effects, classes())),
+        ("a<ret>", always(Width::Command, very())),
         ("a<tab><ret>", always(Width::Effects, classes())),
         ("d<ret>", Decision::Deny { feedback: String::new() }),
         ("<ret><ret>", Decision::Deny { feedback: String::new() }),
         ("dkeep it<ret>", Decision::Deny { feedback: "keep it".into() }),
         ("<right><ret><ret>", Decision::Once),
-        ("ys<ret>", session(Width::Effects, classes())),
+        ("ys<ret>", session(Width::Command, very())),
         ("y<esc><ret><ret>", Decision::Once),
     ] {
         let mut model = asked("rm -rf build", Verdict::Ask);
@@ -357,6 +359,33 @@ fn preview(model: &mut Model, now: i64, line: &str, verdict: Verdict) {
 }
 
 #[test]
+fn what_comes_late_stands_in_the_question_and_is_seen_before_a_yes() {
+    let target =
+        |note: &str| Target { name: "git clean".into(), files: None, bytes: None, at_least: false, note: note.into() };
+    let late = |model: &mut Model, id| {
+        let event =
+            AgentEvent::ApprovalFound { id: ApprovalId(id), targets: vec![target("3 files")], payloads: vec![] };
+        update(model, 2000, Msg::Agent(event));
+    };
+    let mut model = asked("git clean -fd", Verdict::Ask);
+    drawn(&mut model, 0, 10);
+    // Of a question that is gone.
+    late(&mut model, 9);
+    let Some(Entry::Approval(approval)) = model.approvals.entries.first() else { panic!("it asks") };
+    assert!(approval.targets.is_empty());
+    late(&mut model, 1);
+    let Some(Entry::Approval(approval)) = model.approvals.entries.first() else { panic!("it asks") };
+    assert_eq!(approval.targets, [target("3 files")]);
+    assert!(decisions(&script_at(&mut model, 2000, "y<ret>")).is_empty(), "nobody has seen it yet");
+    assert_eq!(decisions(&seen_at(&mut model, 2000, "y<ret>")), [&Decision::Once]);
+    // An answer that was begun goes on.
+    let mut model = asked("git clean -fd", Verdict::Ask);
+    seen_at(&mut model, 2000, "y");
+    late(&mut model, 1);
+    assert_eq!(decisions(&script_at(&mut model, 2000, "<ret>")), [&Decision::Once]);
+}
+
+#[test]
 fn every_key_after_e_belongs_to_the_field_also_those_of_the_same_read() {
     for (keys, line) in [
         ("e && echo yes", "rm -rf build && echo yes"),
@@ -464,7 +493,7 @@ fn yolo_is_the_widest_answer_for_a_session_and_takes_a_third_key() {
         effects.iter().filter(|effect| matches!(effect, Effect::Agent(AgentCommand::SetMode(Mode::Off)))).count()
     };
     let mut model = asked("rm -rf build", Verdict::Ask);
-    let effects = script_at(&mut model, 2000, "s<tab><ret>");
+    let effects = script_at(&mut model, 2000, "s<tab><tab><ret>");
     assert!(decisions(&effects).is_empty() && modes(&effects) == 0, "{effects:?}");
     let effects = script_at(&mut model, 2100, "<esc><ret><ret>");
     assert_eq!((decisions(&effects), modes(&effects)), (vec![&Decision::Once], 1), "and answers the one that waits");

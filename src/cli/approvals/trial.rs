@@ -1,9 +1,8 @@
 //! `hermes approvals test`: one call, judged by the rules that hold here, and which of them decided.
 
-use crate::agent::rules;
+use crate::agent::trial::{judged, told};
 use crate::cli::{setup, tools};
-use crate::policy::decide::{Decided, explain};
-use crate::policy::{Intent, Mode, World};
+use crate::policy::Intent;
 use crate::tools::world::LocalWorld;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -74,38 +73,4 @@ pub(super) fn run(args: &TestArgs, out: &mut impl Write) -> anyhow::Result<i32> 
         out.write_all(told(&decided).as_bytes())?;
     }
     Ok(if decided.verdict.name() == "allow" { 0 } else { NOT_ALLOWED })
-}
-
-/// A call as the rules of a configuration and the grants of a session judge it now.
-pub fn judged(
-    intent: &Intent,
-    tool: &str,
-    loaded: &crate::config::load::Loaded,
-    session: Vec<String>,
-    cwd: &std::path::Path,
-    mode: Mode,
-    world: &dyn World,
-) -> Decided {
-    let mut rules = rules(loaded, &loaded.config.terminal.backend);
-    rules.regrant(session);
-    rules.here.tool = tool.to_owned();
-    rules.here.now = chrono::Utc::now().timestamp_millis();
-    explain(intent, cwd, &rules, mode, world)
-}
-
-/// A verdict in words: what, why, by which rules.
-pub fn told(decided: &Decided) -> String {
-    let mut out = format!("{}\n", decided.verdict.name());
-    for why in decided.verdict.reasons() {
-        out.push_str(&format!("  {}: {}\n", why.effect, why.text));
-    }
-    for rule in &decided.rules {
-        out.push_str(&format!("  by rule: {rule}\n"));
-    }
-    if decided.unasked {
-        out.push_str("  not asked in this mode\n");
-    } else if decided.rules.is_empty() {
-        out.push_str("  no rule of yours is about it\n");
-    }
-    out
 }

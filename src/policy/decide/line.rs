@@ -1,7 +1,7 @@
 //! A line of shell: which rules mean which of its commands, and which of its questions they answer.
 
 use super::path::{Place, means};
-use super::{BY_RULE, denied};
+use super::{asked, denied};
 use crate::policy::files::verdict;
 use crate::policy::permissions::{Argument, Layer, Names, Weight};
 use crate::policy::rule::{Action, Listed, Rule, Rules, denied_by_glob, listed, stays_below};
@@ -134,13 +134,13 @@ pub(super) fn judge(
             continue;
         }
         by.push(held.label.clone());
-        findings.push(by_rule(BY_RULE, &held.label, invocation.span.clone()));
+        findings.push(by_rule(&held.label, invocation.span.clone()));
     }
     // What an unknown program may run is no more certain than a question.
     for held in &book.deny {
         if let Some(hit) = invocations.iter().find(|i| i.perhaps && held.rule.catches(i)) {
             by.push(held.label.clone());
-            findings.push(by_rule(BY_RULE, &held.label, hit.span.clone()));
+            findings.push(by_rule(&held.label, hit.span.clone()));
         }
     }
     // A line without any command still does something.
@@ -148,10 +148,10 @@ pub(super) fn judge(
         && let Some(held) = book.ask.iter().find(|held| held.rule.words == ["*"])
     {
         by.push(held.label.clone());
-        findings.push(by_rule(BY_RULE, &held.label, 0..line.len()));
+        findings.push(by_rule(&held.label, 0..line.len()));
     }
     for (_, label, span) in places {
-        findings.push(by_rule(BY_RULE, &label, span));
+        findings.push(by_rule(&label, span));
         by.push(label);
     }
     verdict(reasons(findings))
@@ -161,9 +161,9 @@ fn reasons(findings: Vec<Finding>) -> Vec<(Level, Why)> {
     findings.into_iter().map(|f| (f.level, Why { effect: f.effect, text: f.text, span: f.span })).collect()
 }
 
-fn by_rule(effect: &str, label: &str, span: std::ops::Range<usize>) -> Finding {
-    let text = format!("your rule `{label}` asks");
-    Finding { effect: effect.into(), text, span, level: Level::Ask, fixed: true, by: None }
+fn by_rule(label: &str, span: std::ops::Range<usize>) -> Finding {
+    let Why { effect, text, span } = asked(label, span);
+    Finding { effect, text, span, level: Level::Ask, fixed: true, by: None }
 }
 
 fn forbidden(
@@ -202,7 +202,7 @@ fn on_places(
     world: &dyn World,
 ) -> Vec<(Action, String, std::ops::Range<usize>)> {
     let mut found = Vec::new();
-    let mut places: Vec<(&Touched, Vec<Place>)> = Vec::new();
+    let mut places: Vec<(&Touched, Touching)> = Vec::new();
     for one in rules.held(cwd).filter(|one| one.action != Action::Allow) {
         match &one.on.argument {
             Argument::Path(_) => {
@@ -216,8 +216,10 @@ fn on_places(
                         Touch::Delete => "file.delete",
                     };
                     let names = Names { tool: "", action, family: "file" };
-                    if places.iter().any(|place| means(one, names, place, cwd, rules, world)) {
+                    if places.known.iter().any(|place| means(one, names, place, cwd, rules, world)) {
                         found.push((one.action, one.label(), touched.span.clone()));
+                    } else if places.more && one.names(names) {
+                        found.push((Action::Ask, one.label(), touched.span.clone()));
                     }
                 }
             }
@@ -239,12 +241,24 @@ fn on_places(
 /// Most names of one pattern that are looked at.
 const MAX_NAMES: usize = 64;
 
-fn of(touched: &Touched, world: &dyn World) -> Vec<Place> {
+/// What a word reaches.
+struct Touching {
+    known: Vec<Place>,
+    /// A pattern matches more than that: any place may be among them.
+    more: bool,
+}
+
+fn of(touched: &Touched, world: &dyn World) -> Touching {
     let mut paths: Vec<PathBuf> = touched.paths.iter().map(PathBuf::from).collect();
+    let mut more = false;
     if touched.glob {
-        paths.extend(touched.paths.iter().flat_map(|path| world.glob(path, Path::new("/"), MAX_NAMES)));
+        for path in &touched.paths {
+            let matched = world.glob(path, Path::new("/"), MAX_NAMES);
+            more |= matched.len() >= MAX_NAMES;
+            paths.extend(matched);
+        }
     }
-    paths.iter().map(|path| Place::absolute(&path.to_string_lossy(), world)).collect()
+    Touching { known: paths.iter().map(|path| Place::absolute(&path.to_string_lossy(), world)).collect(), more }
 }
 
 fn fetches(invocation: &Invocation) -> bool {

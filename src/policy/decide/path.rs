@@ -1,9 +1,9 @@
 //! Files of the file tools: what touching them means, and the permissions that name them.
 
-use super::{asked, denied, granted};
+use super::{Said, asked, denied, granted, said};
 use crate::policy::files::{judge_edit, judge_read, normal, verdict};
 use crate::policy::permissions::{Argument, Names, Permission};
-use crate::policy::rule::{Action, Rules};
+use crate::policy::rule::Rules;
 use crate::policy::table::{Level, table};
 use crate::policy::{EditIntent, Verdict, Why, World};
 use std::path::Path;
@@ -92,30 +92,24 @@ pub(super) fn ruled(
         return judged;
     }
     let place = Place::of(file, cwd, world);
-    let held: Vec<&Permission> =
-        held.filter(|one| one.means_path(&place.literal, &place.real, &rules.here, cwd, world)).collect();
-    let strongest = |action| held.iter().filter(|one| one.action == action).max_by_key(|one| one.weight());
-    if let Some(one) = strongest(Action::Deny) {
-        by.push(one.label());
-        return denied(&one.label(), 0..0);
-    }
-    let (asks, allows) = (strongest(Action::Ask), strongest(Action::Allow));
-    if let Some(one) = asks.filter(|ask| allows.is_none_or(|allow| allow.weight() <= ask.weight())) {
-        by.push(one.label());
-        let why = asked(&one.label());
-        return match judged {
-            Verdict::AskAlways(mut reasons) => {
-                reasons.push(why);
-                Verdict::AskAlways(reasons)
-            }
-            Verdict::Ask(mut reasons) => {
-                reasons.push(why);
-                Verdict::Ask(reasons)
-            }
-            _ => Verdict::Ask(vec![why]),
-        };
-    }
-    let Some(allow) = allows else { return judged };
+    let means = |one: &&Permission| one.means_path(&place.literal, &place.real, &rules.here, cwd, world);
+    let allow = match said(held.filter(means)) {
+        Some(Said::Denies(one)) => {
+            by.push(one.label());
+            return denied(&one.label(), 0..0);
+        }
+        Some(Said::Asks(one)) => {
+            by.push(one.label());
+            let why = asked(&one.label(), 0..0);
+            return match judged {
+                Verdict::AskAlways(reasons) => Verdict::AskAlways([reasons, vec![why]].concat()),
+                Verdict::Ask(reasons) => Verdict::Ask([reasons, vec![why]].concat()),
+                _ => Verdict::Ask(vec![why]),
+            };
+        }
+        Some(Said::Allows(one)) => one,
+        None => return judged,
+    };
     let table = table().ok();
     let covers = |why: &Why| {
         let fixed = table.is_none_or(|table| table.effect(&why.effect).fixed);

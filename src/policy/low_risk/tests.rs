@@ -1,58 +1,33 @@
 //! What a model may pass in the place of a person.
 
+use super::super::testing::Machine;
 use super::super::{Mode, Rules, decide};
 use super::*;
-use std::path::PathBuf;
 
 /// A project with caches, an ignored `dist`, a `build` with work in it, and a link out.
-struct Project;
-
-const FILES: &[&str] = &[
-    "/home/alice/project",
-    "/home/alice/project/node_modules",
-    "/home/alice/project/dist",
-    "/home/alice/project/build",
-    "/home/alice/project/src",
-    "/home/alice/project/link",
-    "/home/alice/project/target",
-    "/home/alice/project/target/CACHEDIR.TAG",
-    "/home/alice/project/pkg",
-    "/home/alice/project/pkg/a",
-    "/home/alice/project/pkg/a/node_modules",
-    "/home/alice/project/out/node_modules",
-];
-
-impl World for Project {
-    fn home(&self) -> PathBuf {
-        "/home/alice".into()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        "/home/alice/.hermes".into()
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-    fn glob(&self, pattern: &str, _: &Path, limit: usize) -> Vec<PathBuf> {
-        let deep = |path: &&&str| path.matches('/').count() == pattern.matches('/').count();
-        let found = FILES.iter().filter(deep).filter(|path| glob::matches(pattern, path));
-        found.take(limit).map(PathBuf::from).collect()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        let path = normal(Path::new("/"), &path.to_string_lossy());
-        match path.strip_prefix("/home/alice/project/link") {
-            Some(rest) => format!("/srv/data{rest}").into(),
-            None => path.into(),
-        }
-    }
-    fn text(&self, path: &Path, _: usize) -> Option<String> {
-        (path == Path::new("/home/alice/project/.gitignore")).then(|| "# made\n/dist/\n*.log\n".into())
-    }
-}
+const PROJECT: Machine = Machine {
+    files: &[
+        "/home/alice/project",
+        "/home/alice/project/node_modules",
+        "/home/alice/project/dist",
+        "/home/alice/project/build",
+        "/home/alice/project/src",
+        "/home/alice/project/link",
+        "/home/alice/project/target",
+        "/home/alice/project/target/CACHEDIR.TAG",
+        "/home/alice/project/pkg",
+        "/home/alice/project/pkg/a",
+        "/home/alice/project/pkg/a/node_modules",
+        "/home/alice/project/out/node_modules",
+    ],
+    links: &[("/home/alice/project/link", "/srv/data")],
+    texts: &[("/home/alice/project/.gitignore", "# made\n/dist/\n*.log\n")],
+};
 
 fn low(line: &str) -> (String, bool) {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &Project);
-    (verdict.name().to_owned(), low_risk(&intent, &verdict, &Project))
+    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &PROJECT);
+    (verdict.name().to_owned(), low_risk(&intent, &verdict, &PROJECT))
 }
 
 #[test]

@@ -106,6 +106,8 @@ pub struct Here {
 pub enum Reader {
     /// A shell that takes commands.
     Shell,
+    /// An interpreter at its own prompt, by its name: a line is code of its language.
+    Code(String),
     /// Another program, by its name: what it makes of a line is its own affair.
     Program(String),
     #[default]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::policy::decide::decide_in;
+use crate::policy::granted::Granted;
 use crate::policy::rule::{Exact, Rules};
 use crate::policy::tests::Alice;
 use crate::policy::{EditIntent, Intent, Mode};
@@ -242,9 +243,8 @@ fn a_session_may_be_granted_words() {
     rules.grant(&["terminal(cargo publish *)".into(), "git force push".into()]);
     assert_eq!(run("cargo publish", &rules), "allow", "a person's answer wins over the person's question");
     assert_eq!(run("cargo publish && rm -rf src", &rules), "ask");
-    let mut again = Rules::default();
-    again.regrant(rules.session.clone());
-    assert_eq!(again.granted.len(), 1);
+    let again = Granted::from(rules.session.entries().to_vec());
+    assert_eq!((again.lines().len(), again), (1, rules.session));
     let mut exact = Rules::default();
     let here = |backend: &str| Exact::of("rm -rf *.o", Path::new(CWD), backend).entry();
     exact.grant(&[here("")]);

@@ -1,5 +1,6 @@
 //! What is offered, and what it would have answered.
 
+use super::super::EditIntent;
 use super::super::tests::Alice;
 use super::*;
 
@@ -49,26 +50,62 @@ fn scopes_and_widths_go_from_narrow_to_wide() {
     let effects =
         effects(&decide_in(&command("cargo publish"), Path::new(CWD), &rules, Mode::Manual, &Alice)).join(", ");
     let line = || "terminal(cargo publish *)".to_owned();
+    let very = || Exact::of("cargo publish", Path::new(CWD), "").entry();
     assert_eq!(
         offers("cargo publish", &rules),
         [
+            (Scope::Session, Width::Command, very()),
             (Scope::Session, Width::Words, line()),
             (Scope::Session, Width::Effects, effects.clone()),
+            (Scope::Global, Width::Command, very()),
             (Scope::Project, Width::Words, line()),
-            (Scope::Global, Width::Command, Exact::of("cargo publish", Path::new(CWD), "").entry()),
             (Scope::Global, Width::Words, line()),
             (Scope::Global, Width::Effects, effects),
         ]
     );
     // Nothing that lasts for what is asked every time.
     assert_eq!(offers("$X", &rules), []);
-    // A line without words can be spared for the session.
+    // What its wildcards mean changes: it is spared for the session, not always.
     let session = offers("rm -rf *.o", &rules);
     assert_eq!(
         session[0],
         (Scope::Session, Width::Command, Exact::of("rm -rf *.o", Path::new(CWD), "").entry()),
         "{session:?}"
     );
+    assert!(
+        session.iter().all(|(scope, width, _)| *scope == Scope::Session || *width != Width::Command),
+        "{session:?}"
+    );
+}
+
+#[test]
+fn both_lists_begin_with_the_least_that_answers() {
+    let mut rules = Rules::default();
+    rules.here.folder = CWD.into();
+    let first = |rules: &Rules, intent: &Intent, verdict: &Verdict, session: bool| {
+        let offered = offered_in(intent, verdict, Path::new(CWD), rules, &Alice);
+        let mut list = offered.into_iter().filter(|one| (one.grant.scope == Scope::Session) == session);
+        list.next().map(|one| (one.grant.width, one.grant.entries))
+    };
+    for line in ["rm -rf build", "git push --force origin main", "cargo publish", "rm -rf a && git push -f"] {
+        let intent = command(line);
+        let verdict = decide_in(&intent, Path::new(CWD), &rules, Mode::Manual, &Alice);
+        for session in [true, false] {
+            let very = Exact::of(line, Path::new(CWD), "").entry();
+            assert_eq!(first(&rules, &intent, &verdict, session), Some((Width::Command, vec![very])), "{line}");
+        }
+    }
+    let mut ask = Permission::granted("file.write").unwrap();
+    (ask.action, ask.layer) = (Action::Ask, Layer::Own);
+    rules.permissions = Arc::new(vec![ask]);
+    let edit = EditIntent { path: "/home/alice/project/src/a.rs".into(), diff: String::new(), removes: false };
+    let edit = Intent::Edit(vec![edit]);
+    let verdict = decide_in(&edit, Path::new(CWD), &rules, Mode::Manual, &Alice);
+    assert_eq!(verdict.name(), "ask");
+    for session in [true, false] {
+        let very = "file.write(/home/alice/project/src/a.rs)".to_owned();
+        assert_eq!(first(&rules, &edit, &verdict, session), Some((Width::Words, vec![very])));
+    }
 }
 
 #[test]

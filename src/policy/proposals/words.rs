@@ -61,15 +61,32 @@ pub(super) fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: 
     match intent {
         Intent::Command { line, cwd, .. } => of_line(line, cwd, world),
         Intent::Edit(edits) => {
-            let all: Option<Vec<String>> = edits
-                .iter()
-                .map(|edit| of_file(if edit.removes { "file.delete" } else { "file.write" }, &edit.path, cwd, world))
-                .collect();
+            let all: Option<Vec<String>> =
+                edits.iter().map(|edit| of_file(action(edit.removes), &edit.path, cwd, world)).collect();
             each_once(all, verdict)
         }
         Intent::Read(path) => each_once(of_file("file.read", path, cwd, world).map(|line| vec![line]), verdict),
         Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => Vec::new(),
     }
+}
+
+/// The files of a call by their own names.
+pub(super) fn very_files(intent: &Intent, verdict: &Verdict, cwd: &Path) -> Vec<String> {
+    let all: Option<Vec<String>> = match intent {
+        Intent::Edit(edits) => edits.iter().map(|edit| of_very_file(action(edit.removes), &edit.path, cwd)).collect(),
+        Intent::Read(path) => of_very_file("file.read", path, cwd).map(|line| vec![line]),
+        Intent::Command { .. } | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => None,
+    };
+    each_once(all, verdict).into_iter().next().unwrap_or_default()
+}
+
+fn action(removes: bool) -> &'static str {
+    if removes { "file.delete" } else { "file.write" }
+}
+
+fn of_very_file(action: &str, path: &Path, cwd: &Path) -> Option<String> {
+    let literal = files::normal(cwd, &path.to_string_lossy());
+    (!literal.contains(['*', '?', '[', '"', '\n'])).then(|| format!("{action}({literal})"))
 }
 
 fn each_once(lines: Option<Vec<String>>, verdict: &Verdict) -> Vec<Vec<String>> {
@@ -81,10 +98,8 @@ fn each_once(lines: Option<Vec<String>>, verdict: &Verdict) -> Vec<Vec<String>> 
 
 /// A file by its folder; one that stands in the home folder itself or above by its own name.
 fn of_file(action: &str, path: &Path, cwd: &Path, world: &dyn World) -> Option<String> {
+    let own_name = of_very_file(action, path, cwd)?;
     let literal = files::normal(cwd, &path.to_string_lossy());
-    if literal.contains(['*', '?', '[', '"', '\n']) {
-        return None;
-    }
     let folder = literal.rsplit_once('/').map_or("", |(folder, _)| folder);
     let below = |folder: &str| match folder.strip_prefix(&*format!("{}/", cwd.display())) {
         Some(rest) => format!("{action}({rest}/**)"),
@@ -92,7 +107,7 @@ fn of_file(action: &str, path: &Path, cwd: &Path, world: &dyn World) -> Option<S
     };
     let own = Path::new(folder) == cwd;
     let wide = files::is_protected(folder, world) || folder.matches('/').count() < 2;
-    Some(if wide || own { format!("{action}({literal})") } else { below(folder) })
+    Some(if wide || own { own_name } else { below(folder) })
 }
 
 fn of_line(line: &str, cwd: &Path, world: &dyn World) -> Vec<Vec<String>> {

@@ -19,8 +19,9 @@ pub struct Stream {
     pub decoded: bool,
     /// A here-document or here-string.
     pub here: bool,
-    /// The content of a file of the disk.
+    /// The content of a file of the disk, and of which where nothing else is known of it.
     pub file: bool,
+    pub path: Option<String>,
     /// It is one of these programs, by the names that the table knows them by.
     pub programs: Vec<String>,
     /// Variables of the environment are in it.

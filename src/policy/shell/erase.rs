@@ -6,14 +6,84 @@ use super::decode::Stream;
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::is_protected;
-use crate::policy::table::Role;
+use crate::policy::files::{is_protected, may_match_protected, normal};
+use crate::policy::glob;
+use crate::policy::table::{Level, Role};
 use std::path::Path;
 
 /// Names of files that are emptied every day.
 const LOGS: &[&str] = &["log", "txt", "out", "err", "tmp", "temp", "csv", "pid", "lock", "gitkeep", "keep"];
 
 impl Walker<'_> {
+    /// Judges a deletion.
+    pub(super) fn delete(&mut self, field: &Field, tree: bool) {
+        if !self.spend(3, &field.span) {
+            return;
+        }
+        let span = field.span.clone();
+        let (paths, all) = self.base(field);
+        for path in &paths {
+            if path.contains(UNKNOWN) {
+                // When the variable is empty, what is left is what goes.
+                let left = normal(Path::new("/"), &path.replace(UNKNOWN, ""));
+                // A name of its own is one file of a folder: only a rest that is a place by itself counts.
+                let place = field.text.len() > 1 && (all || field.text.contains('/'));
+                if place && is_protected(&left, self.world) {
+                    self.find("delete of an unknown place", span.clone());
+                }
+                continue;
+            }
+            if is_protected(path, self.world) && (tree || all || !field.glob) {
+                self.find_path("delete of root, home or a system folder", field);
+            } else if field.glob && glob::is_pattern(path) && self.spend(16, &span) {
+                let matched = self.world.glob(path, Path::new("/"), 64);
+                let real = matched.iter().any(|p| is_protected(&p.to_string_lossy(), self.world));
+                if real || may_match_protected(path, self.world) {
+                    self.find_path("delete of root, home or a system folder", field);
+                }
+            }
+            if Path::new(&self.own).starts_with(path) && !is_protected(path, self.world) {
+                self.find_path("edit of the approval policy", field);
+            }
+        }
+        if all && !tree && field.is_known() {
+            self.find_path("delete of everything in a folder", field);
+        }
+        for (class, certain) in self.classes(field, true) {
+            let refused = self.table.effect(&class.delete).level == Level::Refuse;
+            if !class.delete.is_empty() && class.delete != "delete in root path" && (certain || !refused) {
+                self.find_path(&class.delete, field);
+            }
+        }
+        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
+            self.find("delete of unresolved paths", span);
+        } else if self.is_outside(field) && !self.is_own_scratch(field) {
+            self.find_path("delete in root path", field);
+        }
+    }
+
+    fn is_outside(&self, field: &Field) -> bool {
+        let start = normal(Path::new(&self.state.cwds.first().cloned().unwrap_or_default()), "");
+        self.absolute(&field.text).iter().any(|path| {
+            let inside = |cwd: &String| path != cwd && Path::new(path).starts_with(cwd) && cwd != "/";
+            let known = start != "/" && Path::new(path).starts_with(&start);
+            !known && !self.state.cwds.iter().any(inside)
+        }) || (field.text.starts_with('/') && self.state.cwds.iter().all(|cwd| cwd.as_str() == "/"))
+    }
+
+    /// One file that a check of ours left in the temporary folder.
+    fn is_own_scratch(&self, field: &Field) -> bool {
+        if field.glob || field.text.contains(UNKNOWN) {
+            return false;
+        }
+        let alone = self
+            .current
+            .and_then(|i| self.invocations.get(i))
+            .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
+        let name = field.text.strip_prefix("/tmp/").unwrap_or("");
+        alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
+    }
+
     /// The files that a word names lose what they hold: over a protected folder that is its deletion.
     pub(super) fn loses(&mut self, field: &Field) {
         let (folders, _) = self.base(field);

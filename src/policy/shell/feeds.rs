@@ -24,6 +24,7 @@ impl Walker<'_> {
     /// The texts that the table says a command is given, from options, files and standard input.
     pub(super) fn feeds(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         let Some(feeds) = &known.spec.feeds else { return };
+        self.set_program(known, feeds);
         let mut given: Vec<(String, Span)> = Vec::new();
         let mut streams: Vec<(Stream, Span, bool)> = Vec::new();
         for flag in &known.args.flags {
@@ -81,10 +82,15 @@ impl Walker<'_> {
             given.extend(stream.text.or(stream.some).map(|text| (text, at)));
         }
         let (lang, me) = (feeds.lang, self.current);
+        let here = self.state.cwds.clone();
+        if let Some(folder) = known.spec.folder.iter().find_map(|name| known.value(&[name])) {
+            self.state.cwds = self.absolute(&folder.text);
+        }
         for (text, span) in given {
             self.feed(lang, &text, &span);
             self.current = me;
         }
+        self.state.cwds = here;
     }
 
     /// Options behind which all words are one command: `just --command COMMAND…`.
@@ -169,6 +175,10 @@ impl Walker<'_> {
             Language::Settings => self.settings(text, span),
             Language::Recipes => self.recipes(text, span),
             Language::Cmake => self.processes(text, span),
+            Language::Build => {
+                self.elements(text, span);
+                self.given_code(Lang::Other, text, span);
+            }
             Language::Mail => {
                 lines().filter_map(|line| line.strip_prefix("~!")).for_each(|l| self.refused_text(l, span))
             }

@@ -7,7 +7,6 @@ use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::table::{Kind, Role};
 use std::path::Path;
-use std::rc::Rc;
 
 /// What the commands up to one of them brought here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,7 +99,7 @@ impl Walker<'_> {
                 _ => file,
             };
             for path in self.absolute(&file) {
-                Rc::make_mut(&mut self.state.files).insert(path, stream.clone());
+                self.keep(path, stream.clone(), false);
             }
         }
         stream

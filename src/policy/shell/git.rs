@@ -4,6 +4,7 @@ use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{is_protected, normal};
+use crate::policy::table::Role;
 use std::path::Path;
 
 /// Options that name a folder, and operands, that are followed.
@@ -37,21 +38,65 @@ const CHANGES: &[&str] = &[
     "bisect",
 ];
 
+/// Subcommands of git that leave the files and settings of the repository as they are.
+const GIT_READS: &[&str] = &[
+    "status",
+    "log",
+    "diff",
+    "show",
+    "blame",
+    "grep",
+    "describe",
+    "shortlog",
+    "reflog",
+    "cat-file",
+    "rev-parse",
+    "rev-list",
+    "ls-files",
+    "ls-tree",
+    "ls-remote",
+    "remote",
+    "branch",
+    "tag",
+    "fetch",
+    "config",
+    "count-objects",
+    "fsck",
+    "help",
+    "version",
+    "name-rev",
+    "merge-base",
+    "check-ignore",
+    "for-each-ref",
+    "archive",
+    "bundle",
+];
+
+/// Subcommands that show what files hold, or held.
+const SHOWS: &[&str] = &["log", "show", "diff", "grep", "blame", "cat-file", "archive", "whatchanged", "annotate"];
+
 impl Walker<'_> {
     /// What a subcommand of git does in the folder where it works. `outer` has the options before the subcommand.
     pub(super) fn git(&mut self, outer: &Known<'_>, known: &Known<'_>, name: &str, from: usize) {
         if name == "checkout" {
             self.git_checkout(known, from);
         }
+        if SHOWS.contains(&name) {
+            let inside = |path: &String| Path::new(path).starts_with(&self.start);
+            let other = |path: &&String| !inside(path) && !Path::new(path).starts_with(&self.own);
+            let others: Vec<String> = self.state.cwds.iter().filter(other).cloned().collect();
+            others.iter().for_each(|path| self.reads_tree(&Field::known(path.clone(), known.span()), true));
+        }
         if !CHANGES.contains(&name) {
             return;
         }
-        let (folders, given) = self.work_folders(outer);
+        let (folders, given) = (self.state.cwds.clone(), self.work_tree(outer).is_some());
         let span = known.span();
         let own = |path: &String| Path::new(path).starts_with(&self.own);
         if folders.iter().any(own) {
             self.find("edit of the approval policy", span.clone());
         }
+        self.git_fills(known, name, &folders);
         let (force, dry) = (known.has(&["-f", "--force"]), known.has(&["-n", "--dry-run"]));
         let targets: Vec<Field> = match name {
             "clean" if force && !dry => {
@@ -82,30 +127,43 @@ impl Walker<'_> {
         self.state.cwds = here;
     }
 
-    /// Where git changes files, and whether that place was named by a working tree.
-    fn work_folders(&self, outer: &Known<'_>) -> (Vec<String>, bool) {
-        let mut folders = self.state.cwds.clone();
-        let below = |folders: &[String], path: &str| -> Vec<String> {
-            let place = |folder: &String| match path.strip_prefix('~') {
-                Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home),
-                _ => normal(Path::new(folder), path),
-            };
-            folders.iter().map(place).collect()
+    /// Another folder than that of the task gets files of any name: that matters where some of them would.
+    fn git_fills(&mut self, known: &Known<'_>, name: &str, folders: &[String]) {
+        let inside = |path: &String| Path::new(path).starts_with(&self.start);
+        let mut targets: Vec<Field> = match name {
+            "clone" => known.operands().skip(1).take(1).cloned().collect(),
+            _ => folders.iter().map(|path| Field::known(path.clone(), known.span())).collect(),
         };
-        let mut tree = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
-        for flag in
-            outer.args.flags.iter().filter(|f| matches!(f.name.as_str(), "-C" | "--work-tree")).take(MAX_FOLDERS)
-        {
-            match (flag.name.as_str(), &flag.value) {
-                ("-C", Some((path, _))) if !path.contains(UNKNOWN) => folders = below(&folders, path),
-                ("--work-tree", Some((path, _))) => tree = Some(path.clone()),
-                _ => {}
+        targets.retain(|target| !self.absolute(&target.text).iter().all(inside));
+        for target in &targets {
+            if let Some(effect) = self.worst_below(target) {
+                self.find_filled(effect, target);
             }
         }
-        match tree.filter(|path| !path.is_empty() && !path.contains(UNKNOWN)) {
-            Some(path) => (below(&folders, &path), true),
-            None => (folders, false),
-        }
+    }
+
+    /// Where git works: each `-C` is below the one before, and the working tree below the last.
+    pub(super) fn folders_of(&self, outer: &Known<'_>) -> Vec<String> {
+        let given = outer.args.flags.iter().filter(|flag| flag.name == "-C").filter_map(|flag| flag.value.as_ref());
+        let known = given.filter(|(path, _)| !path.contains(UNKNOWN)).take(MAX_FOLDERS);
+        let folders = known.fold(self.state.cwds.clone(), |folders, (path, _)| self.below(&folders, path));
+        self.work_tree(outer).map_or_else(|| folders.clone(), |tree| self.below(&folders, &tree))
+    }
+
+    fn below(&self, folders: &[String], path: &str) -> Vec<String> {
+        let place = |folder: &String| match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", self.home),
+            _ => normal(Path::new(folder), path),
+        };
+        folders.iter().map(place).collect()
+    }
+
+    /// The working tree that an option or a variable names.
+    fn work_tree(&self, outer: &Known<'_>) -> Option<String> {
+        let set = self.state.vars.get("GIT_WORK_TREE").and_then(|values| values.first().cloned());
+        let flags = outer.args.flags.iter().filter(|flag| flag.name == "--work-tree").take(MAX_FOLDERS);
+        let tree = flags.filter_map(|flag| flag.value.as_ref()).last().map(|(path, _)| path.clone()).or(set);
+        tree.filter(|path| !path.is_empty() && !path.contains(UNKNOWN))
     }
 
     /// `git checkout PATH` throws changes away, `git checkout BRANCH` does not.
@@ -119,6 +177,43 @@ impl Walker<'_> {
             });
         if (dashes && !known.args.operands.is_empty()) || several || exists {
             self.find("git discards work", known.span());
+        }
+    }
+
+    /// Git below our own folder, and files that its options write.
+    pub(super) fn git_folder(&mut self, known: &Known<'_>) {
+        let span = known.span();
+        let sub = self.current.and_then(|me| self.invocations[me].plain.get(1).cloned()).unwrap_or_default();
+        let folder = known.argv.iter().position(|f| f.text == "-C").and_then(|at| known.argv.get(at + 1)).cloned();
+        let folders = match folder {
+            Some(folder) => self.absolute(&folder.text),
+            None => self.state.cwds.clone(),
+        };
+        let ours = |path: &String| Path::new(path).starts_with(&self.own);
+        if folders.iter().any(ours) && !GIT_READS.contains(&sub.as_str()) {
+            self.find("edit of the approval policy", span);
+        }
+        for flag in &known.args.flags {
+            let Some((text, at)) = &flag.value else { continue };
+            let field = Field { text: text.clone(), ..known.argv[*at].clone() };
+            match flag.name.as_str() {
+                "--output" => self.touch(Role::Write, &field),
+                "--output-directory" => self.fills(&field),
+                _ => {}
+            }
+        }
+        let after = known.argv.iter().position(|f| f.text == "-o").and_then(|at| known.argv.get(at + 1)).cloned();
+        if let Some(field) = after {
+            match sub.as_str() {
+                "format-patch" => self.fills(&field),
+                "archive" => self.touch(Role::Write, &field),
+                _ => {}
+            }
+        }
+        if let ("bundle", Some(at)) = (sub.as_str(), known.argv.iter().position(|f| f.text == "create"))
+            && let Some(field) = known.argv.get(at + 1).cloned()
+        {
+            self.touch(Role::Write, &field);
         }
     }
 }

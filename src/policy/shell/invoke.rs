@@ -179,12 +179,12 @@ impl<'w> Walker<'w> {
         }
         self.unresolved_words(&known);
         // What is certain to run comes before what may: work is bounded.
-        self.feeds(&known, input.as_ref());
-        self.rules(&known, &spec.rules, 1);
-        self.run_options(&known);
         if spec.kind == Kind::Git {
             self.git_alias(&known, me);
         }
+        self.feeds(&known, input.as_ref());
+        self.rules(&known, &spec.rules, 1);
+        self.run_options(&known);
         let out = match self.subcommand(&known, me, input.clone()) {
             Some(out) => out,
             None => {
@@ -254,6 +254,7 @@ impl<'w> Walker<'w> {
             self.fetched_file(field);
         }
         for path in self.absolute(&field.text) {
+            self.late.seek(&path);
             if self.state.executable.contains(&path) {
                 self.find("chmod +x followed by immediate execution", field.span.clone());
             }

@@ -3,8 +3,12 @@
 
 use super::ast::Span;
 use super::code::Lang;
+use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::Language;
+use crate::policy::table::{Language, Role};
+
+/// Commands of editors before the name of a file that is written.
+const WRITES: &[&str] = &["w ", "w! ", "wq ", "W ", "write ", "write! ", "saveas ", "saveas! ", "sav ", "x "];
 
 /// Lines, and calls, of one text that are followed.
 const MAX_LINES: usize = 256;
@@ -27,6 +31,13 @@ impl Walker<'_> {
                 };
                 if let Some(code) = code {
                     self.code(code, rest(), false, span);
+                }
+                let command = line.trim_start_matches(|c: char| c.is_ascii_digit() || ",.$%".contains(c));
+                if let Some(file) = WRITES.iter().find_map(|name| command.strip_prefix(name)) {
+                    let file = file.trim().trim_start_matches(['!', '>']).trim();
+                    if !file.is_empty() && !file.contains(' ') {
+                        self.touch(Role::Write, &Field::known(file, span.clone()));
+                    }
                 }
                 if line.starts_with("exe") {
                     // `execute "!" . "COMMAND"`

@@ -5,7 +5,7 @@ use super::decode::Stream;
 use super::invoke::Known;
 use super::resolve::Field;
 use super::walk::Walker;
-use crate::policy::table::{Kind, Role};
+use crate::policy::table::{Kind, Language, Role};
 use crate::policy::{glob, url};
 use std::path::Path;
 use std::rc::Rc;
@@ -28,40 +28,6 @@ const ELSEWHERE: &[&str] = &[
     "multipass",
     "vagrant",
     "machinectl",
-];
-
-/// Subcommands of git that leave the files and settings of the repository as they are.
-const GIT_READS: &[&str] = &[
-    "status",
-    "log",
-    "diff",
-    "show",
-    "blame",
-    "grep",
-    "describe",
-    "shortlog",
-    "reflog",
-    "cat-file",
-    "rev-parse",
-    "rev-list",
-    "ls-files",
-    "ls-tree",
-    "ls-remote",
-    "remote",
-    "branch",
-    "tag",
-    "fetch",
-    "config",
-    "count-objects",
-    "fsck",
-    "help",
-    "version",
-    "name-rev",
-    "merge-base",
-    "check-ignore",
-    "for-each-ref",
-    "archive",
-    "bundle",
 ];
 
 /// What code does to a file that it changes.
@@ -100,6 +66,7 @@ impl Walker<'_> {
         self.named_values(known);
         self.may_hand_on(known, input);
         self.filled(known);
+        self.joined(known);
         match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
             Kind::Fetch => self.downloads(known),
             Kind::Git => self.git_folder(known),
@@ -111,7 +78,8 @@ impl Walker<'_> {
     /// A program of whose operands no table speaks may hand a part of them to a shell.
     fn may_hand_on(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         let spec = known.spec;
-        let silent = spec.paths.is_empty() && spec.feeds.is_none() && !ELSEWHERE.contains(&known.name.as_str());
+        let explained = spec.feeds.as_ref().is_some_and(|feeds| feeds.lang != Language::Build);
+        let silent = spec.paths.is_empty() && !explained && !ELSEWHERE.contains(&known.name.as_str());
         let hands_on = match &spec.wrap {
             Some(wrap) => wrap.any,
             None => !spec.rules.is_empty(),
@@ -208,59 +176,6 @@ impl Walker<'_> {
         }
     }
 
-    /// A folder that gets files of unknown names.
-    fn filled(&mut self, known: &Known<'_>) {
-        let Some(fills) = &known.spec.fills else { return };
-        let args = &known.args;
-        let first = known.operand(0).map_or("", |f| f.text.as_str());
-        if !fills.flags.is_empty() && args.matching(&fills.flags).next().is_none()
-            || args.has_exactly(&fills.not)
-            || !fills.first.is_empty() && !fills.first.iter().any(|p| glob::matches(p, first))
-        {
-            return;
-        }
-        let given: Vec<Field> = args
-            .flags
-            .iter()
-            .filter(|flag| fills.folder.contains(&flag.name))
-            .filter_map(|flag| flag.value.as_ref())
-            .map(|(text, at)| Field { text: text.clone(), ..known.argv[*at].clone() })
-            .collect();
-        match given.is_empty() {
-            true => self.fills(&Field::known(".", known.argv[0].span.clone())),
-            false => given.iter().for_each(|folder| self.fills(folder)),
-        }
-    }
-
-    /// `host:path` is on another machine.
-    fn copies_between_machines(&mut self, role: Role, fields: &[Field]) {
-        let remote = |field: &Field| {
-            field.text.split('/').next().is_some_and(|start| start.contains(':') && !start.starts_with('.'))
-        };
-        let Some((last, sources)) = fields.split_last().filter(|(_, sources)| !sources.is_empty()) else { return };
-        if role == Role::Mirror {
-            self.loses_all(last);
-        }
-        let trees = matches!(role, Role::CopyTree | Role::Mirror);
-        for source in sources {
-            if !remote(source) {
-                self.touch_source(role, source);
-            }
-            if !remote(last) {
-                let all = source.text.ends_with('/') && trees;
-                let tree = trees || remote(source);
-                let name = source.text.rsplit(':').next().unwrap_or("").to_owned();
-                match all {
-                    true => self.fills(last),
-                    false => self.lands(&Field { text: name, ..source.clone() }, last, tree && !remote(source)),
-                }
-            }
-        }
-        if !remote(last) {
-            self.touch(Role::Write, last);
-        }
-    }
-
     /// A command whose operands the table does not speak of may show what they name.
     fn may_read(&mut self, known: &Known<'_>) {
         let reads = matches!(
@@ -293,63 +208,6 @@ impl Walker<'_> {
         }
     }
 
-    /// Files that a download leaves in a folder, and addresses that answer with the secrets of the machine.
-    fn downloads(&mut self, known: &Known<'_>) {
-        for field in known.argv[1..].iter().filter(|f| url::names_metadata(&f.text)).take(1) {
-            self.find_as(
-                "read of a secret",
-                format!("reads the credentials of this machine from its cloud: {}", field.text),
-                field.span.clone(),
-            );
-        }
-        let curl = matches!(known.name.as_str(), "curl" | "xh" | "http" | "https" | "httpie");
-        let folder = match curl {
-            true => known.value(&["--output-dir"]),
-            false => known.value(&["-P", "--directory-prefix", "-d", "--dir"]),
-        };
-        let named = known.value(if curl { &["-o", "--output"] } else { &["-O", "--output-document"] });
-        let saves = match curl {
-            true => known.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"]),
-            false => matches!(known.name.as_str(), "wget" | "aria2c" | "axel") && !known.has(&["--spider"]),
-        };
-        let span = known.argv[0].span.clone();
-        let folder = folder.unwrap_or_else(|| Field::known(".", span));
-        let within =
-            |name: &str| Field { text: format!("{}/{name}", folder.text.trim_end_matches('/')), ..folder.clone() };
-        if let Some(file) = named {
-            if curl && folder.text != "." {
-                self.touch(Role::Write, &within(&file.text));
-            }
-            return;
-        }
-        if !saves {
-            return;
-        }
-        let many = [
-            "-r",
-            "--recursive",
-            "-m",
-            "--mirror",
-            "-i",
-            "--input-file",
-            "-J",
-            "--content-disposition",
-            "-x",
-            "--force-directories",
-        ];
-        if known.has(&many) {
-            return self.fills(&folder);
-        }
-        let names: Vec<Field> = known
-            .operands()
-            .filter_map(|f| f.text.split(['?', '#']).next()?.split("://").last()?.rsplit_once('/'))
-            .map(|(_, name)| within(if name.is_empty() { "index.html" } else { name }))
-            .collect();
-        for field in names {
-            self.touch(Role::Write, &field);
-        }
-    }
-
     /// `-v FOLDER:…` shows a container all that is in the folder.
     fn mounts(&mut self, known: &Known<'_>) {
         for flag in &known.args.flags {
@@ -372,43 +230,6 @@ impl Walker<'_> {
                     self.elsewhere = elsewhere;
                 }
             }
-        }
-    }
-
-    /// Git below our own folder, and files that its options write.
-    fn git_folder(&mut self, known: &Known<'_>) {
-        let span = known.span();
-        let sub = self.current.and_then(|me| self.invocations[me].plain.get(1).cloned()).unwrap_or_default();
-        let folder = known.argv.iter().position(|f| f.text == "-C").and_then(|at| known.argv.get(at + 1)).cloned();
-        let folders = match folder {
-            Some(folder) => self.absolute(&folder.text),
-            None => self.state.cwds.clone(),
-        };
-        let ours = |path: &String| Path::new(path).starts_with(&self.own);
-        if folders.iter().any(ours) && !GIT_READS.contains(&sub.as_str()) {
-            self.find("edit of the approval policy", span);
-        }
-        for flag in &known.args.flags {
-            let Some((text, at)) = &flag.value else { continue };
-            let field = Field { text: text.clone(), ..known.argv[*at].clone() };
-            match flag.name.as_str() {
-                "--output" => self.touch(Role::Write, &field),
-                "--output-directory" => self.fills(&field),
-                _ => {}
-            }
-        }
-        let after = known.argv.iter().position(|f| f.text == "-o").and_then(|at| known.argv.get(at + 1)).cloned();
-        if let Some(field) = after {
-            match sub.as_str() {
-                "format-patch" => self.fills(&field),
-                "archive" => self.touch(Role::Write, &field),
-                _ => {}
-            }
-        }
-        if let ("bundle", Some(at)) = (sub.as_str(), known.argv.iter().position(|f| f.text == "create"))
-            && let Some(field) = known.argv.get(at + 1).cloned()
-        {
-            self.touch(Role::Write, &field);
         }
     }
 

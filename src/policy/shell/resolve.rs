@@ -142,11 +142,14 @@ impl Walker<'_> {
         {
             return vec![Field::known(text.clone(), word.span.clone())];
         }
-        let has_braces = word.parts.iter().any(|p| matches!(p, Part::Plain(t) if t.contains('{')));
-        if !has_braces {
+        // `{}` and `{x}` stand for themselves.
+        let plain = |mark: &str| word.parts.iter().any(|p| matches!(p, Part::Plain(t) if t.contains(mark)));
+        if !(plain("{") && (plain(",") || plain(".."))) {
             return self.parts(&word.parts, &word.span, true);
         }
         match braces(&word.parts) {
+            // Each word that they make is work of its own.
+            Some(all) if !self.spend(2 * all.len(), &word.span) => Vec::new(),
             Some(all) => all.iter().flat_map(|parts| self.parts(parts, &word.span, true)).collect(),
             None => {
                 self.limit(&word.span);

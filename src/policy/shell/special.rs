@@ -127,7 +127,11 @@ impl<'w> Walker<'w> {
                 Some(source.through(text, &span))
             }
             Kind::Decode => {
-                let source = self.source_of(known, input).unwrap_or_else(unknown);
+                let given = match known.name.as_str() {
+                    "openssl" => known.value(&["-in"]).map_or(input, |file| self.file(&file)),
+                    _ => self.source_of(known, input),
+                };
+                let source = given.unwrap_or_else(unknown);
                 if texts.contains(&"s_client") {
                     return Some(Stream { remote: true, ..unknown() });
                 }

@@ -1,26 +1,24 @@
-//! SQL that loses data or runs programs, and the clients that it is given to.
-
-use super::ast::Span;
-use super::decode::Stream;
-use super::invoke::Known;
-use super::resolve::Field;
-use super::walk::Walker;
-use crate::policy::table::Role;
-
-/// Bytes of a text that are read.
-const MAX_TEXT: usize = 256 * 1024;
+//! SQL that loses data or runs programs.
 
 /// Words of a condition that are looked at.
 const MAX_CONDITION: usize = 256;
 
 /// What a statement would do.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Statement {
-    effect: Option<&'static str>,
+pub(super) struct Statement {
+    pub effect: Option<&'static str>,
     /// A file of the server or of the client that it writes.
-    writes: Option<String>,
+    pub writes: Option<String>,
     /// A shell line that it runs.
-    runs: Option<String>,
+    pub runs: Option<String>,
+}
+
+/// Statements inside of statements that are followed.
+const MAX_DEPTH: usize = 4;
+
+/// What the statements of a text would do, one by one.
+pub(super) fn read(text: &str) -> impl Iterator<Item = Statement> {
+    statements(text).into_iter().map(|words| judge(&words, 0))
 }
 
 /// A word of SQL; texts in quotes are one.
@@ -87,7 +85,7 @@ fn statements(text: &str) -> Vec<Vec<Word>> {
 /// The effect of the first statement of a text that loses data or runs something.
 #[cfg(test)]
 pub(super) fn danger(text: &str) -> Option<&'static str> {
-    statements(text).iter().find_map(|words| judge(words).effect)
+    read(text).find_map(|statement| statement.effect)
 }
 
 /// Whether a condition holds for every row.
@@ -110,7 +108,7 @@ fn always(words: &[Word]) -> bool {
     all.split(|w| w.is("or")).any(|part| part.split(|w| w.is("and")).all(truth))
 }
 
-fn judge(words: &[Word]) -> Statement {
+fn judge(words: &[Word], depth: usize) -> Statement {
     let found = |effect| Statement { effect: Some(effect), ..Statement::default() };
     const RUNS: &str = "arbitrary program execution via a flag";
     // `EXPLAIN DELETE …` only explains; with ANALYZE it runs.
@@ -187,6 +185,16 @@ fn judge(words: &[Word]) -> Statement {
             "update" if starts(i) && words[i..].iter().any(|w| w.is("set")) && every_row(i) => {
                 return found("SQL UPDATE without WHERE");
             }
+            // `execute 'DROP …'`, `prepare x from '…'`, the body of `do $$ … $$`
+            "execute" | "immediate" | "from" if name != "from" || words[0].is("prepare") => {
+                if let (Some(Word::Text(inner)), true) = (words.get(i + 1), depth < MAX_DEPTH) {
+                    let inner =
+                        statements(inner).iter().map(|words| judge(words, depth + 1)).find(|s| s.effect.is_some());
+                    if let Some(inner) = inner {
+                        return inner;
+                    }
+                }
+            }
             "load_extension" | "xp_cmdshell" | "sys_exec" | "sys_eval" | "dblink_exec" => return found(RUNS),
             "program" if words.first().is_some_and(|w| w.is("copy")) || i > 0 && words[0] == Word::Sign('\\') => {
                 let runs = match words.get(i + 1) {
@@ -217,163 +225,6 @@ fn judge(words: &[Word]) -> Statement {
         }
     }
     Statement { writes, ..Statement::default() }
-}
-
-/// A command of a client's own: what it runs in a shell, or the file that it writes.
-enum Own<'t> {
-    Runs(&'t str),
-    Writes(&'t str),
-    Reads(&'t str),
-}
-
-fn own_command(line: &str) -> Option<Own<'_>> {
-    let line = line.trim();
-    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let rest = rest.trim();
-    let unquoted = rest.trim_matches(['\'', '"']);
-    // `\!ls`, `\o|sh`
-    if let Some(text) = line.strip_prefix("\\!").or_else(|| line.strip_prefix('!')) {
-        let text = text.trim_start_matches('!');
-        return Some(Own::Runs(text.trim()));
-    }
-    match name {
-        "system" | "\\system" | "host" if !rest.is_empty() => Some(Own::Runs(rest)),
-        // Commands of sqlite3 may be shortened.
-        short if short.len() > 2 && !rest.is_empty() && [".shell", ".system"].iter().any(|n| n.starts_with(short)) => {
-            Some(Own::Runs(rest))
-        }
-        ".import" | ".output" | ".once" | ".excel" | "\\o" | "\\g" | "\\gx" | "\\out" | "tee" | "\\T" | "pager"
-        | "\\P" | ".open" | ".save" | ".backup" | ".log" | ".trace" | "\\w" | "\\write" => {
-            match unquoted.strip_prefix('|') {
-                Some(text) => Some(Own::Runs(text.trim())),
-                None if matches!(name, "pager" | "\\P") && !rest.is_empty() => Some(Own::Runs(unquoted)),
-                None if matches!(name, ".import" | ".open") || unquoted.is_empty() => None,
-                None => Some(Own::Writes(unquoted.split_whitespace().last().unwrap_or(""))),
-            }
-        }
-        ".load" => Some(Own::Runs("")),
-        ".read" | "\\i" | "\\ir" | "source" | "\\." if !rest.is_empty() => match unquoted.strip_prefix('|') {
-            Some(text) => Some(Own::Runs(text.trim())),
-            None => Some(Own::Reads(unquoted)),
-        },
-        "\\copy" => match rest.split_once("program").or_else(|| rest.split_once("PROGRAM")) {
-            Some((_, text)) => Some(Own::Runs(text.trim().trim_matches(['\'', '"']))),
-            None => rest.rsplit_once(" to ").map(|(_, file)| Own::Writes(file.trim().trim_matches(['\'', '"']))),
-        },
-        _ => {
-            // `\o|sh`, `\g |sh` after a statement
-            let (_, text) = line.split_once('|').filter(|(front, _)| {
-                let front = front.trim_end();
-                front.ends_with("\\o") || front.ends_with("\\g") || front.ends_with("\\gx")
-            })?;
-            Some(Own::Runs(text.trim()))
-        }
-    }
-}
-
-impl Walker<'_> {
-    /// SQL in a text, with the commands of clients.
-    pub(super) fn sql(&mut self, text: &str, span: &Span) {
-        if text.len() > MAX_TEXT || !self.spend(1 + text.len() / 256, span) {
-            return;
-        }
-        for line in text.lines().filter(|line| {
-            line.trim_start().starts_with(['.', '\\', '!']) || line.contains('\\') || {
-                let line = line.trim_start();
-                line.starts_with("system ")
-                    || line.starts_with("host ")
-                    || line.starts_with("source ")
-                    || line.starts_with("tee ")
-                    || line.starts_with("pager ")
-            }
-        }) {
-            match own_command(line) {
-                Some(Own::Runs(command)) => {
-                    self.find("arbitrary program execution via a flag", span.clone());
-                    self.runs_text(command, span);
-                }
-                Some(Own::Writes(path)) => self.touch(Role::Write, &self.at_home(path, span)),
-                Some(Own::Reads(path)) => self.sql_file(&self.at_home(path, span)),
-                None => {}
-            }
-        }
-        for words in statements(text) {
-            let Statement { effect, writes, runs } = judge(&words);
-            if let Some(line) = runs {
-                self.runs_text(&line, span);
-            }
-            if let Some(effect) = effect {
-                self.find(effect, span.clone());
-            }
-            // `copy … program 'x'`: the program is a shell line.
-            if effect == Some("arbitrary program execution via a flag") {
-                for value in text.split('\'').skip(1).step_by(2).take(16) {
-                    self.refused_text(value, span);
-                }
-            }
-            if let Some(path) = writes {
-                self.touch(Role::Write, &Field::known(path, span.clone()));
-            }
-        }
-    }
-
-    fn at_home(&self, path: &str, span: &Span) -> Field {
-        let path = match path.strip_prefix("~/") {
-            Some(rest) => format!("{}/{rest}", self.home),
-            None => path.to_owned(),
-        };
-        Field::known(path, span.clone())
-    }
-
-    /// A client of a database: SQL in its words, its files and what is piped in.
-    pub(super) fn sql_client(&mut self, known: &Known<'_>, input: Option<&Stream>) {
-        for field in &known.argv[1..] {
-            // `--execute=…`, `-c…`
-            let text = match field.text.split_once('=') {
-                Some((name, value)) if name.starts_with("--") => value,
-                _ => field.text.trim_start_matches("-c").trim_start_matches("-e"),
-            };
-            self.sql(text, &field.span);
-        }
-        for flag in &known.args.flags {
-            if let ("-f" | "--file" | "-init" | "-i", Some((path, at))) = (flag.name.as_str(), &flag.value) {
-                let span = known.argv[*at].span.clone();
-                self.sql_file(&Field::known(path.clone(), span));
-            }
-        }
-        if let Some(text) = input.and_then(|stream| stream.text.as_deref().map(|t| (t, stream.span.clone()))) {
-            self.sql(text.0, &text.1);
-        }
-    }
-
-    /// A file of SQL, when this line wrote it or it can be read.
-    fn sql_file(&mut self, field: &Field) {
-        if !field.is_known() {
-            return;
-        }
-        let text = match self.file(field) {
-            Some(stream) => stream.text,
-            None => {
-                let paths = self.absolute(&field.text);
-                paths.iter().find_map(|path| self.world.text(std::path::Path::new(path), MAX_TEXT))
-            }
-        };
-        if let Some(text) = text
-            && self.spend(8, &field.span)
-        {
-            self.sql_text(&text, &field.span);
-        }
-    }
-
-    /// SQL of a file: commands of the client in it are not followed into further files.
-    fn sql_text(&mut self, text: &str, span: &Span) {
-        for words in statements(text) {
-            if let Some(effect) = judge(&words).effect {
-                self.find(effect, span.clone());
-                return;
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -413,6 +264,9 @@ mod tests {
             ("insert into t values ('delete from users')", None),
             ("select * from t for update", None),
             ("create table t (a int on update cascade)", None),
+            ("do $$ begin execute 'drop table users'; end $$", Some("SQL DROP")),
+            ("prepare x from 'delete from users'", Some("SQL DELETE without WHERE")),
+            ("execute x", None),
             ("explain delete from users", None),
             ("explain analyze delete from users", Some("SQL DELETE without WHERE")),
         ] {

@@ -84,7 +84,7 @@ impl Walker<'_> {
                                 Some(known) => known,
                                 None => {
                                     let known = self.copied(&target).unwrap_or_else(|| Stream::unknown(span));
-                                    Stream { file: true, ..known }
+                                    Stream { file: true, path: self.absolute(&target.text).into_iter().next(), ..known }
                                 }
                             },
                         },
@@ -170,6 +170,7 @@ impl Walker<'_> {
         if let (true, Some(old)) = (add, self.state.files.get(&path)) {
             stream = old.then(&stream);
         }
+        let stream = self.late.write(&path, stream);
         Rc::make_mut(&mut self.state.files).insert(path, stream);
     }
 
@@ -187,6 +188,8 @@ impl Walker<'_> {
         if field.text == "/dev/null" {
             return Some(Stream::text("", field.span.clone()));
         }
+        let paths = self.absolute(&field.text);
+        paths.iter().for_each(|path| self.late.seek(path));
         if self.state.files.is_empty() {
             return None;
         }
@@ -196,7 +199,7 @@ impl Walker<'_> {
                 .get(path)
                 .or_else(|| self.state.files.get(self.world.resolve(Path::new(path)).to_string_lossy().as_ref()))
         };
-        self.absolute(&field.text).iter().find_map(through).cloned()
+        paths.iter().find_map(through).cloned()
     }
 
     /// `cat`: what its files hold, one after the other.
@@ -205,7 +208,8 @@ impl Walker<'_> {
             [] => return input,
             [one] if known.argv[*one].text != "-" => {
                 let file = known.argv[*one].clone();
-                return Some(self.copied(&file).unwrap_or_else(|| Stream::unknown(known.span())));
+                let path = self.absolute(&file.text).into_iter().next();
+                return Some(self.copied(&file).unwrap_or_else(|| Stream { path, ..Stream::unknown(known.span()) }));
             }
             _ => {}
         }

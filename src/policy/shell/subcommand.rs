@@ -73,12 +73,16 @@ impl<'w> Walker<'w> {
                 fed: known.fed,
             };
             self.unresolved_level(&inner);
+            let here = self.state.cwds.clone();
             self.feeds(&inner, input.as_ref());
             self.rules(&inner, &hit.spec.rules, hit.from);
             if known.spec.kind == Kind::Git {
+                // Paths are below the folder of `-C`.
+                self.state.cwds = self.folders_of(known);
                 self.git(known, &inner, hit.name.split(' ').next().unwrap_or(""), hit.from);
             }
             self.operands(&inner, input.as_ref());
+            self.state.cwds = here;
             if hit.spec.wrap.is_some() {
                 return Some(self.contained(&inner, hit.from, input, me));
             }

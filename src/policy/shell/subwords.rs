@@ -47,6 +47,9 @@ impl Walker<'_> {
             "process",
             "Process",
             "launch",
+            // Scala, Groovy
+            ".!",
+            ".execute(",
         ];
         if code.len() > 32 * 1024 || !RUNNERS.iter().any(|r| code.contains(r)) {
             return;

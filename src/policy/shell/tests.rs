@@ -1,49 +1,30 @@
 //! What depends on the files of the machine: installed programs, and links behind patterns.
 
-use crate::policy::{Intent, Mode, Rules, World, decide, files, glob};
-use std::path::{Path, PathBuf};
+use crate::policy::testing::Machine;
+use crate::policy::{Intent, Mode, Rules, decide};
 
 /// A project with an installed tool, links out of it, and a file named like a subcommand.
-struct Project;
-
-const FILES: &[&str] = &[
-    "/home/alice/project",
-    "/home/alice/project/node_modules/.bin/own-tool",
-    "/home/alice/project/.venv/bin/own-check",
-    "/home/alice/project/notes-key",
-    "/home/alice/project/notes-rc",
-    "/home/alice/project/notes.md",
-    "/home/alice/project/push",
-    "/bin/rm",
-];
-
-impl World for Project {
-    fn home(&self) -> PathBuf {
-        "/home/alice".into()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        "/home/alice/.hermes".into()
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-    fn glob(&self, pattern: &str, _: &Path, limit: usize) -> Vec<PathBuf> {
-        let deep = |path: &&&str| path.matches('/').count() == pattern.matches('/').count();
-        FILES.iter().filter(deep).filter(|path| glob::matches(pattern, path)).take(limit).map(PathBuf::from).collect()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        let path = files::normal(Path::new("/"), &path.to_string_lossy());
-        match path.as_str() {
-            "/home/alice/project/notes-key" => "/home/alice/.ssh/id_rsa".into(),
-            "/home/alice/project/notes-rc" => "/home/alice/.bashrc".into(),
-            _ => path.into(),
-        }
-    }
-}
+const PROJECT: Machine = Machine {
+    files: &[
+        "/home/alice/project",
+        "/home/alice/project/node_modules/.bin/own-tool",
+        "/home/alice/project/.venv/bin/own-check",
+        "/home/alice/project/notes-key",
+        "/home/alice/project/notes-rc",
+        "/home/alice/project/notes.md",
+        "/home/alice/project/push",
+        "/bin/rm",
+    ],
+    links: &[
+        ("/home/alice/project/notes-key", "/home/alice/.ssh/id_rsa"),
+        ("/home/alice/project/notes-rc", "/home/alice/.bashrc"),
+    ],
+    texts: &[("/home/alice/project/clean.sql", "truncate users;"), ("/home/alice/project/shell.sql", "\\! ls")],
+};
 
 fn judged(line: &str) -> &'static str {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-    decide(&intent, &Rules::default(), Mode::Manual, &Project).name()
+    decide(&intent, &Rules::default(), Mode::Manual, &PROJECT).name()
 }
 
 #[test]
@@ -86,6 +67,21 @@ fn patterns_may_match_files_named_like_programs_and_subcommands() {
     for (line, want) in
         [("git p*sh -f", "ask"), ("git pus?", "ask"), ("git add p*", "allow"), ("cp /bin/r[m] x; ./x -rf src", "ask")]
     {
+        assert_eq!(judged(line), want, "{line}");
+    }
+}
+
+#[test]
+fn files_of_sql_are_read_where_they_are() {
+    for (line, want) in [
+        ("psql -f clean.sql", "ask"),
+        ("psql -f shell.sql", "ask"),
+        ("pgbench -f shell.sql@2 db", "ask"),
+        ("psql < clean.sql", "ask"),
+        ("cat clean.sql | sqlite3 app.db", "ask"),
+        ("psql -f other.sql", "allow"),
+        ("cat clean.sql", "allow"),
+    ] {
         assert_eq!(judged(line), want, "{line}");
     }
 }

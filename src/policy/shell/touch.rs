@@ -3,7 +3,7 @@
 use super::findings::{Touch, Touched};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::{class_in, is_free, is_protected, may_match_protected, normal};
+use crate::policy::files::{class_in, is_free, is_protected, normal};
 use crate::policy::glob;
 use crate::policy::reach::{self, Places};
 use crate::policy::table::{Level, PathClass, Role};
@@ -210,6 +210,20 @@ impl<'w> Walker<'w> {
     /// Judges a folder that gets files whose names are not known: whatever could be made below it counts.
     pub(super) fn fills(&mut self, folder: &Field) {
         self.note_touch(Role::Write, folder);
+        match self.worst_below(folder) {
+            Some(effect) => self.find_filled(effect, folder),
+            None => self.writes_outside(folder),
+        }
+    }
+
+    pub(super) fn find_filled(&mut self, effect: &str, folder: &Field) {
+        let say = self.table.effect(effect).say;
+        let path = folder.text.replace(UNKNOWN, "…");
+        self.find_as(effect, format!("{say}: whatever it brings goes into {path}"), folder.span.clone());
+    }
+
+    /// The worst effect that a file could have that is made below a folder.
+    pub(super) fn worst_below(&mut self, folder: &Field) -> Option<&'w str> {
         let mut worst: Option<(Level, &'w str)> = None;
         for class in self.classes_below(folder, true) {
             let level = self.table.effect(&class.write).level;
@@ -218,14 +232,7 @@ impl<'w> Walker<'w> {
                 worst = Some((level, &class.write));
             }
         }
-        match worst {
-            Some((_, effect)) => {
-                let say = self.table.effect(effect).say;
-                let path = folder.text.replace(UNKNOWN, "…");
-                self.find_as(effect, format!("{say}: whatever it brings goes into {path}"), folder.span.clone());
-            }
-            None => self.writes_outside(folder),
-        }
+        worst.map(|(_, effect)| effect)
     }
 
     /// Judges a read of a folder with all that is in it.
@@ -271,7 +278,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The classes of all paths that a field can mean, links followed, and whether it certainly means one of that class.
-    fn classes(&mut self, field: &Field, writes: bool) -> Vec<(&'w PathClass, bool)> {
+    pub(super) fn classes(&mut self, field: &Field, writes: bool) -> Vec<(&'w PathClass, bool)> {
         let table = self.table;
         let mut paths = Vec::new();
         let mut found: Vec<(&PathClass, bool)> = Vec::new();
@@ -388,74 +395,5 @@ impl<'w> Walker<'w> {
             paths.push(path);
         }
         (paths, all)
-    }
-
-    /// Judges a deletion.
-    pub(super) fn delete(&mut self, field: &Field, tree: bool) {
-        if !self.spend(1, &field.span) {
-            return;
-        }
-        let span = field.span.clone();
-        let (paths, all) = self.base(field);
-        for path in &paths {
-            if path.contains(UNKNOWN) {
-                // When the variable is empty, what is left is what goes.
-                let left = normal(Path::new("/"), &path.replace(UNKNOWN, ""));
-                // A name of its own is one file of a folder: only a rest that is a place by itself counts.
-                let place = field.text.len() > 1 && (all || field.text.contains('/'));
-                if place && is_protected(&left, self.world) {
-                    self.find("delete of an unknown place", span.clone());
-                }
-                continue;
-            }
-            if is_protected(path, self.world) && (tree || all || !field.glob) {
-                self.find_path("delete of root, home or a system folder", field);
-            } else if field.glob && glob::is_pattern(path) && self.spend(16, &span) {
-                let matched = self.world.glob(path, Path::new("/"), 64);
-                let real = matched.iter().any(|p| is_protected(&p.to_string_lossy(), self.world));
-                if real || may_match_protected(path, self.world) {
-                    self.find_path("delete of root, home or a system folder", field);
-                }
-            }
-            if Path::new(&self.own).starts_with(path) && !is_protected(path, self.world) {
-                self.find_path("edit of the approval policy", field);
-            }
-        }
-        if all && !tree && field.is_known() {
-            self.find_path("delete of everything in a folder", field);
-        }
-        for (class, certain) in self.classes(field, true) {
-            let refused = self.table.effect(&class.delete).level == Level::Refuse;
-            if !class.delete.is_empty() && class.delete != "delete in root path" && (certain || !refused) {
-                self.find_path(&class.delete, field);
-            }
-        }
-        if !field.is_known() || paths.iter().all(|path| path.contains(UNKNOWN)) {
-            self.find("delete of unresolved paths", span);
-        } else if self.is_outside(field) && !self.is_own_scratch(field) {
-            self.find_path("delete in root path", field);
-        }
-    }
-
-    fn is_outside(&self, field: &Field) -> bool {
-        let start = normal(Path::new(&self.state.cwds.first().cloned().unwrap_or_default()), "");
-        self.absolute(&field.text).iter().any(|path| {
-            let inside = |cwd: &String| path != cwd && Path::new(path).starts_with(cwd) && cwd != "/";
-            let known = start != "/" && Path::new(path).starts_with(&start);
-            !known && !self.state.cwds.iter().any(inside)
-        }) || (field.text.starts_with('/') && self.state.cwds.iter().all(|cwd| cwd.as_str() == "/"))
-    }
-
-    /// One file that a check of ours left in the temporary folder.
-    fn is_own_scratch(&self, field: &Field) -> bool {
-        if field.glob || field.text.contains(UNKNOWN) {
-            return false;
-        }
-        let alone = self
-            .current
-            .and_then(|i| self.invocations.get(i))
-            .is_some_and(|i| i.words.iter().filter(|w| !w.starts_with('-')).count() == 2);
-        let name = field.text.strip_prefix("/tmp/").unwrap_or("");
-        alone && !name.contains('/') && (name.starts_with("hermes-verify-") || name.starts_with("hermes-ad-hoc-"))
     }
 }

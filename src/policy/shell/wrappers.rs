@@ -1,13 +1,18 @@
 //! Commands that run other commands: wrappers and `find`.
 
 use super::decode::Stream;
-use super::invoke::{Known, program};
+use super::invoke::{Known, may_expand, program};
+use super::outputs::named_by;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use crate::policy::files::is_protected;
 use crate::policy::table::Role;
 
 /// What a bare `env` does; a filter behind it that keeps it on the screen takes the question away.
 pub(super) const ENVIRONMENT: &str = "prints the environment";
+
+/// Words behind a text that are followed.
+const MAX_FURTHER: usize = 64;
 
 impl<'w> Walker<'w> {
     /// Runs what the table says that the command runs.
@@ -31,7 +36,11 @@ impl<'w> Walker<'w> {
         for flag in &known.args.flags {
             if let (true, Some((text, at))) = (wrap.text.contains(&flag.name), &flag.value) {
                 let inner = known.argv[*at].span.clone();
-                out = self.subshell(|w| w.text(text, &inner, input.clone()));
+                // `env -S 'rm -rf' x`: further words are words of the same command.
+                let further = known.argv[at + 1..].iter().filter(|_| wrap.assigns).take(MAX_FURTHER);
+                let further: Vec<String> = further.map(|field| quoted(&field.text)).collect();
+                let text = [std::slice::from_ref(text), &further].concat().join(" ");
+                out = self.subshell(|w| w.text(&text, &inner, input.clone()));
                 self.current = Some(me);
                 texts += 1;
             }
@@ -183,11 +192,15 @@ impl<'w> Walker<'w> {
                 })
                 .any(|i| filters(&argv[i]) && !all(i))
         };
+        let words: Vec<&str> = argv.iter().map(|field| field.text.as_str()).collect();
+        let named = named_by(&words);
+        let telling = self.telling(named.clone());
+        let exact = named.as_deref().filter(|name| !may_expand(name));
         let narrow = |path: &Field, action: usize| {
             let mut field = path.clone();
             if !everything || narrowed(action) {
-                field.text = format!("{}/{UNKNOWN}", path.text.trim_end_matches('/'));
-                field.text.push('x');
+                let name = telling.as_ref().map_or_else(|| "x".to_owned(), |name| format!("/{name}"));
+                field.text = format!("{}/{UNKNOWN}{name}", path.text.trim_end_matches('/'));
             }
             field
         };
@@ -221,8 +234,20 @@ impl<'w> Walker<'w> {
                     let inside = argv[(i + 1).min(end)..end].iter().any(|f| f.text.contains("{}") && f.text != "{}");
                     let below = |path: &Field| Field { text: format!("{}/{UNKNOWN}x", path.text), ..path.clone() };
                     let targets = paths.iter().map(|path| narrow(path, i));
-                    let more: Vec<Field> = paths.iter().filter(|_| inside).map(below).collect();
+                    let mut more: Vec<Field> = paths.iter().filter(|_| inside).map(below).collect();
+                    // The one that lies right below the folder is known.
+                    let joined = paths.iter().filter(|_| deletes).flat_map(|path| {
+                        exact.map(|name| Field {
+                            text: format!("{}/{name}", path.text.trim_end_matches('/')),
+                            ..path.clone()
+                        })
+                    });
+                    let dear = |field: &Field| self.absolute(&field.text).iter().any(|p| is_protected(p, self.world));
+                    more.extend(joined.filter(dear).collect::<Vec<_>>());
                     for target in targets.chain(more) {
+                        if !self.spend(4, &span) {
+                            return;
+                        }
                         let mut inner: Vec<Field> = argv[(i + 1).min(end)..end].to_vec();
                         if word.starts_with("-x") || word.starts_with("-X") || word.starts_with("--") {
                             inner.push(Field::known(target.text.clone(), span.clone()));
@@ -245,6 +270,11 @@ impl<'w> Walker<'w> {
             i += 1;
         }
     }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// The start of a text for a sentence, on one line.

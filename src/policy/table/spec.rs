@@ -20,6 +20,7 @@ pub struct Spec {
     /// Options whose value is a path.
     pub values: BTreeMap<String, Role>,
     pub fills: Option<Fills>,
+    pub joins: Option<Joins>,
     /// It looks for files by patterns in its words itself, quoted or not.
     pub globs: bool,
     /// Options whose value is the folder that operands are below.
@@ -151,6 +152,9 @@ pub struct Feeds {
     pub rest: Vec<String>,
     /// Lines of standard input are further words of the command, or one word behind these.
     pub again: Option<Vec<String>>,
+    /// Names of settings (`-Dname=value`) that are a program to run, and its words.
+    pub program: Vec<String>,
+    pub words: Vec<String>,
 }
 
 /// A language in which some lines go to a shell.
@@ -180,6 +184,8 @@ pub enum Language {
     /// Code of a language that is only looked through.
     Code,
     Cmake,
+    /// A build file: elements of XML that name a program, or code that is looked through.
+    Build,
     /// A letter: `~!COMMAND`.
     Mail,
 }
@@ -195,6 +201,16 @@ pub struct Fills {
     pub not: Vec<String>,
     /// Only when the first operand is one of these.
     pub first: Vec<String>,
+    /// The folder is the last operand, where that is none of another machine.
+    pub last: bool,
+}
+
+/// Options of which one names a folder and another the file that is written there.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Joins {
+    pub folder: Vec<String>,
+    pub name: Vec<String>,
 }
 
 /// What operands are.

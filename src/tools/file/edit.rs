@@ -142,6 +142,14 @@ impl Call for EditCall {
         }
     }
 
+    fn moves(&self) -> Vec<(PathBuf, PathBuf)> {
+        let moved = self.changes.iter().filter_map(|change| match &change.after {
+            After::Move { to, .. } => Some((change.path.clone(), to.clone())),
+            After::Write(_) | After::Delete => None,
+        });
+        moved.collect()
+    }
+
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let (ledger, disk) = (Arc::clone(&ctx.files), ctx.disk());

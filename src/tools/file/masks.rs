@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 /// Bytes of a file whose lines are compared with what the model was shown of them.
 const COMPARED: usize = 1024 * 1024;
+/// Characters of a line that are named.
+const SHOWN: usize = 60;
 
 /// # Errors
 /// When a file would hold masks that it did not hold before.
@@ -27,6 +29,23 @@ pub fn check(changes: &[Change], ctx: &ToolCtx) -> Result<(), ToolError> {
         }
     }
     Ok(())
+}
+
+/// What to do where the text to be replaced holds a mask: the file does not have these characters.
+pub fn hint(old: &str, file: &str, ctx: &ToolCtx) -> Option<String> {
+    if !ctx.config.security.redact_secrets {
+        return None;
+    }
+    let mark = [MASK, PEM_MASK].into_iter().find(|mark| old.contains(mark) && !file.contains(mark));
+    let line = match mark {
+        Some(mark) => old.lines().find(|line| line.contains(mark)).map(|line| line.trim().to_owned()),
+        None => written(file, old),
+    }?;
+    let line: String = line.chars().take(SHOWN).collect();
+    Some(format!(
+        "`{line}` holds a mask: the secret behind it is kept from you and the file has other characters there. Match the lines \
+         around it, or give the program its value by a variable; to replace the secret itself, ask the user"
+    ))
 }
 
 /// A mask, or a line with one, that is in `after` and was not in `before`.
@@ -92,6 +111,19 @@ mod tests {
             assert!(output.content.contains("stands for a secret"), "{args}: {}", output.content);
         }
         assert_eq!((bench.read("conf.sh").as_str(), bench.files().len()), (secret, 1));
+        // Nothing is matched by a mask, and the model hears why.
+        let unmask =
+            format!("*** Begin Patch\n*** Update File: conf.sh\n@@\n-{masked}\n+OPENAI_API_KEY=$KEY\n*** End Patch");
+        for args in [
+            json!({"path": "conf.sh", "old_string": masked, "new_string": "OPENAI_API_KEY=$KEY"}),
+            json!({"path": "conf.sh", "old_string": format!("{masked}\nx=1"), "new_string": "x=2"}),
+            json!({"mode": "patch", "patch": unmask}),
+        ] {
+            let output = bench.call("patch", args.clone()).await;
+            assert_eq!(output.outcome, Outcome::Failed, "{args}: {}", output.content);
+            assert!(output.content.contains("Match the lines around it"), "{args}: {}", output.content);
+        }
+        assert_eq!(bench.read("conf.sh"), secret);
         // around it
         let args = json!({"path": "conf.sh", "old_string": "x=1", "new_string": "x=2"});
         assert_eq!(bench.call("patch", args).await.outcome, Outcome::Ok);

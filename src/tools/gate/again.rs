@@ -1,6 +1,7 @@
 //! A command that its sandbox stopped, once more without: only a person may say so, and only about that very command.
 
 use super::ask::{Case, refused, with_command};
+use super::look::Late;
 use super::question::Put;
 use super::seen::Seen;
 use super::{CallEvent, Gate, Ready, folder, look, with_note};
@@ -108,7 +109,7 @@ impl Gate {
                     return Ok(());
                 }
             }
-            let found = look::found(intent, &verdict, &site).await;
+            let (found, late) = look::found(intent, &verdict, &site).await;
             let shown = Seen { verdict: verdict.clone(), places: found.places };
             let approval = Approval {
                 id: ApprovalId(self.asker.number()),
@@ -125,15 +126,17 @@ impl Gate {
                 kept: false,
                 asked_at: self.asker.now(),
             };
-            self.answered(approval, what, ctx).await?;
+            self.answered(approval, late, what, ctx).await?;
             allowed = Some(shown);
         }
     }
 
     /// A yes, or what the answer means for the model.
-    async fn answered(&self, approval: Approval, what: &str, ctx: &ToolCtx) -> Result<(), String> {
+    async fn answered(&self, approval: Approval, late: Option<Late>, what: &str, ctx: &ToolCtx) -> Result<(), String> {
         // Nothing takes this one back before its answer: it is looked at again then.
-        let Put::Said(decision, _) = self.put(approval, None, ctx).await else { return Err(super::STOPPED.into()) };
+        let Put::Said(decision, _) = self.put(approval, None, late, ctx).await else {
+            return Err(super::STOPPED.into());
+        };
         Err(match decision {
             Decision::Once => return Ok(()),
             Decision::NoOne => {

@@ -65,7 +65,7 @@ struct Known {
 
 /// Commands of the past that an answer is compared with, and the time for it.
 const PAST: usize = 200;
-const PAST_BUDGET: Duration = Duration::from_millis(20);
+const PAST_BUDGET: Duration = Duration::from_millis(80);
 
 impl Gate {
     /// The call that may run, how it was approved, and whether the audit log has it; or the outcome and why not.
@@ -243,8 +243,8 @@ impl Gate {
                 false => self.offers(case, &seen.verdict, site).await,
             }
         };
-        let (found, proposals) = tokio::join!(look::found(&case.intent, &seen.verdict, site), offers);
-        let shown = Seen { verdict: seen.verdict.clone(), places: found.places };
+        let ((found, late), proposals) = tokio::join!(look::found(&case.intent, &seen.verdict, site), offers);
+        let mut shown = Seen { verdict: seen.verdict.clone(), places: found.places };
         let approval = Approval {
             id: ApprovalId(self.asker.number()),
             call_id: case.call.id.clone(),
@@ -259,7 +259,7 @@ impl Gate {
             kept: question::kept(&case.intent, case.ctx),
             asked_at: self.asker.now(),
         };
-        let (decision, preview) = match self.put(approval, Some((&shown, case, ask)), case.ctx).await {
+        let (decision, preview) = match self.put(approval, Some((&mut shown, case, ask)), late, case.ctx).await {
             Put::Said(decision, preview) => (decision, preview),
             Put::Stale => return Round::Stale(shown),
         };

@@ -8,7 +8,7 @@ use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, World};
 use crate::tools::spec::{Call, ToolCtx};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 /// Fields of a result that hold text from elsewhere.
@@ -24,9 +24,11 @@ pub(super) enum Origin {
     #[default]
     Own,
     /// A stranger's: `example.com`.
-    Stranger { name: String, into: Vec<std::path::PathBuf> },
+    Stranger { name: String, into: Vec<PathBuf> },
     /// A command that puts files of strangers elsewhere: its text is fenced, and they keep their mark.
-    Moved { name: String, to: Vec<(std::path::PathBuf, String)> },
+    Moved { name: String, to: Vec<(PathBuf, String)> },
+    /// Files of strangers that are elsewhere now; nothing of them was read.
+    Kept { to: Vec<(PathBuf, String)> },
     /// Fenced where it is made; only remembered here.
     Fenced { name: String },
     /// Meant to be followed, unless it tries to give orders that no such text should: `skill deploy`.
@@ -42,11 +44,14 @@ impl Gate {
         cwd: &Path,
         ctx: &ToolCtx,
     ) -> impl Future<Output = Origin> + Send + 'static {
-        let (intent, lines, cwd) = (call.intent().clone(), call.commands(ctx), cwd.to_owned());
+        let (intent, lines, moves, cwd) = (call.intent().clone(), call.commands(ctx), call.moves(), cwd.to_owned());
         let (world, known, cancel, config) =
             (Arc::clone(&self.world), self.untrusted(), ctx.cancel.clone(), Arc::clone(&ctx.config));
         async move {
-            let looks = move || origin_of(&intent, &lines, &cwd, &*world, &known, &config);
+            let looks = move || match &intent {
+                Intent::Edit(_) => moved(&moves, &*world, &known),
+                _ => origin_of(&intent, &lines, &cwd, &*world, &known, &config),
+            };
             look::unless_stopped(&cancel, looks).await.unwrap_or_default()
         }
     }
@@ -58,6 +63,11 @@ impl Gate {
             Origin::Fenced { name } => {
                 if body.outcome == Outcome::Ok {
                     self.entered(&name, Vec::new());
+                }
+            }
+            Origin::Kept { to } => {
+                if body.outcome == Outcome::Ok {
+                    self.entered("", to);
                 }
             }
             Origin::Moved { name, to } => {
@@ -93,7 +103,7 @@ impl Gate {
         untrusted::wrapped(&found.origin, &text)
     }
 
-    fn entered(&self, name: &str, files: Vec<(std::path::PathBuf, String)>) {
+    fn entered(&self, name: &str, files: Vec<(PathBuf, String)>) {
         let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
         let before = untrusted.clone();
         if !name.is_empty() {
@@ -155,6 +165,18 @@ fn origin_of(
     }
 }
 
+/// Files that an edit puts elsewhere: they keep the mark that they have.
+fn moved(moves: &[(PathBuf, PathBuf)], world: &dyn World, known: &Untrusted) -> Origin {
+    let marked = |(from, to): &(PathBuf, PathBuf)| {
+        let origin = known.origin_of(&world.resolve(from))?;
+        Some((world.resolve(to), origin.to_owned()))
+    };
+    match moves.iter().filter_map(marked).collect::<Vec<_>>() {
+        to if to.is_empty() => Origin::Own,
+        to => Origin::Kept { to },
+    }
+}
+
 /// The name of a text that the model is meant to follow; `None` for any other file. Bundled skills are the program's own.
 fn guide(path: &Path, home: &Path, config: &Config) -> Option<String> {
     let own = home.join("skills");
@@ -198,7 +220,44 @@ fn fence(content: &mut String, origin: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llm::message::ToolCall;
+    use crate::policy::{Decision, Mode, Rules};
+    use crate::tools::gate::Asker;
+    use crate::tools::testing::{Answers, Bench};
     use serde_json::json;
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn a_file_of_strangers_that_a_patch_moves_keeps_its_mark() {
+        let bench = Bench::new();
+        bench.write("page.md", "words of a stranger, more than a few of them\n");
+        bench.write("own.md", "words of the person, more than a few of them\n");
+        let ctx = bench.ctx();
+        let asker = Answers::always(Decision::Once);
+        let dispatch = Arc::new(bench.dispatch.clone());
+        let world = Arc::clone(&ctx.world);
+        let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, world, Arc::clone(&asker) as Arc<dyn Asker>);
+        let mut known = Untrusted::default();
+        known.fetched(ctx.world.resolve(&bench.path("page.md")), "example.com");
+        gate.restore_untrusted(known);
+        let run = async |name: &str, args: Value| {
+            let call = ToolCall { id: "c".into(), name: name.into(), args: args.to_string(), ..ToolCall::default() };
+            gate.call(&call, ctx.clone(), mpsc::channel(64).0).await
+        };
+        let patch =
+            "*** Begin Patch\n*** Move File: page.md -> notes.md\n*** Move File: own.md -> mine.md\n*** End Patch";
+        let moved = run("patch", json!({ "mode": "patch", "patch": patch })).await;
+        assert_eq!(moved.outcome, Outcome::Ok, "{}", moved.content);
+        assert!(gate.untrusted().origins.is_empty(), "nothing of it was read yet");
+        let read = run("read_file", json!({ "path": "notes.md" })).await;
+        assert!(read.content.contains("untrusted_tool_result source=\\\"example.com"), "{}", read.content);
+        let own = run("read_file", json!({ "path": "mine.md" })).await;
+        assert!(!own.content.contains("untrusted_tool_result"), "{}", own.content);
+        // And once more, by a command.
+        assert_eq!(run("terminal", json!({ "command": "mv notes.md again.md" })).await.outcome, Outcome::Ok);
+        let read = run("read_file", json!({ "path": "again.md" })).await;
+        assert!(read.content.contains("untrusted_tool_result source=\\\"example.com"), "{}", read.content);
+    }
 
     #[test]
     fn the_text_of_a_result_is_fenced_and_the_rest_is_as_it_was() {

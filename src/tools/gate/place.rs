@@ -133,7 +133,67 @@ fn reads(front: Option<Front>) -> (PathBuf, Reader) {
     let nowhere = || PathBuf::from(UNKNOWN.to_string());
     match front {
         Some(front) if front.takes_commands => (if front.waits { front.cwd } else { nowhere() }, Reader::Shell),
+        Some(front) if front.takes_code => (front.cwd, Reader::Code(front.name)),
         Some(front) => (front.cwd, Reader::Program(front.name)),
         None => (nowhere(), Reader::Unknown),
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::llm::message::{Outcome, ToolCall};
+    use crate::policy::{Decision, Mode, Rules};
+    use crate::tools::gate::Asker;
+    use crate::tools::testing::{Answers, Bench, until};
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc;
+
+    #[tokio::test]
+    async fn an_interpreter_at_its_prompt_gets_code_and_keys_without_a_question() {
+        if std::process::Command::new("python3").arg("--version").output().is_err() {
+            return;
+        }
+        let bench = Bench::new();
+        // Its start may be asked about; what is typed is denied when it is asked about.
+        let asker = Answers::new(|approval| match approval.intent {
+            Intent::Input { .. } => Decision::Deny { feedback: String::new() },
+            _ => Decision::Once,
+        });
+        let ctx = bench.ctx();
+        let world = Arc::clone(&ctx.world);
+        let dispatch = Arc::new(bench.dispatch.clone());
+        let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, world, Arc::clone(&asker) as Arc<dyn Asker>);
+        let run = async |name: &str, args: Value| {
+            let call = ToolCall { id: "c".into(), name: name.into(), args: args.to_string(), ..ToolCall::default() };
+            let body = gate.call(&call, ctx.clone(), mpsc::channel(64).0).await;
+            (body.outcome, serde_json::from_str::<Value>(&body.content).unwrap())
+        };
+        let started = run("terminal", json!({ "command": "exec python3 -q", "background": true, "pty": true })).await;
+        let id = ProcessId(started.1["session_id"].as_str().unwrap().to_owned());
+        let typed = |action: &str, more: (&str, Value)| json!({ "action": action, "session_id": id.0, more.0: more.1 });
+        let waits = async || {
+            until(|| ctx.exec.front(&ctx.task, &id).is_some_and(|front| front.takes_code && front.waits)).await;
+        };
+        waits().await;
+        assert_eq!(run("process", typed("submit", ("data", json!("print(6*7)")))).await.0, Outcome::Ok);
+        until(|| bench_output(&ctx, &id).contains("42")).await;
+        waits().await;
+        let keys = typed("send_keys", ("keys", json!(["print(6*8)", "Enter"])));
+        assert_eq!(run("process", keys).await.0, Outcome::Ok);
+        waits().await;
+        let force = "import os; os.system('git push --force')";
+        assert_eq!(run("process", typed("submit", ("data", json!(force)))).await.0, Outcome::Denied);
+        run("process", json!({ "action": "kill", "session_id": id.0 })).await;
+    }
+
+    fn bench_output(ctx: &ToolCtx, id: &ProcessId) -> String {
+        ctx.exec
+            .list()
+            .iter()
+            .find(|report| report.info.id == *id)
+            .map(|report| report.output.clone())
+            .unwrap_or_default()
     }
 }

@@ -2,14 +2,16 @@
 //! so, what was denied before.
 
 use super::ask::Case;
+use super::look::Late;
 use super::seen::Seen;
 use super::{Gate, look};
 use crate::llm::message::{PERSONS, ToolCall};
 use crate::policy::redact::RedactKind;
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Preview, Speaker, Verdict};
+use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Payload, Preview, Speaker, Target, Verdict};
 use crate::store::LARGEST;
 use crate::tools::bound::Masks;
 use crate::tools::spec::ToolCtx;
+use futures::future::{BoxFuture, OptionFuture};
 use std::borrow::Cow;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -28,7 +30,7 @@ pub(super) struct Open {
 }
 
 /// What a person is shown: as it was judged, the call, and why a hook wants it to be asked.
-pub(super) type Shown<'a> = (&'a Seen, &'a Case<'a>, Option<&'a str>);
+pub(super) type Shown<'a> = (&'a mut Seen, &'a Case<'a>, Option<&'a str>);
 
 /// How a question ended.
 pub(super) enum Put {
@@ -40,8 +42,15 @@ pub(super) enum Put {
 
 impl Gate {
     /// Asks the person, and waits as long as the configuration says, not counting the time in which they write. A question
-    /// that was judged as `shown` is taken back when it turns out to be another one now.
-    pub(super) async fn put(&self, approval: Approval, shown: Option<Shown<'_>>, ctx: &ToolCtx) -> Put {
+    /// that was judged as `shown` is taken back when it turns out to be another one now. What it would touch may be known
+    /// in full only later.
+    pub(super) async fn put(
+        &self,
+        approval: Approval,
+        mut shown: Option<Shown<'_>>,
+        mut late: Option<Late>,
+        ctx: &ToolCtx,
+    ) -> Put {
         let id = approval.id;
         let (tool, intent) = (approval.tool.clone(), approval.intent.clone());
         let (writing, mut written) = watch::channel(false);
@@ -72,13 +81,27 @@ impl Gate {
                     self.asker.withdraw(id, Decision::TimedOut);
                     break Some(Decision::TimedOut);
                 }
+                found = async { OptionFuture::from(late.as_mut()).await }, if late.is_some() => {
+                    late = None;
+                    if let Some(found) = found {
+                        if let Some((seen, ..)) = &mut shown {
+                            seen.places = seen.places.take().or(found.places);
+                        }
+                        self.told_late(id, found.targets, found.payloads, ctx);
+                    }
+                }
                 // Who writes is not interrupted; it is looked at when they are done.
                 Ok(()) = stirred.changed(), if !writes => {
-                    if let Some((shown, case, ask)) = shown
-                        && self.is_stale(shown, case, ask).await
-                    {
-                        self.asker.withdraw(id, Decision::Interrupted);
-                        break None;
+                    if let Some((shown, case, ask)) = &shown {
+                        tokio::select! {
+                            biased;
+                            // The look may take long, and what the person says meanwhile counts.
+                            decision = &mut answer => break Some(decision),
+                            stale = self.is_stale(shown, case, *ask) => if stale {
+                                self.asker.withdraw(id, Decision::Interrupted);
+                                break last_word(&mut answer).await;
+                            }
+                        }
                     }
                 }
             }
@@ -95,6 +118,12 @@ impl Gate {
             _ => None,
         };
         Put::Said(decision, shown)
+    }
+
+    /// What was not known yet when the question was put.
+    fn told_late(&self, id: ApprovalId, mut targets: Vec<Target>, mut payloads: Vec<Payload>, ctx: &ToolCtx) {
+        mask_found(&mut targets, &mut payloads, &self.dispatch().masks_for(ctx));
+        self.asker.found(id, targets, payloads);
     }
 
     /// Whether the question would be another one now, or none.
@@ -136,7 +165,7 @@ impl Gate {
         };
         let site = self.place(&intent, &ctx).await?;
         let verdict = self.judge(&tool, &intent, &site, &ctx.cancel).await?.verdict;
-        let found = look::found(&intent, &verdict, &site).await;
+        let found = look::whole(&intent, &verdict, &site).await;
         let seen = Seen { verdict: verdict.clone(), places: found.places };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.get_mut(&id)?.previews.push((line.clone(), seen));
@@ -155,6 +184,15 @@ impl Gate {
         let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
         Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
     }
+}
+
+/// For an answer that was on its way when the question was taken back.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// What the person had said before a question was taken back, if anything.
+async fn last_word(answer: &mut BoxFuture<'static, Decision>) -> Option<Decision> {
+    let last = tokio::time::timeout(LAST_WORD, answer).await.ok();
+    last.filter(|last| !matches!(last, Decision::Interrupted))
 }
 
 /// A question as it is shown: without secrets. Where the line itself holds one, its words have other places, and no answer
@@ -187,14 +225,7 @@ fn masked(mut approval: Approval, masks: &Masks) -> Approval {
             }
         }
     }
-    for target in &mut approval.targets {
-        mask(&mut target.name);
-        mask(&mut target.note);
-    }
-    for payload in &mut approval.payloads {
-        mask(&mut payload.from);
-        mask(&mut payload.text);
-    }
+    mask_found(&mut approval.targets, &mut approval.payloads, masks);
     mask(&mut approval.origin.saying);
     for text in &mut approval.changed {
         mask(text);
@@ -202,6 +233,15 @@ fn masked(mut approval: Approval, masks: &Masks) -> Approval {
     let plain = |entry: &String| matches!(masks.apply(entry, RedactKind::Code), Cow::Borrowed(_));
     approval.proposals.retain(|one| one.grant.entries.iter().all(plain));
     approval
+}
+
+fn mask_found(targets: &mut [Target], payloads: &mut [Payload], masks: &Masks) {
+    let texts = targets.iter_mut().flat_map(|target| [&mut target.name, &mut target.note]);
+    for text in texts.chain(payloads.iter_mut().flat_map(|payload| [&mut payload.from, &mut payload.text])) {
+        if let Cow::Owned(masked) = masks.apply(text, RedactKind::Code) {
+            *text = masked;
+        }
+    }
 }
 
 /// Whether the edit history keeps what the files of a call hold.

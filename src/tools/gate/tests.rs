@@ -97,7 +97,7 @@ async fn the_question_comes_although_the_counting_hangs() {
     assert_eq!(body.expect("it is asked").outcome, Outcome::Denied);
     let asked = asker.asked.lock().unwrap();
     let last = asked[0].targets.last().expect("a row that says so");
-    assert!(last.at_least && last.note.contains("did not answer"), "{last:?}");
+    assert!(last.at_least && last.note.contains("has not answered yet"), "{last:?}");
     world.release();
 }
 

@@ -2,6 +2,7 @@
 
 use super::v4a::{self, FileOp};
 use crate::tools::file::edit::{self, After, Change};
+use crate::tools::file::masks;
 use crate::tools::file::syntax;
 use crate::tools::file::text::Text;
 use crate::tools::paths::{self, Place};
@@ -75,6 +76,10 @@ impl Stage<'_> {
                     (Some(Now::Untouched), Ok(stored)) => stored.text.clone(),
                     (Some(Now::Untouched), Err(why)) => return Err(format!("{path}: {why}")),
                 };
+                let old: Vec<String> = hunks.iter().map(|hunk| hunk.old_lines(true).join("\n")).collect();
+                if let Some(hint) = masks::hint(&old.join("\n"), &text, ctx) {
+                    return Err(format!("{path}: {hint}"));
+                }
                 let new = v4a::apply_hunks(&text, hunks).map_err(|why| format!("{path}: {why}"))?;
                 if new != text {
                     file.now = Some(Now::Text(new));

@@ -53,7 +53,7 @@ impl Hunk {
     }
 
     /// What must stand in the file.
-    fn old_lines(&self, gaps: bool) -> Vec<&str> {
+    pub fn old_lines(&self, gaps: bool) -> Vec<&str> {
         self.pick(gaps, |line| matches!(line, Line::Remove(_)))
     }
 

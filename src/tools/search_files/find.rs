@@ -44,6 +44,11 @@ impl Names {
         Ok(Self { matcher, on_path })
     }
 
+    /// Whether it names hidden files: `.env`, `conf/.*rc`.
+    pub fn are_hidden(glob: &str) -> bool {
+        glob.trim().rsplit('/').next().is_some_and(|name| name.starts_with('.') && name.len() > 1)
+    }
+
     /// Whether it is meant; `root` is the folder that is searched.
     pub fn matches(&self, path: &Path, root: &Path) -> bool {
         match (self.on_path, path.file_name()) {
@@ -54,6 +59,18 @@ impl Names {
     }
 }
 
+/// How far a walk goes beyond what a project shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Neither hidden nor ignored files.
+    #[default]
+    Usual,
+    /// Hidden files too: the filter names one.
+    Hidden,
+    /// Ignored files too: a person was asked about the very name and said yes.
+    All,
+}
+
 /// Files found, sorted by path.
 #[derive(Default)]
 pub struct Walked {
@@ -61,15 +78,22 @@ pub struct Walked {
     pub notes: Vec<String>,
 }
 
-/// All files below `root` (or `root` itself) that are not hidden, not ignored, not among the secrets, and match.
-pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, bounds: &Bounds) -> Walked {
+/// All files below `root` (or `root` itself) within this reach that are not among the secrets, and match.
+pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach: Reach, bounds: &Bounds) -> Walked {
     let left_out = AtomicUsize::new(0);
     let files = Mutex::new(Vec::new());
     let (count, unreadable) = (AtomicUsize::new(0), AtomicBool::new(false));
     let mut walker = WalkBuilder::new(root);
-    // Kernel files are not files of a project: some have no end.
+    if reach != Reach::Usual {
+        walker.hidden(false);
+    }
+    if reach == Reach::All {
+        walker.ignore(false).parents(false).git_ignore(false).git_global(false).git_exclude(false);
+    }
+    // Kernel files are not files of a project: some have no end. What git keeps is nobody's file.
     walker.threads(threads()).filter_entry(|entry| {
-        entry.depth() != 1 || ![Path::new("/proc"), Path::new("/sys"), Path::new("/dev")].contains(&entry.path())
+        let kernel = [Path::new("/proc"), Path::new("/sys"), Path::new("/dev")];
+        entry.depth() == 0 || entry.file_name() != ".git" && (entry.depth() != 1 || !kernel.contains(&entry.path()))
     });
     walker.build_parallel().run(|| {
         let mut mine = Batch { files: Vec::new(), all: &files, count: &count };

@@ -143,3 +143,22 @@ async fn files_with_secrets_are_left_out_unless_they_are_named() {
     assert_eq!(planned.call.ok().unwrap().intent(), &Intent::Read(bench.ctx().world.home().join(".hermes/auth.json")));
     assert_eq!(search(&bench, json!({"pattern": "one", "path": "~/.hermes/auth"})).await["total_count"], 1);
 }
+
+#[tokio::test]
+async fn a_hidden_file_that_the_filter_names_is_searched() {
+    let bench = bench();
+    for (name, text) in
+        [(".env", "KEY=one\n"), ("sub/.env", "one\n"), (".git/.env", "one\n"), ("ignored/.env", "one\n")]
+    {
+        bench.write(name, text);
+    }
+    bench.write(".gitignore", ".env\nignored/\n");
+    let named = search(&bench, json!({"pattern": "one", "file_glob": ".env", "output_mode": "files_only"})).await;
+    assert_eq!(named["files"], json!([".env", "ignored/.env", "sub/.env"]), "hidden and ignored, but a yes is a yes");
+    assert_eq!(named.get("warning"), None, "{named}");
+    // Hidden and no secret: no question, and ignore rules hold.
+    let hidden = search(&bench, json!({"pattern": "one", "file_glob": ".hid*", "output_mode": "files_only"})).await;
+    assert_eq!(hidden["files"], json!([".hidden"]));
+    let usual = search(&bench, json!({"pattern": "one", "output_mode": "files_only"})).await;
+    assert_eq!(usual["files"], json!(["a.rs", "sub/b.rs", "sub/c.txt"]));
+}

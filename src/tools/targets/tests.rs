@@ -65,7 +65,7 @@ impl Here {
         let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
         assert!(matches!(verdict, Verdict::Ask(_) | Verdict::AskAlways(_)), "{line}: {verdict:?}");
         let found = Mutex::default();
-        look(&intent, &verdict, &self.cwd, SOON, &world, &found);
+        look(&intent, &verdict, &self.cwd, Times { count: SOON, git: SOON }, &world, &found);
         found.into_inner().unwrap()
     }
 
@@ -106,7 +106,7 @@ fn counts_what_a_delete_would_touch() {
     let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
     assert_eq!(verdict.name(), "ask");
     let found = Mutex::default();
-    look(&intent, &verdict, &cwd, SOON, &world, &found);
+    look(&intent, &verdict, &cwd, Times { count: SOON, git: SOON }, &world, &found);
     let found = found.into_inner().unwrap().targets;
     let build = found.iter().find(|t| t.name == "build").unwrap();
     assert_eq!(

@@ -122,16 +122,27 @@ fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
     }
 }
 
+/// The keys of a stage. They are said nowhere else.
 fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str {
     let command = matches!(approval.intent, Intent::Command { .. });
     match &state.stage {
         _ if inert => "answers after a quiet moment",
-        ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "Esc goes back",
+        ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "any key goes back to the field",
+        ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
+            "any key goes back to the field"
+        }
         _ if state.read.refused && !state.read.whole => "see all of it first",
         ApprovalStage::Choosing if state.stray && command => "d denies with a reason · e edits it",
         ApprovalStage::Choosing if state.stray => "d denies with a reason",
         ApprovalStage::Choosing => "Esc keeps it in the inbox",
-        _ => "Esc goes back",
+        ApprovalStage::Confirming if choices::widths(approval, state) > 1 => {
+            "Tab switches · Enter confirms · Esc goes back"
+        }
+        ApprovalStage::Confirming => "Enter confirms · Esc goes back",
+        ApprovalStage::ConfirmingYolo => "Enter says yes · Esc goes back",
+        ApprovalStage::Reason(_) => "Enter denies · Esc goes back",
+        ApprovalStage::Editing(_) => "Enter shows it once more · Esc goes back",
+        ApprovalStage::ConfirmingEdit(..) => "Enter allows it · any other key goes back",
     }
 }
 

@@ -4,9 +4,11 @@ use super::fixture::{approval, screen};
 use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal};
+use crate::app::msg::{LoadReply, Msg};
 use crate::policy::{
     Approval, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict, Why, Width,
 };
+use crate::store::audit::{By, Kind, Record, Row, told};
 use crate::ui::ViewCache;
 
 fn snapshots(name: &str, model: &Model) {
@@ -32,10 +34,12 @@ fn proposals() -> Vec<Proposal> {
         past: Past { of: 120, matched, examples: examples.iter().map(|example| (*example).to_owned()).collect() },
     };
     let words = "terminal(git clean *)";
+    let very = "rm -rf build/ ~/.cache/app && git clean -fdx";
     vec![
+        proposal(Scope::Session, Width::Command, very, 0, &[]),
         proposal(Scope::Session, Width::Words, words, 4, &["git clean -fdx", "git clean -n"]),
         proposal(Scope::Session, Width::Effects, "delete in root path", 0, &[]),
-        proposal(Scope::Project, Width::Command, "rm -rf build/ ~/.cache/app && git clean -fdx", 1, &[]),
+        proposal(Scope::Global, Width::Command, very, 0, &[]),
         proposal(Scope::Project, Width::Words, words, 4, &["git clean -fdx", "git clean -n"]),
         proposal(Scope::Global, Width::Words, words, 11, &["git clean -fdx", "git clean -n", "git clean -fd target"]),
     ]
@@ -43,7 +47,13 @@ fn proposals() -> Vec<Proposal> {
 
 #[test]
 fn how_wide_an_answer_is_and_what_it_would_have_matched() {
-    for (name, choice, offer) in [("session", ApprovalChoice::Session, 0), ("always", ApprovalChoice::Always, 2)] {
+    for (name, choice, offer) in [
+        // As they open: the least that answers.
+        ("session", ApprovalChoice::Session, 0),
+        ("session-class", ApprovalChoice::Session, 2),
+        ("always", ApprovalChoice::Always, 0),
+        ("always-words", ApprovalChoice::Always, 2),
+    ] {
         let model = with(|modal, approval| {
             approval.proposals = proposals();
             (modal.selected, modal.stage, modal.offer) = (choice, ApprovalStage::Confirming, offer);
@@ -99,6 +109,31 @@ fn a_payload_and_what_changed_and_who_asks() {
 }
 
 #[test]
+fn each_key_is_said_once() {
+    for (stage, keys) in [
+        (ApprovalStage::Confirming, &["Enter", "Esc", "Tab"][..]),
+        (ApprovalStage::ConfirmingYolo, &["Enter", "Esc"]),
+        (ApprovalStage::Reason(String::new()), &["Enter", "Esc"]),
+        (ApprovalStage::Editing("ls".into()), &["Enter", "Esc"]),
+    ] {
+        let model = with(|modal, approval| {
+            approval.proposals = proposals();
+            (modal.selected, modal.stage) = (ApprovalChoice::Always, stage.clone());
+        });
+        for (columns, rows) in [(140, 45), (100, 30), (60, 20)] {
+            let text = screen(&model, &mut ViewCache::default(), columns, rows).0;
+            let card: Vec<&str> = text.lines().skip_while(|line| !line.contains("Approve a command")).collect();
+            let end = card.iter().position(|line| line.contains('╰')).unwrap();
+            // The card, and the footer of the screen.
+            let shown = [&card[..=end], &card[card.len() - 1..]].concat().join("\n");
+            let keys = keys.iter().filter(|key| shown.matches(**key).count() != 1);
+            assert_eq!(keys.count(), 0, "{stage:?}: {text}");
+            assert!(text.contains("Esc goes back"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_card_keeps_its_place_through_its_stages() {
     let top = |model: &Model| {
         let text = screen(model, &mut ViewCache::default(), 140, 45).0;
@@ -140,4 +175,67 @@ fn classes_are_named_for_a_reader_at_any_width() {
     let model = with(|_, approval| approval.proposals = proposals());
     let text = screen(&model, &mut ViewCache::default(), 140, 45).0;
     assert!(!text.contains("in root path"), "{text}");
+}
+
+/// The audit log as the screen gets it.
+fn log(rows: Vec<Record>) -> Model {
+    let rows =
+        rows.into_iter().enumerate().map(|(key, record)| (Row { key: key as i64, record }, None)).collect::<Vec<_>>();
+    // The same time in every zone.
+    let dated = |line: &str| match line.starts_with(char::is_numeric) {
+        true => format!("11-22 10:04{}\n", line.get(11..).unwrap_or_default()),
+        false => format!("{line}\n"),
+    };
+    let text = told::text(&rows, told::SHORT).lines().map(dated).collect::<String>();
+    let head = format!("{} rows, none missing or changed\n/approvals log --kind KIND chooses rows\n\n", rows.len());
+    let mut model = super::fixture::model();
+    let reply = LoadReply::Report { title: "What was decided".into(), text: format!("{head}{text}") };
+    crate::app::update(&mut model, 0, Msg::Loaded(reply));
+    model
+}
+
+#[test]
+fn the_log_can_be_read_at_any_width() {
+    let call = |what: &str, outcome: &str, by: By| Record {
+        session: "20261122_1004_ab12".into(),
+        tool: "terminal".into(),
+        what: what.into(),
+        cwd: "/home/alice/src/app".into(),
+        verdict: "ask".into(),
+        reasons: vec!["recursive delete".into(), "git force push".into()],
+        outcome: outcome.into(),
+        by,
+        ..Record::default()
+    };
+    let long = format!("rm -rf build {} && git push --force", "packages/with-a-long-name/dist ".repeat(12));
+    let rule = Record {
+        kind: Kind::Rule,
+        entries: vec!["terminal(git push *)".into()],
+        scope: "always".into(),
+        by: By::Person("answered a question".into()),
+        ..Record::default()
+    };
+    let mode =
+        Record {
+            kind: Kind::Mode, what: "ask → auto".into(), by: By::Person("chose it".into()), ..Record::default()
+        };
+    let some = vec![
+        call(&long, "ok", By::Person("allowed once".into())),
+        mode,
+        rule,
+        call(
+            "echo 建設を削除する 建設を削除する 建設を削除する 建設を削除する 建設を削除する > 記録.txt",
+            "denied",
+            By::Nobody,
+        ),
+        call("rm -rf \u{202e}build\u{7}", "refused", By::Policy),
+    ];
+    snapshots("log", &log(some.clone()));
+    snapshots("log-many", &log((0..40).flat_map(|_| some.clone()).collect()));
+    snapshots("log-empty", &log(Vec::new()));
+    for (columns, rows) in [(140, 45), (100, 30), (60, 20)] {
+        let text = screen(&log(some.clone()), &mut ViewCache::default(), columns, rows).0;
+        assert!(text.lines().all(|line| crate::text::width::width(line) <= usize::from(columns)), "{text}");
+        assert!(!text.contains('\u{202e}') && !text.contains('\u{7}'), "{text}");
+    }
 }

@@ -6,6 +6,7 @@ use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
 use crate::policy::{Grant, Mode, Verdict};
 use crate::tools::gate::Asker;
+use crate::tools::targets::Found;
 use crate::tools::testing::Bench;
 use futures::future::BoxFuture;
 use std::sync::{Arc, Mutex};
@@ -19,8 +20,11 @@ const SOON: Duration = Duration::from_secs(20);
 struct Person {
     asked: mpsc::UnboundedSender<(Approval, oneshot::Sender<Decision>)>,
     withdrawn: Mutex<Vec<ApprovalId>>,
+    found: mpsc::UnboundedSender<(ApprovalId, Vec<Target>)>,
     told: Mutex<Vec<String>>,
     numbers: Mutex<u64>,
+    /// What they are just saying when the question is taken back.
+    saying: Mutex<Option<(oneshot::Sender<Decision>, Decision)>>,
 }
 
 impl Asker for Person {
@@ -40,6 +44,12 @@ impl Asker for Person {
     fn granted(&self, _: &[String]) {}
     fn withdraw(&self, id: ApprovalId, _: Decision) {
         self.withdrawn.lock().unwrap().push(id);
+        if let Some((answer, decision)) = self.saying.lock().unwrap().take() {
+            answer.send(decision).unwrap();
+        }
+    }
+    fn found(&self, id: ApprovalId, targets: Vec<Target>, _: Vec<Payload>) {
+        self.found.send((id, targets)).unwrap();
     }
     fn origin(&self) -> Origin {
         Origin { saying: "clean up".into(), ..Origin::default() }
@@ -65,6 +75,7 @@ struct Waits {
     ctx: ToolCtx,
     person: Arc<Person>,
     asked: Asked,
+    found: mpsc::UnboundedReceiver<(ApprovalId, Vec<Target>)>,
 }
 
 fn waits(change: impl FnOnce(&mut crate::config::Config)) -> Waits {
@@ -73,13 +84,20 @@ fn waits(change: impl FnOnce(&mut crate::config::Config)) -> Waits {
     change(&mut config);
     bench.config = Arc::new(config);
     let (tx, asked) = mpsc::unbounded_channel();
-    let person =
-        Arc::new(Person { asked: tx, withdrawn: Mutex::default(), told: Mutex::default(), numbers: Mutex::default() });
+    let (found_tx, found) = mpsc::unbounded_channel();
+    let person = Arc::new(Person {
+        asked: tx,
+        withdrawn: Mutex::default(),
+        found: found_tx,
+        told: Mutex::default(),
+        numbers: Mutex::default(),
+        saying: Mutex::default(),
+    });
     let ctx = bench.ctx();
     let asker = Arc::clone(&person) as Arc<dyn Asker>;
     let dispatch = Arc::new(bench.dispatch.clone());
     let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asker);
-    Waits { bench, gate: Arc::new(gate), ctx, person, asked }
+    Waits { bench, gate: Arc::new(gate), ctx, person, asked, found }
 }
 
 impl Waits {
@@ -124,6 +142,19 @@ async fn a_question_that_the_rules_answer_meanwhile_is_taken_back_and_says_why()
         assert!(told.contains(says) && told.contains("rm -rf build"), "{told}");
         assert!(body.view.approval.contains(says), "{}", body.view.approval);
     }
+}
+
+#[tokio::test]
+async fn a_denial_on_its_way_counts_though_the_rules_allow_the_call_by_now() {
+    let mut waits = waits(|_| {});
+    std::fs::create_dir(waits.bench.path("build")).unwrap();
+    let running = waits.call("c", "rm -rf build");
+    let (_, answer) = waits.next().await;
+    let no = Decision::Deny { feedback: "not this one".into() };
+    *waits.person.saying.lock().unwrap() = Some((answer, no));
+    waits.gate.set_rules(listed(Action::Allow, "recursive delete"));
+    let body = end(running).await;
+    assert_eq!((body.outcome, waits.bench.path("build").exists()), (Outcome::Denied, true));
 }
 
 #[tokio::test]
@@ -190,8 +221,51 @@ async fn a_command_of_the_person_is_asked_about_in_their_name() {
 #[tokio::test]
 async fn the_clock_stands_still_while_a_person_writes() {
     let mut waits = waits(|config| config.approvals.timeout = 2);
-    let approval = Approval {
-        id: ApprovalId(7),
+    let approval = nothing(7);
+    let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
+    let waiting = tokio::spawn(async move { gate.put(approval, None, None, &ctx).await });
+    let (_, _unanswered) = waits.next().await;
+    waits.gate.writes(ApprovalId(7), true);
+    // Longer than the question would have lived.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert!(!waiting.is_finished());
+    waits.gate.writes(ApprovalId(7), false);
+    let put = tokio::time::timeout(SOON, waiting).await.expect("the rest of its time goes by").unwrap();
+    assert!(matches!(put, Put::Said(Decision::TimedOut, None)));
+}
+
+#[tokio::test]
+async fn what_git_says_late_comes_into_the_open_question_and_counts_at_its_end() {
+    let mut waits = waits(|_| {});
+    let target =
+        |note: &str| Target { name: "git clean".into(), files: None, bytes: None, at_least: false, note: note.into() };
+    let (tell, told) = oneshot::channel::<Found>();
+    let late: Late = Box::pin(async move { told.await.unwrap() });
+    let intent = Intent::Command { line: "git clean -fd".into(), cwd: "/".into(), background: false };
+    let call = ToolCall { id: "c".into(), name: "terminal".into(), ..ToolCall::default() };
+    let approval = Approval { intent: intent.clone(), targets: vec![target("not yet")], ..nothing(3) };
+    let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
+    let waiting = tokio::spawn(async move {
+        let case = Case { call: &call, tool: "terminal", intent, ctx: &ctx };
+        let mut seen = Seen { verdict: Verdict::Ask(vec![]), places: None };
+        gate.put(approval, Some((&mut seen, &case, None)), Some(late), &ctx).await;
+        seen
+    });
+    let (approval, answer) = waits.next().await;
+    assert_eq!(approval.targets, [target("not yet")], "it opens before git answers");
+    let places = std::iter::once(("build".to_owned(), Default::default())).collect();
+    tell.send(Found { targets: vec![target("3 files")], places: Some(places), ..Found::default() }).ok().unwrap();
+    let (id, targets) = tokio::time::timeout(SOON, waits.found.recv()).await.expect("it comes").unwrap();
+    assert_eq!((id, targets), (ApprovalId(3), vec![target("3 files")]));
+    answer.send(Decision::Once).unwrap();
+    let seen = tokio::time::timeout(SOON, waiting).await.expect("it ends").unwrap();
+    assert!(seen.places.is_some_and(|places| places.contains_key("build")), "where its paths led is held to");
+}
+
+/// A question about nothing.
+fn nothing(id: u64) -> Approval {
+    Approval {
+        id: ApprovalId(id),
         call_id: "c".into(),
         tool: "terminal".into(),
         intent: Intent::Talk,
@@ -203,15 +277,5 @@ async fn the_clock_stands_still_while_a_person_writes() {
         changed: vec![],
         kept: false,
         asked_at: 0,
-    };
-    let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
-    let waiting = tokio::spawn(async move { gate.put(approval, None, &ctx).await });
-    let (_, _unanswered) = waits.next().await;
-    waits.gate.writes(ApprovalId(7), true);
-    // Longer than the question would have lived.
-    tokio::time::sleep(Duration::from_millis(2500)).await;
-    assert!(!waiting.is_finished());
-    waits.gate.writes(ApprovalId(7), false);
-    let put = tokio::time::timeout(SOON, waiting).await.expect("the rest of its time goes by").unwrap();
-    assert!(matches!(put, Put::Said(Decision::TimedOut, None)));
+    }
 }

@@ -43,22 +43,21 @@ pub fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Par
     let line = |text: &str, role| Part::Line(Line::plain(text, role));
     match &state.stage {
         ApprovalStage::Reason(text) => [
-            whole("Why not? The model reads it. Enter denies, with or without a reason.", Role::Dim, room),
+            whole("Why not? The model reads it; it may stay empty.", Role::Dim, room),
             vec![Part::Field("❯ ", text.clone())],
         ]
         .concat(),
         ApprovalStage::Editing(text) => {
-            vec![line("Enter shows it once more before it runs.", Role::Dim), Part::Field("$ ", text.clone())]
+            vec![line("What is to run instead:", Role::Dim), Part::Field("$ ", text.clone())]
         }
         ApprovalStage::ConfirmingEdit(_, judged) => {
             let question = match judged {
                 Judged::Waiting => "Looking at what it would do …",
                 Judged::As(preview) if approvals::is_barred(preview) => "It cannot run.",
-                Judged::As(_) => "Run this instead? Enter allows it.",
-                Judged::Unknown => "Run this instead? Enter allows it, unless it needs an answer of its own.",
+                Judged::As(_) => "Run this instead?",
+                Judged::Unknown => "Run this instead? It may need an answer of its own.",
             };
-            [whole(question, Role::Careful, room), whole("Any other key goes back to the field.", Role::Dim, room)]
-                .concat()
+            whole(question, Role::Careful, room)
         }
         ApprovalStage::Confirming if matches!(state.selected, ApprovalChoice::Session | ApprovalChoice::Always) => {
             lasting(approval, state, room)
@@ -68,7 +67,7 @@ pub fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Par
             let mut parts = choices(approval, room);
             if state.stage == ApprovalStage::Confirming {
                 parts.push(line("", Role::Text));
-                parts.push(line("Enter confirms · Esc goes back", Role::Careful));
+                parts.push(line("Allow it this once?", Role::Careful));
             }
             parts
         }
@@ -106,7 +105,6 @@ pub fn choices(approval: &Approval, room: usize) -> Vec<Part> {
     parts
 }
 
-/// How wide an answer that lasts is: each width with where it holds and what it covers, and what the chosen one would also
 /// What an answer that lasts would let pass, a sentence each; of the chosen one also where it is written and what it would
 /// have passed before.
 fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
@@ -142,9 +140,16 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
         }
     }
     parts.extend(std::iter::repeat_n(Part::Line(Line::default()), spare));
-    let switch = if sentences.len() > 1 { "Tab switches · " } else { "" };
-    parts.extend(whole(&format!("{switch}Enter confirms · Esc goes back"), Role::Careful, room));
     parts
+}
+
+/// How many answers that last can be chosen from.
+pub fn widths(approval: &Approval, state: &ApprovalModal) -> usize {
+    let yolo = usize::from(state.selected == ApprovalChoice::Session);
+    match state.selected {
+        ApprovalChoice::Session | ApprovalChoice::Always => approvals::offers(approval, state.selected).len() + yolo,
+        ApprovalChoice::Deny | ApprovalChoice::Edit | ApprovalChoice::Once => 1,
+    }
 }
 
 /// A text in as many rows as it needs, hanging from a mark.
@@ -165,8 +170,6 @@ fn yolo(room: usize) -> Vec<Part> {
             Role::Text,
             room,
         ),
-        vec![Part::Line(Line::default())],
-        whole("Enter says yes · Esc goes back", Role::Careful, room),
     ]
     .concat()
 }

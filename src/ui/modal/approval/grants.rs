@@ -12,6 +12,9 @@ const SERVER: usize = 20;
 pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
     let entries: Vec<&str> = offer.grant.entries.iter().map(|entry| policy::label(entry)).collect();
     let what = match (offer.grant.width, &approval.intent) {
+        (Width::Command, Intent::Input { process, .. }) => {
+            format!("what is asked about only because of: {}, in this process ({process})", classes(approval))
+        }
         (Width::Command, _) => "this very command in this folder, and no other".to_owned(),
         (Width::Words, _) => entries.iter().map(|entry| words(entry)).collect::<Vec<_>>().join(", and "),
         (Width::Server, Intent::Remote { server, .. }) => {
@@ -34,6 +37,11 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
     let text = visible(&format!("{what}{place}")).text.replace('\n', " ");
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
+fn classes(approval: &Approval) -> String {
+    let effects = policy::proposals::effects(&approval.verdict);
+    effects.iter().map(|effect| policy::label(effect)).collect::<Vec<_>>().join(", ")
 }
 
 /// A line of `permissions.yaml` in words: `terminal(git push *)`, `file.write(src/**)`.

@@ -1,0 +1,50 @@
+//! The one machine of tests: alice's, with the files, links and texts that a test gives it.
+
+use super::World;
+use super::files::normal;
+use super::glob;
+use std::path::{Path, PathBuf};
+
+/// What is on the machine. A link leads what is below it, too.
+pub(in crate::policy) struct Machine {
+    pub files: &'static [&'static str],
+    pub links: &'static [(&'static str, &'static str)],
+    pub texts: &'static [(&'static str, &'static str)],
+}
+
+/// The machine without any files.
+pub(in crate::policy) const ALICE: Machine = Machine { files: &[], links: &[], texts: &[] };
+
+impl World for Machine {
+    fn home(&self) -> PathBuf {
+        "/home/alice".into()
+    }
+
+    fn hermes_home(&self) -> PathBuf {
+        "/home/alice/.hermes".into()
+    }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn glob(&self, pattern: &str, _: &Path, limit: usize) -> Vec<PathBuf> {
+        let deep = |path: &&&str| path.matches('/').count() == pattern.matches('/').count();
+        let found = self.files.iter().filter(deep).filter(|path| glob::matches(pattern, path));
+        found.take(limit).map(PathBuf::from).collect()
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let path = normal(Path::new("/"), &path.to_string_lossy());
+        let led = self.links.iter().find_map(|(from, to)| {
+            let rest = path.strip_prefix(from).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+            Some(format!("{to}{rest}"))
+        });
+        led.unwrap_or(path).into()
+    }
+
+    fn text(&self, path: &Path, limit: usize) -> Option<String> {
+        let (_, text) = self.texts.iter().find(|(name, _)| Path::new(name) == path)?;
+        (text.len() <= limit).then(|| (*text).to_owned())
+    }
+}
