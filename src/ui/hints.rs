@@ -141,6 +141,7 @@ fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
                 actions.push(("background-command", "to the background"));
             }
         }
+        Some(row) if row.vitals.origin == Origin::Elsewhere => {}
         Some(_) => actions.push(("forget-process", "off the list")),
         None => {}
     }

@@ -52,7 +52,8 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     }
     let shown = model.processes.rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
     let runs = shown.is_some_and(processes::is_running);
-    if !runs && screen.is_blank() {
+    let ended = shown.is_some_and(|process| matches!(process.state, ProcessState::Exited(_)));
+    if ended && screen.is_blank() {
         paint.fit(body.x, body.y, body.width, "It has ended and left nothing here.", paint.role(Role::Dim));
     }
     // Nothing types into a command that has ended.
