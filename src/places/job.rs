@@ -144,7 +144,10 @@ impl Job {
     fn run(&self, bash: bool) -> Result<Script, PlaceError> {
         let facts = self.place.facts()?;
         let wanted = self.place.environment_of(&self.spec.task)?;
-        let mut run = Script::new("").set("J", &self.folder);
+        // Its variables may be secrets: both files are gone before the command begins, whatever becomes of it.
+        let mut run = Script::new("").set("J", &self.folder).add(
+            "h_line=$(cat \"$J/line\"; echo .); h_line=${h_line%?}; rm -f -- \"$J/run\" \"$J/line\"\n",
+        );
         if !self.spec.detached {
             run = run.add("echo $$ >\"$J/pid\"\n");
         }
@@ -176,8 +179,8 @@ impl Job {
         Ok(match bash {
             true => run
                 .add("BASH_ENV=$J/keep; export BASH_ENV\n")
-                .add(&format!("exec bash --noprofile --norc{jobs} -c \"$(cat \"$J/line\")\" bash")),
-            false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$(cat \"$J/line\")\""),
+                .add(&format!("exec bash --noprofile --norc{jobs} -c \"$h_line\" bash")),
+            false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$h_line\""),
         })
     }
 
@@ -259,9 +262,16 @@ else false; fi 2>/dev/null"#,
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
             self.signal(FarSignal::Kill);
         }
-        let script = Script::new("").set("J", &self.folder).add(
+        let tries = if ended { "50" } else { "0" };
+        let script = Script::new("").set("J", &self.folder).set("N", tries).add(
             r#"if [ -d "$J" ]; then
-if [ ! -e "$J/state" ] && [ ! -e "$J/code" ] && [ -s "$J/pid" ] && kill -0 "$(cat "$J/pid")" 2>/dev/null
+h_p=$(cat "$J/pid" 2>/dev/null)
+h_lives() {
+  [ ! -e "$J/state" ] && [ ! -e "$J/code" ] && [ -n "$h_p" ] && kill -0 "$h_p" 2>/dev/null &&
+  ! grep -qs '^State:.Z' "/proc/$h_p/status"
+}
+while [ "$N" -gt 0 ] && h_lives; do N=$((N - 1)); sleep 0.02 2>/dev/null || break; done
+if h_lives
 then echo alive
 else
   [ -e "$J/code" ] && echo code || { [ -e "$J/state" ] && echo state || echo none; }
@@ -269,10 +279,20 @@ else
 fi; else echo none; fi"#,
         );
         // A client that was told to end may be gone before the command: it is on its way.
-        let said = match self.place.ask(&script, SOON, STATE) {
+        let mut said = self.place.ask(&script, SOON, STATE);
+        if ended && said.as_ref().is_ok_and(|said| said.out.starts_with(b"alive")) {
+            // The signal found no way while the connection was broken; now there is one.
+            self.signal(FarSignal::Kill);
+            said = self.place.ask(&script, SOON, STATE);
+        }
+        let said = match said {
             Ok(said) => said,
             Err(error) => {
-                return FarEnd { lost: Some(format!("{error}; what it did so far stays done")), ..FarEnd::default() };
+                let rest = match ended {
+                    true => "whether the command still runs there is not known",
+                    false => "what it did so far stays done",
+                };
+                return FarEnd { lost: Some(format!("{error}; {rest}")), ..FarEnd::default() };
             }
         };
         lock(&self.place.looked).forget();
@@ -281,7 +301,7 @@ fi; else echo none; fi"#,
             None => (&said.out[..], &[][..]),
         };
         if word == b"alive" {
-            return FarEnd { lost: self.lost(true, false).filter(|_| !ended), ..FarEnd::default() };
+            return FarEnd { lost: self.lost(true, false), ..FarEnd::default() };
         }
         let lost = self.lost(false, word == b"code" || word == b"state").filter(|_| !ended);
         let mut base = self.place.facts().map(|facts| (*self.place.base(&facts)).clone()).unwrap_or_default();
