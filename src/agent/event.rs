@@ -9,6 +9,7 @@ pub use rewind::{
 use crate::config::held::Change;
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
+use crate::places::Lacks;
 use crate::policy::{Approval, ApprovalId, Decision, Mode, Payload, Preview, Target};
 use crate::text::format;
 use serde::{Deserialize, Serialize};
@@ -189,6 +190,8 @@ pub struct SessionInfo {
     pub cwd: String,
     /// Where commands run, as people read it: `local`, `ssh dev@host`.
     pub place: String,
+    /// Backends that cannot be used, and why.
+    pub lacks: Lacks,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// The toolsets that the person chose; `None`: those of the configuration.

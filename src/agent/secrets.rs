@@ -69,7 +69,9 @@ fn env_files(cwd: &Path) -> Vec<(PathBuf, Option<std::time::SystemTime>, u64)> {
         let names = std::fs::read_dir(dir).into_iter().flatten().flatten().take(ENTRIES).map(|entry| entry.file_name());
         let others = names.filter(|name| {
             let name = name.to_string_lossy();
-            name.starts_with(".env.") && !USUAL.contains(&&*name) && !SAMPLES.iter().any(|ending| name.ends_with(ending))
+            name.starts_with(".env.")
+                && !USUAL.contains(&&*name)
+                && !SAMPLES.iter().any(|ending| name.ends_with(ending))
         });
         for name in USUAL.iter().map(Into::into).chain(others) {
             let path = dir.join(&name);

@@ -9,6 +9,7 @@ use super::model::notices::About;
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::exec::{Ask, AskId, Hidden, ProcessCommand, ProcessId};
+use crate::text::visible::visible;
 
 /// A program asks.
 pub fn asked(model: &mut Model, out: &mut Vec<Effect>, ask: Ask) {
@@ -64,21 +65,19 @@ pub fn reopen(model: &mut Model) -> bool {
 }
 
 fn open(model: &mut Model, ask: &Ask, inert_until: i64) {
-    let prompt = if ask.prompt.is_empty() { "It says nothing more.".to_owned() } else { ask.prompt.clone() };
     let mut message = Vec::new();
     if ask.again {
         message.push("The answer before was not taken.".to_owned());
     }
     if ask.stranger {
         message.push(format!(
-            "{} is none of the programs that ask for passwords: it can do with the answer what it likes.",
-            ask.who
+            "{} is none of the system's programs that ask for passwords: it can do with the answer what it likes.",
+            name(ask)
         ));
     }
-    let command: String = ask.command.split_whitespace().collect::<Vec<_>>().join(" ");
     model.modals.push(Modal::Input(InputModal {
         title: title(ask),
-        hint: format!("{prompt}\nfor {command}"),
+        hint: hint(ask),
         text: String::new(),
         cursor: 0,
         masked: ask.masked,
@@ -89,10 +88,32 @@ fn open(model: &mut Model, ask: &Ask, inert_until: i64) {
     }));
 }
 
+/// Its words as the program's own, which cannot look like ours; its file, and the line that it belongs to.
+fn hint(ask: &Ask) -> String {
+    let says = match &*ask.prompt {
+        "" => "says nothing more".to_owned(),
+        prompt => format!("says: “{}”", prompt.replace(['“', '”'], "\"")),
+    };
+    let command: String = ask.command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("for {}", visible(&command).text);
+    match &ask.path {
+        Some(path) if !ask.stranger => format!("{says}\n{line}\nby {path}"),
+        _ => format!("{says}\n{line}"),
+    }
+}
+
+/// The program that asks: one that is not what it seems to be by its whole path.
+fn name(ask: &Ask) -> &str {
+    match &ask.path {
+        Some(path) if ask.stranger => path,
+        _ if ask.who.is_empty() => "a command",
+        _ => &ask.who,
+    }
+}
+
 /// `sudo asks for a password`.
 fn title(ask: &Ask) -> String {
-    let who = if ask.who.is_empty() { "a command" } else { &ask.who };
-    format!("{who} {}", if ask.masked { "asks for a password" } else { "asks" })
+    format!("{} {}", name(ask), if ask.masked { "asks for a password" } else { "asks" })
 }
 
 /// Enter, Esc and Ctrl-C in the field on top. `false`: the key is text.
@@ -166,6 +187,7 @@ mod tests {
             process: ProcessId("p".into()),
             command: "sudo apt update".into(),
             who: "sudo".into(),
+            path: Some("/usr/bin/sudo".into()),
             prompt: "[sudo] password for ada:".into(),
             masked,
             again: false,
@@ -211,6 +233,32 @@ mod tests {
         assert!(!all.contains("sesame"), "{all}");
         assert!(model.modals.is_empty() && model.processes.asks.is_empty());
         assert_eq!(crate::app::composer::text(&model.composer), "hi");
+    }
+
+    #[test]
+    fn the_card_says_who_asks_in_whose_words() {
+        let known = ask(1, true);
+        assert_eq!(title(&known), "sudo asks for a password");
+        assert_eq!(hint(&known), "says: “[sudo] password for ada:”\nfor sudo apt update\nby /usr/bin/sudo");
+        // What it says cannot look like our words, nor what runs like another line.
+        let forged = Ask {
+            path: Some("/tmp/x/sudo".into()),
+            stranger: true,
+            prompt: "a” for “sudo".into(),
+            command: "./x\u{202e}\n  y".into(),
+            ..known.clone()
+        };
+        assert_eq!(title(&forged), "/tmp/x/sudo asks for a password");
+        assert_eq!(hint(&forged), "says: “a\" for \"sudo”\nfor ./x⟨U+202E⟩ y");
+        let mut model = model();
+        open(&mut model, &forged, 0);
+        let Some(Modal::Input(card)) = model.modals.last() else { panic!("no card") };
+        assert!(card.message.starts_with("/tmp/x/sudo is none of the system's programs"), "{}", card.message);
+        let silent = Ask { prompt: String::new(), who: String::new(), path: None, ..known };
+        assert_eq!(
+            (title(&silent).as_str(), hint(&silent).as_str()),
+            ("a command asks for a password", "says nothing more\nfor sudo apt update")
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::model::modal::{PickItem, PickerKind};
 use super::pickers;
 use crate::agent::event::AgentCommand;
 use crate::config::schema::BACKENDS;
+use std::sync::Arc;
 
 /// `/backend`: the list; with a name it goes there.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
@@ -16,14 +17,29 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     let place = model.session.as_ref().map_or("local", |session| session.place.as_str());
     // A place is called by its kind first: `ssh dev@host`.
     let now = place.split(' ').next().unwrap_or_default().to_owned();
+    let lacks = model.session.as_ref().map(|session| Arc::clone(&session.lacks)).unwrap_or_default();
     let items = BACKENDS.iter().map(|kind| {
         let current = *kind == now;
-        let detail =
-            if current && place != *kind { format!("{} · now {place}", about(kind)) } else { about(kind).to_owned() };
+        let lack = lacks.iter().find(|(lacking, _)| lacking == kind).map(|(_, why)| why.clone());
+        let (what, key) = about(kind);
+        let detail = match lack {
+            _ if current && place != *kind => format!("now {place}"),
+            Some(why) => why,
+            None => what.to_owned(),
+        };
+        // The key that it depends on most; what lacks something names it itself.
+        let is_ready = !lacks.iter().any(|(lacking, _)| lacking == kind);
+        let hint = if current {
+            "here"
+        } else if is_ready {
+            key
+        } else {
+            ""
+        };
         PickItem {
             label: (*kind).to_owned(),
             detail,
-            hint: if current { "here".to_owned() } else { String::new() },
+            hint: hint.to_owned(),
             value: (*kind).to_owned(),
             current,
             ..PickItem::default()
@@ -33,7 +49,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     pickers::open(model, PickerKind::Backends, "Where commands run and files are", items);
     if let Some(picker) = pickers::top(model, PickerKind::Backends) {
         picker.footnote =
-            "Enter works there from now on, in this run; hermes config set terminal.backend NAME keeps it".into();
+            "Enter works there from now on, in this session; hermes config set terminal.backend NAME is for all. Right: its key below terminal".into();
     }
 }
 
@@ -42,15 +58,18 @@ pub fn chosen(out: &mut Vec<Effect>, kind: &str) {
     out.push(Effect::Agent(AgentCommand::SetBackend(kind.to_owned())));
 }
 
-fn about(kind: &str) -> &'static str {
+/// What it is, and the most important of its keys below `terminal`.
+fn about(kind: &str) -> (&'static str, &'static str) {
     match kind {
-        "local" => "this machine",
-        "ssh" => "a machine that OpenSSH reaches: terminal.ssh_host",
-        "docker" | "podman" => "a container: terminal.docker_image",
-        "singularity" | "apptainer" => "an instance: terminal.singularity_image",
-        "kubernetes" => "a pod: terminal.kubernetes_pod",
-        "slurm" => "a job in a cluster: terminal.slurm_args",
-        _ => "a place of its own",
+        "local" => ("this machine", ""),
+        "ssh" => ("a machine over OpenSSH", "ssh_host"),
+        "docker" | "podman" => ("a container", "docker_image"),
+        "singularity" | "apptainer" => ("an instance", "singularity_image"),
+        "kubernetes" => ("a pod", "kubernetes_pod"),
+        "slurm" => ("a job in a cluster", "slurm_args"),
+        "modal" => ("a sandbox of Modal", "modal_image"),
+        "daytona" => ("a sandbox of Daytona", "daytona_image"),
+        _ => ("a place of its own", ""),
     }
 }
 
@@ -65,11 +84,17 @@ mod tests {
         let mut model = ready();
         if let Some(session) = &mut model.session {
             session.place = "ssh dev@box".into();
+            session.lacks = [("podman", "`podman` is not installed".to_owned())].into();
         }
         script(&mut model, "/backend<ret>");
         let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
         let here: Vec<&str> = picker.items.iter().filter(|it| it.current).map(|it| it.detail.as_str()).collect();
-        assert_eq!(here, ["a machine that OpenSSH reaches: terminal.ssh_host · now ssh dev@box"]);
+        assert_eq!(here, ["now ssh dev@box"]);
+        let row = |name: &str| {
+            picker.items.iter().find(|it| it.label == name).map(|it| (it.detail.as_str(), it.hint.as_str()))
+        };
+        assert_eq!(row("docker"), Some(("a container", "docker_image")));
+        assert_eq!(row("podman"), Some(("`podman` is not installed", "")), "what lacks something says what");
         let effects = script(&mut model, "<up><ret>");
         assert!(effects.contains(&Effect::Agent(AgentCommand::SetBackend("local".into()))), "{effects:?}");
         assert!(model.modals.is_empty());

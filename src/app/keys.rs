@@ -79,6 +79,14 @@ fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         return;
     }
     let contexts = [focus::context(model.focus), Context::Global];
+    // The leader once more: the popup at once, and then its next page.
+    if bound(model, &contexts, &[key, key]) == Bound::None
+        && let Some(chord) = model.chord.as_mut().filter(|chord| chord.keys == [key])
+    {
+        chord.page += usize::from(chord.shown);
+        chord.shown = true;
+        return;
+    }
     let mut keys = model.chord.take().map(|chord| chord.keys).unwrap_or_default();
     let chord = !keys.is_empty();
     if chord && key.code == Code::Esc {
@@ -87,7 +95,7 @@ fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     keys.push(key);
     match bound(model, &contexts, &keys) {
         Bound::Action(action) if chord || applies(model, action, key) => run::by_key(model, out, action, key),
-        Bound::Prefix => model.chord = Some(Chord { keys, since: model.now, shown: false }),
+        Bound::Prefix => model.chord = Some(Chord { keys, since: model.now, shown: false, page: 0 }),
         Bound::None if chord => {
             model.notices.add(model.now, Level::Info, "no action on these keys: F1 shows all");
         }
@@ -166,9 +174,13 @@ mod tests {
         update(&mut model, CHORD_POPUP, Msg::Woke);
         assert!(model.chord.as_ref().is_some_and(|chord| chord.shown));
         assert!(following(&model).iter().any(|(_, action)| *action == "history-search"));
+        script(&mut model, "<C-x>");
+        assert_eq!(model.chord.as_ref().map(|chord| chord.page), Some(1), "the leader turns the page");
         script(&mut model, "<esc>");
         assert_eq!(model.chord, None);
-        script(&mut model, "<C-x>z");
+        script(&mut model, "<C-x><C-x>");
+        assert_eq!(model.chord.as_ref().map(|chord| (chord.shown, chord.page)), Some((true, 0)), "at once");
+        script(&mut model, "<esc><C-x>z");
         assert_eq!(model.chord, None);
         assert_eq!(composer::text(&model.composer), "", "a failed chord types nothing");
     }

@@ -50,6 +50,7 @@ pub mod select;
 mod servers;
 pub mod sessions;
 pub mod settings;
+pub mod shown;
 pub mod sidebar;
 pub mod slash;
 pub mod split;

@@ -175,8 +175,9 @@ fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         | Code::BackTab => {
             confirm.selected_yes = !confirm.selected_yes;
         }
-        Code::Char('y' | 'Y') if !key.ctrl && !key.alt => answer(model, out, true),
-        Code::Char('n' | 'N') if !key.ctrl && !key.alt => answer(model, out, false),
+        // A letter marks, as everywhere: Enter takes what is marked.
+        Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
+        Code::Char('n' | 'N') if !key.ctrl && !key.alt => confirm.selected_yes = false,
         Code::Esc => {
             model.modals.pop();
         }

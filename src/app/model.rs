@@ -258,6 +258,8 @@ pub struct Chord {
     pub since: i64,
     /// The popup of what follows is open.
     pub shown: bool,
+    /// Pages of it that were turned.
+    pub page: usize,
 }
 
 impl Model {

@@ -8,11 +8,13 @@ use super::focus;
 use super::keys::{Bound, bound};
 use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::notices::About;
-use super::model::processes::{Processes, TerminalPane};
+use super::model::processes::{Passing, Processes, TerminalPane};
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
-use crate::exec::{ExitReason, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll};
+use crate::exec::{
+    ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll,
+};
 use crate::text::Modes;
 
 /// Milliseconds that a foreground command runs before the pane opens by itself.
@@ -37,7 +39,8 @@ pub fn new() -> Processes {
 /// Whether it has not ended.
 pub fn is_running(info: &ProcessInfo) -> bool {
     match info.state {
-        ProcessState::Running | ProcessState::NeedsInput => true,
+        // Whether that one runs is not known here, and nothing can be done about it.
+        ProcessState::Running | ProcessState::NeedsInput => info.vitals.origin != Origin::Elsewhere,
         ProcessState::Exited(_) => false,
     }
 }
@@ -67,11 +70,8 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Found(id, found) => super::seek::found(model, &id, found),
         ProcessEvent::Screen(id, screen) => {
             super::split::screen(model, &id, &screen);
-            let pane = &mut model.processes.pane;
-            if pane.shown.as_ref() == Some(&id) {
-                pane.scroll = screen.below;
-                pane.screen = Some(screen);
-                super::marking::screen(model);
+            if model.processes.pane.shown.as_ref() == Some(&id) {
+                super::shown::screen(model, screen);
             }
         }
     }
@@ -96,9 +96,21 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         return;
     }
     let new = before.is_none();
-    if new && model.processes.rows.last().is_some_and(|row| row.vitals.detached) {
-        let text = format!("{} still runs, from an earlier session", short(&command));
-        model.notices.add(model.now, Level::Info, text);
+    let log = model.processes.rows.iter().find(|row| row.id == id).map(|row| row.vitals.log);
+    if log == Some(LogState::Failed) && before.as_ref().is_none_or(|before| before.vitals.log != LogState::Failed) {
+        let text = format!(
+            "no room for the output of {} on the disk: it goes on, and its beginning and end are kept in memory",
+            short(&command)
+        );
+        model.notices.add(model.now, Level::Warning, text);
+    }
+    let told = model.processes.rows.last().filter(|_| new).and_then(|row| match row.vitals.origin {
+        Origin::Ours => None,
+        Origin::Earlier => Some("still runs, from an earlier session"),
+        Origin::Elsewhere => Some("is of another machine or container, and only shown"),
+    });
+    if let Some(told) = told {
+        model.notices.add(model.now, Level::Info, format!("{} {told}", short(&command)));
     }
     let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
     let pane = &model.processes.pane;
@@ -120,7 +132,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         if !(model.processes.pane.taken_over && model.processes.pane.shown.as_ref() == Some(&id)) {
             let keys = model.keymap.keys_for("take-over");
             let how = keys.first().map(|key| format!(": {key} types into it")).unwrap_or_default();
-            model.notices.about(model.now, Level::Warning, About::Input(id), format!("⌨ {text}{how}"));
+            model.notices.about(model.now, Level::Info, About::Input(id), format!("{text}{how}"));
         }
     } else if !asks {
         model.notices.settled(&About::Input(id));
@@ -155,6 +167,9 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         let level = if code == 0 { Level::Info } else { Level::Warning };
         let how = if unseen { "it is not known how".to_owned() } else { format!("exit {code}") };
         model.notices.add(model.now, level, format!("{} ended: {how}", short(&command)));
+    }
+    if shown {
+        super::shown::close_if_empty(model);
     }
     let ended = model.processes.rows.iter().filter(|row| !is_running(row)).count();
     if ended > ENDED
@@ -225,6 +240,7 @@ pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
         pane.scroll = 0;
         pane.taken_over = false;
         pane.find = None;
+        pane.passing = Passing::default();
     }
 }
 
@@ -321,7 +337,8 @@ pub fn show(model: &mut Model) {
     focus::set(model, Pane::Terminal);
 }
 
-fn shown(model: &Model) -> Option<&ProcessInfo> {
+/// The command that the pane shows.
+pub fn shown(model: &Model) -> Option<&ProcessInfo> {
     let id = model.processes.pane.shown.as_ref()?;
     model.processes.rows.iter().find(|row| row.id == *id)
 }
@@ -337,6 +354,9 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         model.notices.add(model.now, Level::Info, "this command has ended: nothing reads what is typed");
         return;
     }
+    if says_elsewhere(model) {
+        return focus::set(model, Pane::Terminal);
+    }
     if !shown(model).is_some_and(is_running) {
         let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
@@ -345,11 +365,12 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         };
         show_tab(model, Some(id));
     }
-    let detached = shown(model).is_some_and(|row| row.vitals.detached);
+    let earlier = shown(model).is_some_and(|row| row.vitals.origin == Origin::Earlier);
     let pane = &mut model.processes.pane;
+    pane.passing.stays |= pane.open && pane.touched;
     pane.open = true;
     pane.touched = true;
-    if detached {
+    if earlier {
         model.notices.add(model.now, Level::Info, "it is of an earlier session: it cannot be typed into");
         return focus::set(model, Pane::Terminal);
     }
@@ -441,8 +462,21 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// Says so when the open pane shows a command of another machine: what is asked for must not happen to another one.
+fn says_elsewhere(model: &mut Model) -> bool {
+    let open = model.processes.pane.open;
+    let is = open && shown(model).is_some_and(|row| row.vitals.origin == Origin::Elsewhere);
+    if is {
+        model.notices.add(model.now, Level::Info, "it is of another machine or container: it is only shown");
+    }
+    is
+}
+
 /// Asks before the shown command is ended; one that has ended leaves the list.
 pub fn ask_kill(model: &mut Model) {
+    if says_elsewhere(model) {
+        return;
+    }
     if at_an_ended_one(model) {
         model.notices.add(model.now, Level::Info, "this command has ended already");
         return;

@@ -80,6 +80,11 @@ fn turn_over(modal: &mut QuitModal) {
 
 fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Quit(modal)) = model.modals.pop() else { return };
+    let kept = modal.rows.iter().filter(|row| row.keep).filter_map(|row| {
+        let process = model.processes.rows.iter().find(|process| row.id.as_ref() == Some(&process.id))?;
+        Some((row.text.clone(), process.pid))
+    });
+    model.processes.kept = kept.collect();
     for row in modal.rows {
         if let Some(id) = row.id.filter(|_| row.can_stay) {
             out.push(Effect::Process(ProcessCommand::Keep(id, row.keep)));
@@ -92,25 +97,14 @@ fn leave(model: &mut Model, out: &mut Vec<Effect>) {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::tests::{ready, script};
+    use crate::app::tests::{process, ready, script};
     use crate::app::update;
-    use crate::exec::{ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals};
+    use crate::exec::{ProcessEvent, ProcessId};
 
     fn running(names: &[(&str, bool)]) -> Model {
         let mut model = ready();
         for (name, background) in names {
-            let info = ProcessInfo {
-                id: ProcessId((*name).into()),
-                command: format!("run {name}"),
-                cwd: "/".into(),
-                pid: 1,
-                background: *background,
-                started_at: 0,
-                state: ProcessState::Running,
-                port: None,
-                output_bytes: 0,
-                vitals: Vitals::default(),
-            };
+            let info = process(name, *background);
             update(&mut model, 0, Msg::Process(ProcessEvent::Started(info)));
         }
         model
@@ -128,6 +122,7 @@ mod tests {
         let kept: Vec<&Effect> = effects.iter().filter(|effect| matches!(effect, Effect::Process(_))).collect();
         assert_eq!(kept, [&keep("a", false), &keep("b", true)]);
         assert_eq!(effects.last(), Some(&Effect::Quit(0)));
+        assert_eq!(model.processes.kept, [("b".to_owned(), 1)], "the farewell names it");
     }
 
     #[test]

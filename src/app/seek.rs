@@ -2,9 +2,10 @@
 
 use super::effect::Effect;
 use super::model::modal::{InputModal, InputThen, Modal};
+use super::model::processes::Seek;
 use super::model::{Model, Pane};
 use crate::agent::event::Level;
-use crate::exec::{ProcessCommand, ProcessId, Way};
+use crate::exec::{Hit, ProcessCommand, ProcessId, Way};
 
 /// Whether a search is in the terminal pane.
 pub fn here(model: &Model) -> bool {
@@ -13,7 +14,7 @@ pub fn here(model: &Model) -> bool {
 
 /// Asks for the words.
 pub fn open(model: &mut Model) {
-    let text = model.processes.pane.find.clone().unwrap_or_default();
+    let text = model.processes.pane.find.as_ref().map(|find| find.words.clone()).unwrap_or_default();
     model.modals.push(Modal::Input(InputModal {
         title: "Find in the output".into(),
         hint: "Enter goes to the newest line with it, then n up and N down".into(),
@@ -33,7 +34,7 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, words: String) {
     if words.is_empty() {
         return;
     }
-    model.processes.pane.find = Some(words);
+    model.processes.pane.find = Some(Seek { words, hit: None });
     step(model, out, Way::Up);
 }
 
@@ -41,50 +42,49 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, words: String) {
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, way: Way) {
     let pane = &mut model.processes.pane;
     match (&pane.find, &pane.shown) {
-        (Some(words), Some(id)) => {
+        (Some(find), Some(id)) => {
             pane.touched = true;
-            out.push(Effect::Process(ProcessCommand::Find(id.clone(), words.clone(), way)));
+            out.push(Effect::Process(ProcessCommand::Find(id.clone(), find.words.clone(), way)));
         }
         _ => open(model),
     }
 }
 
-/// The answer: whether there was another line.
-pub fn found(model: &mut Model, id: &ProcessId, found: bool) {
-    let pane = &model.processes.pane;
-    let Some(words) = pane.find.clone().filter(|_| pane.shown.as_ref() == Some(id) && !found) else { return };
+/// The answer: which line it is, if there was another one.
+pub fn found(model: &mut Model, id: &ProcessId, hit: Option<Hit>) {
+    let pane = &mut model.processes.pane;
+    let Some(find) = pane.find.as_mut().filter(|_| pane.shown.as_ref() == Some(id)) else { return };
+    if hit.is_some() {
+        find.hit = hit;
+        return;
+    }
     let none = if pane.screen.as_ref().is_some_and(|screen| screen.alternate) {
         "a program that has the whole screen keeps no lines to search".to_owned()
     } else {
-        format!("no other line with \"{words}\"")
+        format!("no other line with \"{}\"", find.words)
     };
     model.notices.add(model.now, Level::Info, none);
+}
+
+/// Forgets what is looked for where the focus is; the view stays where it is.
+pub fn leave(model: &mut Model) {
+    if model.focus == Pane::Terminal {
+        model.processes.pane.find = None;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::tests::{ready, script};
+    use crate::app::tests::{process, ready, script};
     use crate::app::update;
-    use crate::exec::{ProcessEvent, ProcessInfo, ProcessState, Vitals};
+    use crate::exec::ProcessEvent;
 
     #[test]
     fn words_are_looked_for_where_the_focus_is() {
         let mut model = ready();
-        let info = ProcessInfo {
-            id: ProcessId("a".into()),
-            command: "a".into(),
-            cwd: "/".into(),
-            pid: 1,
-            background: true,
-            started_at: 0,
-            state: ProcessState::Running,
-            port: None,
-            output_bytes: 0,
-            vitals: Vitals::default(),
-        };
-        update(&mut model, 0, Msg::Process(ProcessEvent::Started(info)));
+        update(&mut model, 0, Msg::Process(ProcessEvent::Started(process("a", true))));
         script(&mut model, "<C-t>");
         model.focus = Pane::Terminal;
         let find = |way| Effect::Process(ProcessCommand::Find(ProcessId("a".into()), "err".into(), way));
@@ -92,9 +92,14 @@ mod tests {
         assert!(script(&mut model, "n").contains(&find(Way::Up)));
         assert!(script(&mut model, "N").contains(&find(Way::Down)));
         assert_eq!(model.transcript.find, None, "the conversation is left alone");
-        update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), false)));
+        let hit = Hit { nth: 3, of: 17 };
+        update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), Some(hit))));
+        assert_eq!(model.processes.pane.find.as_ref().and_then(|find| find.hit), Some(hit));
+        update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), None)));
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("no other line")));
         script(&mut model, "G");
         assert_eq!(model.processes.pane.find, None, "at the end it is forgotten");
+        script(&mut model, "/err<ret><esc>");
+        assert_eq!((model.processes.pane.find.clone(), model.focus), (None, Pane::Composer));
     }
 }

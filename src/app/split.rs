@@ -76,24 +76,12 @@ mod tests {
     use super::*;
     use crate::app::model::layout::Layout;
     use crate::app::msg::Msg;
-    use crate::app::tests::{ready, script};
+    use crate::app::tests::{process, ready, script};
     use crate::app::update;
-    use crate::exec::{ProcessEvent, ProcessInfo, ProcessState, Vitals};
+    use crate::exec::ProcessEvent;
 
     fn started(model: &mut Model, id: &str) {
-        let info = ProcessInfo {
-            id: ProcessId(id.into()),
-            command: id.into(),
-            cwd: "/".into(),
-            pid: 1,
-            background: true,
-            started_at: 0,
-            state: ProcessState::Running,
-            port: None,
-            output_bytes: 0,
-            vitals: Vitals::default(),
-        };
-        update(model, 0, Msg::Process(ProcessEvent::Started(info)));
+        update(model, 0, Msg::Process(ProcessEvent::Started(process(id, true))));
     }
 
     fn shown(model: &Model, id: &str, rows: usize) -> Msg {

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::config::keymap::{Code, Key, Keymap};
 use crate::config::skin::Look;
 use crate::config::theme::ColorDepth;
+use crate::exec::{ProcessId, ProcessInfo, ProcessState, Vitals};
 use crate::llm::Effort;
 use crate::llm::message::{Body, Item, ItemId, Origin};
 use crate::policy::Mode;
@@ -107,6 +108,22 @@ pub fn model() -> Model {
     Model::new(Arc::new(Config::default()), look, keymap(), (120, 40), "/src/app".into(), 0)
 }
 
+/// A command that runs.
+pub fn process(id: &str, background: bool) -> ProcessInfo {
+    ProcessInfo {
+        id: ProcessId(id.into()),
+        command: id.into(),
+        cwd: "/".into(),
+        pid: 1,
+        background,
+        started_at: 0,
+        state: ProcessState::Running,
+        port: None,
+        output_bytes: 0,
+        vitals: Vitals::default(),
+    }
+}
+
 fn session(id: &str, model: &str) -> SessionInfo {
     SessionInfo {
         id: id.into(),
@@ -116,6 +133,7 @@ fn session(id: &str, model: &str) -> SessionInfo {
         mode: Mode::Manual,
         cwd: "/src/app".into(),
         place: "local".into(),
+        lacks: Default::default(),
         window: None,
         toolsets: None,
         adviser: None,

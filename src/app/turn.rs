@@ -256,21 +256,20 @@ pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     }
 }
 
-/// Esc: clears a selection, else ends a retry wait, else leaves the queue strip, else stops the turn, else comes back.
+/// Esc: clears a selection, else leaves the pane and what is looked for in it, else ends a retry wait, else stops the turn.
 pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
     if select::is_active(model) {
         select::clear(model);
         return;
     }
     let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
-    if model.focus == Pane::Queue {
+    if model.focus != Pane::Composer {
+        super::seek::leave(model);
         focus::set(model, Pane::Composer);
     } else if waits {
         out.push(Effect::Agent(AgentCommand::SkipWait(false)));
-    } else if is_running(model) {
-        stop(model, out);
     } else {
-        focus::set(model, Pane::Composer);
+        stop(model, out);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::llm::endpoint;
 use crate::llm::scripted;
 use crate::runtime::{Context, Ended, Screen, Workers};
 use crate::term::Signals;
+use crate::text::visible::visible;
 use crate::tools::registry::Registry;
 use crate::tools::spec::ToolSpec;
 use anyhow::Context as _;
@@ -191,13 +192,18 @@ fn scratch_folder() -> anyhow::Result<Scratch> {
     Scratch::new(&std::env::temp_dir(), "demo").context("no scratch folder for the demo; set TMPDIR")
 }
 
-/// After the screen is gone: how to come back.
+/// After the screen is gone: how to come back, and what goes on.
 fn farewell(ended: &Ended) {
-    let Some(session) = &ended.session else { return };
     let mut out = io::stdout().lock();
-    if ended.spoke {
+    // Nobody is left to tell when the terminal is gone.
+    if let Some(session) = ended.session.as_ref().filter(|_| ended.spoke) {
         let title = session.title.as_deref().unwrap_or("untitled");
-        // Nobody is left to tell when the terminal is gone.
         let _ = writeln!(out, "{title}\nresume with: hermes -r {}", session.id);
+    }
+    for (command, pid) in &ended.kept {
+        let _ = writeln!(out, "still running: {} (pid {pid})", visible(command).text);
+    }
+    if !ended.kept.is_empty() {
+        let _ = writeln!(out, "come back to it: the next hermes lists it in its terminal pane, to read or to end");
     }
 }

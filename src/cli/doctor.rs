@@ -95,7 +95,7 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(database(&paths.state().join("state.db")));
     rows.extend(terminal(paths, loaded));
     rows.push(shell(loaded));
-    rows.push(place::row(&loaded.config.terminal));
+    rows.push(place::row(&loaded.config.terminal, &super::setup::service_keys(loaded)));
     rows.push(sandbox::row(&loaded.config.sandbox, &crate::exec::probe()));
     rows.push(program(loaded, "git", "branch and changed files are not shown without it; install git"));
     rows.push(certificates(loaded));

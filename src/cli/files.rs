@@ -43,7 +43,7 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         secret_names: setup::key_names(&base.loaded.config),
         ..ExecOptions::default()
     });
-    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd);
+    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd, setup::service_keys(&base.loaded));
     let (is_push, way) = match command {
         Command::Push(way) => (true, way),
         Command::Pull(way) => (false, way),

@@ -12,7 +12,7 @@ use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Hidden, Notice, ProcessEvent};
 use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
-use crate::places::{Places, Worlds};
+use crate::places::{Keys, Places, Worlds};
 use crate::plugins::Extensions;
 use crate::plugins::host::Options;
 use crate::policy::World;
@@ -137,7 +137,11 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
     exec.masks_in(base.secrets.clone());
     exec.ask_person(terminal.on_input == OnInput::AskUser);
     // What a killed program left behind; nobody waits for it.
-    tokio::task::spawn_blocking(|| crate::exec::sweep(&std::env::temp_dir()));
+    tokio::task::spawn_blocking(|| {
+        crate::exec::rooms().iter().for_each(|room| {
+            crate::exec::sweep(room);
+        })
+    });
     let extensions = Extensions::new(Options {
         paths: base.paths.clone(),
         cwd: base.cwd.clone(),
@@ -147,7 +151,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         accept_hooks: base.accept_hooks,
     });
     let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home));
-    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd);
+    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
     let world: Arc<dyn World> = Arc::new(Worlds::new(here, places.clone()));
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
@@ -209,7 +213,13 @@ fn this_program() -> PathBuf {
 pub(super) fn key_names(config: &Config) -> Vec<String> {
     let providers = config.providers.values().map(|provider| &provider.key_env);
     let all = providers.chain(config.fallback_providers.iter().map(|fallback| &fallback.key_env));
-    all.filter(|name| !name.is_empty()).cloned().collect()
+    let services = Keys::SECRETS.iter().map(|name| (*name).to_owned());
+    all.filter(|name| !name.is_empty()).cloned().chain(services).collect()
+}
+
+/// What services of sandboxes know this person by.
+pub(super) fn service_keys(loaded: &Loaded) -> Keys {
+    Keys::find(|name| loaded.env(name))
 }
 
 /// Logs to `<home>/logs/hermes.log`; the screen and standard output stay clean. The guard flushes at the end.

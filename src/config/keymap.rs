@@ -187,6 +187,12 @@ impl Keymap {
         shown.into_iter().map(|(_, text)| text).collect()
     }
 
+    /// The first key of an action among those of one context, as shown.
+    pub fn key_in(&self, context: Context, action: &str) -> Option<String> {
+        let own = self.bindings.iter().filter(|binding| binding.context == context && binding.action == action);
+        own.min_by_key(|binding| binding.keys.len()).map(|binding| display(&binding.keys))
+    }
+
     /// What may follow a started chord, for the which-key popup: the rest as shown, and its action; sorted by key.
     pub fn following(&self, context: Context, prefix: &[Key]) -> Vec<(String, &str)> {
         let longer = |binding: &&Binding| {

@@ -15,10 +15,15 @@ use std::path::{Component, Path, PathBuf};
 
 /// The file in a folder that says that we made it: its kind and its name, so that a copy under another name has no mark.
 pub const MARK: &str = ".hermes-made";
-/// The file that the owner of a [`Tree::Scratch`] keeps locked; it is that folder's mark.
+/// The file that the owner of a [`Tree::Scratch`] keeps locked; it is that folder's mark. It is empty or begins with the
+/// number of the owner, as the name of the folder says it.
 pub const OWNER: &str = ".owner";
+/// Bytes that it has at most.
+pub const OWNER_MOST: u64 = 256;
 /// What folders that vanish with the program are for: `hermes-KIND-PID-XXXXXX`.
-pub const SCRATCH: [&str; 5] = ["shell", "demo", "plugin", "askpass", "ssh"];
+pub const SCRATCH: [&str; 6] = ["shell", "demo", "plugin", "askpass", "ssh", "place"];
+/// Bytes of a mark that are read: more than any of ours has.
+const MARK_MOST: u64 = 4096;
 /// Folders in folders that are followed: each keeps a descriptor open.
 const DEEPEST: usize = 128;
 
@@ -180,6 +185,15 @@ fn words(kind: Tree, name: &OsStr) -> String {
     }
 }
 
+/// Whether this is what the mark of a folder with this name says.
+fn is_mark(kind: Tree, name: &OsStr, text: &str) -> bool {
+    if kind != Tree::Scratch {
+        return text == words(kind, name);
+    }
+    let number = text.split_ascii_whitespace().next().map(str::parse);
+    text.is_empty() || matches!(number, Some(Ok(pid)) if name.to_str().and_then(scratch_owner) == Some(pid))
+}
+
 /// What is to be deleted, for the words of an error.
 struct At<'a> {
     path: &'a Path,
@@ -281,11 +295,9 @@ impl At<'_> {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mark = openat(folder, kind.mark(), flags, Mode::empty()).map_err(|error| self.failed(error))?;
-        let wanted = words(kind, name);
         let mut text = String::new();
-        let bound = wanted.len() as u64 + 1;
-        let read = io::Read::read_to_string(&mut io::Read::take(std::fs::File::from(mark), bound), &mut text);
-        if read.is_err() || text != wanted { Err(unmarked()) } else { Ok(()) }
+        let read = io::Read::read_to_string(&mut io::Read::take(std::fs::File::from(mark), MARK_MOST), &mut text);
+        if read.is_err() || !is_mark(kind, name, &text) { Err(unmarked()) } else { Ok(()) }
     }
 
     /// Whether everything below may go, before anything does.

@@ -54,7 +54,7 @@ pub struct TerminalConfig {
     pub container_memory: u64,
     /// MB, where the engine can bound it; 0: no bound.
     pub container_disk: u64,
-    /// Folders of this machine keep `/root` and `/workspace` between containers.
+    /// Folders of this machine keep `/root` and `/workspace` between containers; a sandbox of a service keeps its disk.
     pub container_persistent: bool,
     pub singularity_image: String,
     /// An existing pod; empty: one of our own from `kubernetes_image`.
@@ -65,6 +65,11 @@ pub struct TerminalConfig {
     pub kubernetes_image: String,
     /// More words for `salloc`: `--partition=short`, `--mem=8G`.
     pub slurm_args: Vec<String>,
+    pub modal_image: String,
+    /// `auto` and `direct` are the same: with the person's own token.
+    pub modal_mode: String,
+    /// Empty: what the service gives.
+    pub daytona_image: String,
 }
 
 impl Default for TerminalConfig {
@@ -107,6 +112,9 @@ impl Default for TerminalConfig {
             kubernetes_context: String::new(),
             kubernetes_image: IMAGE.into(),
             slurm_args: Vec::new(),
+            modal_image: IMAGE.into(),
+            modal_mode: "auto".into(),
+            daytona_image: IMAGE.into(),
         }
     }
 }

@@ -2,27 +2,31 @@
 //! name) asks here, and the person sees who asks and for which command.
 //!
 //! The socket lies in a folder of the owner. Who connects must be a process that a running command of ours started
-//! (`peer`). What the person types is kept in memory only, for `sudo` and for its session.
+//! (`peer`). What the person types for `sudo` is kept for a while, for the lines that were judged with it (`memory`).
 
 mod client;
+mod memory;
 mod peer;
 mod probe;
 
 pub use client::{HELPER, ask};
+pub(super) use memory::Passwords;
 
 use super::asks::{Answer, Wanted};
 use super::env::Env;
 use super::hub::Hub;
-use super::process::{Process, lock};
+use super::process::Process;
+use super::procfs::{self, Identity};
 use super::scratch::Scratch;
-use super::stat::{self, Stat};
-use super::{Hidden, ProcessEvent};
-use std::collections::HashMap;
+use super::who::{self, Program};
+use super::{Hidden, ProcessEvent, ProcessId};
+use crate::text::visible::visible;
+use memory::{Known, PASS};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
@@ -42,8 +46,10 @@ const GIT: &str = "GIT_ASKPASS";
 const SSH: &str = "SSH_ASKPASS";
 const SSH_REQUIRE: &str = "SSH_ASKPASS_REQUIRE";
 const GIT_PROMPT: &str = "GIT_TERMINAL_PROMPT";
-/// Programs that are known to ask for passwords, by the first letters of their names.
-const KNOWN: &[&str] = &["sudo", "ssh", "git", "scp", "sftp", "rsync"];
+/// What `sudo` says, in the language that its messages are written in, when it gives up for want of a right password.
+const GAVE_UP: &[u8] = b"incorrect password attempt";
+/// Bytes at the end of the output of a command in which that is looked for.
+const LAST: u64 = 8192;
 
 /// What `ssh` says about a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +131,9 @@ impl Askpass {
     }
 }
 
-/// Takes what [`Askpass::variables`] gave out of what a command exported: it is no change of the command's.
+/// Takes what [`Askpass::variables`] and [`Hub::sudo_pass`] gave out of what a command exported: it is no change of the command's.
 pub(crate) fn forget(given: &[(&'static str, OsString)], base: &Env, exported: &mut Env) {
+    exported.remove(OsStr::new(PASS));
     for (name, value) in given {
         let name = OsStr::new(name);
         if exported.get(name) == Some(value) {
@@ -147,17 +154,15 @@ fn room() -> PathBuf {
 
 /// What the link leads to. `program` may be a path that means another file for each process that follows it.
 fn target(program: &Path) -> io::Result<PathBuf> {
-    use std::os::unix::fs::MetadataExt;
     let real = std::fs::read_link(program).unwrap_or_else(|_| program.to_owned());
-    let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    match (&std::fs::metadata(&real), &std::fs::metadata(program)) {
-        (Ok(real_file), Ok(file)) if same(real_file, file) => Ok(real),
-        // Replaced since it was started.
-        (_, Ok(_)) if cfg!(target_os = "linux") && program.starts_with("/proc/self") => {
-            Ok(PathBuf::from(format!("/proc/{}/exe", std::process::id())))
-        }
-        _ => Err(io::Error::new(io::ErrorKind::NotFound, "this program's file is gone")),
+    if who::is_same_file(&real, program) {
+        return Ok(real);
     }
+    // Replaced since it was started.
+    if cfg!(target_os = "linux") && program.starts_with("/proc/self") && program.exists() {
+        return Ok(PathBuf::from(format!("/proc/{}/exe", std::process::id())));
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, "this program's file is gone"))
 }
 
 async fn listen(listener: UnixListener, hub: Weak<Hub>) {
@@ -184,7 +189,7 @@ async fn serve(mut stream: UnixStream, hub: &Weak<Hub>) -> io::Result<()> {
     let peer = stream.peer_cred()?;
     let mut question = Vec::new();
     let reading = async {
-        while !question.ends_with(&[0]) && question.len() <= MOST {
+        while question.iter().filter(|byte| **byte == 0).count() < 2 && question.len() <= MOST {
             if stream.read_buf(&mut question).await? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
             }
@@ -194,8 +199,8 @@ async fn serve(mut stream: UnixStream, hub: &Weak<Hub>) -> io::Result<()> {
     tokio::time::timeout(QUESTION, reading).await.map_err(io::Error::other)??;
     let Some(hub) = hub.upgrade() else { return Ok(()) };
     let answer = match parse(&question) {
-        Some((hint, prompt)) => match asking(&hub, &peer) {
-            Ok(asking) => asking.answer(&hub, hint, prompt, &mut stream).await,
+        Some(question) => match asking(&hub, &peer) {
+            Ok(asking) => asking.answer(&hub, question, &mut stream).await,
             Err(why) => Err(why),
         },
         None => Err("the question cannot be read".into()),
@@ -209,20 +214,33 @@ async fn serve(mut stream: UnixStream, hub: &Weak<Hub>) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// The hint, and the words as one line without control characters.
-fn parse(question: &[u8]) -> Option<(Hint, String)> {
-    let (hint, words) = question.strip_suffix(&[0])?.split_first()?;
-    let words = String::from_utf8_lossy(words);
-    let plain: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    Some((Hint::from_byte(*hint)?, plain.split_whitespace().collect::<Vec<_>>().join(" ")))
+/// What a helper sends: a byte for the hint, the pass of its command, the words; the last two end with a zero byte.
+#[derive(Debug, PartialEq)]
+struct Question {
+    hint: Hint,
+    pass: String,
+    /// One line, its control characters made visible.
+    prompt: String,
 }
 
-/// A helper that may ask.
+fn parse(question: &[u8]) -> Option<Question> {
+    let (hint, rest) = question.strip_suffix(&[0])?.split_first()?;
+    let at = rest.iter().position(|byte| *byte == 0)?;
+    let (pass, words) = (String::from_utf8_lossy(&rest[..at]), String::from_utf8_lossy(&rest[at + 1..]));
+    // Breaks of lines are common and mean nothing.
+    let plain = words.split(['\r', '\n', '\t', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    Some(Question { hint: Hint::from_byte(*hint)?, pass: pass.into_owned(), prompt: visible(&plain).text })
+}
+
+/// A process that may ask.
 struct Asking {
     process: Arc<Process>,
-    /// The program that ran the helper.
-    by: (u32, Stat),
-    helper: u32,
+    /// The process that connected.
+    peer: u32,
+    /// It is our own helper, so whoever ran it asks.
+    is_helper: bool,
+    by: Identity,
+    program: Program,
 }
 
 fn asking(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
@@ -233,31 +251,31 @@ fn asking(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
     }
     let running: Vec<Arc<Process>> = hub.all().into_iter().filter(|process| !process.over()).collect();
     let leaders: Vec<u32> = running.iter().map(|process| process.pid).collect();
-    let leader = peer::leader_of(pid, &leaders, &stat::of).ok_or_else(refused)?;
+    let leader = peer::leader_of(pid, &leaders, &procfs::stat).ok_or_else(refused)?;
     let process = running.into_iter().find(|process| process.pid == leader).ok_or_else(refused)?;
-    let parent = stat::of(pid).ok_or_else(refused)?.parent;
-    let by = (parent, stat::of(parent).ok_or_else(refused)?);
-    Ok(Asking { process, by, helper: pid })
+    let program = hub.options.program.as_deref();
+    let is_helper = program.is_some_and(|program| who::is_same_file(Path::new(&format!("/proc/{pid}/exe")), program));
+    let by = if is_helper { procfs::stat(pid).ok_or_else(refused)?.parent } else { pid };
+    let by = Identity::of(by).ok_or_else(refused)?;
+    Ok(Asking { process, peer: pid, is_helper, by, program: who::of(by.pid) })
 }
 
 impl Asking {
-    async fn answer(
-        self,
-        hub: &Arc<Hub>,
-        hint: Hint,
-        prompt: String,
-        stream: &mut UnixStream,
-    ) -> Result<Hidden, String> {
-        let who = self.by.1.name.clone();
-        let is_sudo = who == "sudo" && peer::is_root(self.by.0);
+    async fn answer(self, hub: &Arc<Hub>, question: Question, stream: &mut UnixStream) -> Result<Hidden, String> {
+        let Question { hint, pass, prompt } = question;
+        let remembers = self.is_sudo_of_the_line(hub, &pass);
         let mut again = false;
-        if is_sudo {
-            match hub.passwords.known(&self.process.task, (self.by.0, self.by.1.started)) {
-                Known::Answer(password) => return Ok(password),
+        if remembers {
+            match hub.passwords.known(&self.process.task, self.by, Instant::now()) {
+                Known::Answer(password) => {
+                    self.told(hub);
+                    return Ok(password);
+                }
                 Known::Wrong => again = true,
                 Known::Nothing => {}
             }
         }
+        let who = self.program.name.clone();
         if hub.options.headless {
             return Err(format!(
                 "{who} asks “{prompt}”, and nobody can answer: this runs without a person. Give it a key, a token or a rule \
@@ -268,11 +286,12 @@ impl Asking {
             hub.outbox.post(ProcessEvent::Told(self.process.id.clone(), format!("{who}: {prompt}")));
             return Ok(Hidden::default());
         }
-        let stranger = !KNOWN.iter().any(|known| who.starts_with(known));
-        let wanted = Wanted { who, masked: is_masked(hint, &prompt), prompt, again, stranger };
+        let stranger = !self.program.known;
+        let path = self.program.path.clone();
+        let wanted = Wanted { who, path, masked: is_masked(hint, &prompt), prompt, again, stranger };
         let (sender, heard) = oneshot::channel();
         let id = hub.ask(&self.process, wanted, Answer::Helper(sender));
-        tracing::debug!("helper {} of {} asks", self.helper, self.process.id.0);
+        tracing::debug!("helper {} of {} asks", self.peer, self.process.id.0);
         let mut rest = [0; 1];
         let answer = tokio::select! {
             answer = heard => answer.ok().flatten(),
@@ -283,12 +302,49 @@ impl Asking {
             }
         };
         let answer = answer.ok_or("the person gave no answer")?;
-        if is_sudo {
-            let name = (self.by.0, self.by.1.started);
-            hub.passwords.keep(&self.process.task, name, answer.clone());
+        if remembers {
+            hub.passwords.keep(&self.process.task, self.by, answer.clone(), Instant::now());
+            forget_later(hub);
+            self.told(hub);
         }
         Ok(answer)
     }
+
+    /// Whether the true `sudo` asks, by our own helper, with the pass of the command, and the line itself started it: what the
+    /// line ran may call `sudo` as well, and was not judged.
+    fn is_sudo_of_the_line(&self, hub: &Hub, pass: &str) -> bool {
+        let leader = self.process.pid;
+        self.is_helper
+            && who::is_sudo(self.by.pid)
+            && peer::is_of_the_line(self.by.pid, leader, &procfs::stat, &peer::words_of)
+            && hub.passwords.admits(&self.process.id, pass, self.by)
+    }
+
+    /// It was given a password. One that asks only once does not come back when it was wrong: its last words say so.
+    fn told(&self, hub: &Arc<Hub>) {
+        let (hub, process, sudo) = (Arc::downgrade(hub), Arc::clone(&self.process), self.by);
+        tokio::spawn(async move {
+            let mut phase = process.phase.subscribe();
+            let ended = phase.wait_for(|phase| phase.exited).await.is_ok();
+            let last = super::process::lock(&process.out).log.tail(LAST);
+            if ended
+                && memchr::memmem::find(&last, GAVE_UP).is_some()
+                && let Some(hub) = hub.upgrade()
+            {
+                hub.passwords.was_wrong(&process.task, sudo);
+            }
+        });
+    }
+}
+
+/// Wipes what is kept once it is too old, though nobody asks for it.
+fn forget_later(hub: &Arc<Hub>) {
+    let hub = Arc::downgrade(hub);
+    tokio::spawn(async move {
+        while let Some(next) = hub.upgrade().and_then(|hub| hub.passwords.expire(Instant::now())) {
+            tokio::time::sleep_until(next.into()).await;
+        }
+    });
 }
 
 /// Whether what is typed must not be seen: all but names and plain yes or no.
@@ -296,60 +352,6 @@ fn is_masked(hint: Hint, prompt: &str) -> bool {
     let lower = prompt.to_lowercase();
     let open = lower.starts_with("username") || lower.contains("(yes/no");
     hint == Hint::Answer && !open
-}
-
-/// What is known of passwords of `sudo`: in memory, by task.
-#[derive(Default)]
-pub(crate) struct Passwords {
-    /// Of the environment, for all.
-    configured: Option<Hidden>,
-    tasks: Mutex<HashMap<String, Kept>>,
-}
-
-#[derive(Default)]
-struct Kept {
-    password: Option<Hidden>,
-    /// The number and start of the `sudo` that was answered last: when it asks again the answer was wrong.
-    told: Option<(u32, u64)>,
-    /// The configured one was wrong.
-    refused: bool,
-}
-
-#[derive(Debug, PartialEq)]
-enum Known {
-    Answer(Hidden),
-    /// What it was told was wrong.
-    Wrong,
-    Nothing,
-}
-
-impl Passwords {
-    pub(crate) fn new(configured: Option<Hidden>) -> Self {
-        Self { configured, tasks: Mutex::default() }
-    }
-
-    fn known(&self, task: &str, sudo: (u32, u64)) -> Known {
-        let mut tasks = lock(&self.tasks);
-        let kept = tasks.entry(task.to_owned()).or_default();
-        if kept.told == Some(sudo) {
-            kept.refused |= kept.password.take().is_none();
-            return Known::Wrong;
-        }
-        let configured = self.configured.as_ref().filter(|_| !kept.refused);
-        match kept.password.as_ref().or(configured).cloned() {
-            Some(password) => {
-                kept.told = Some(sudo);
-                Known::Answer(password)
-            }
-            None => Known::Nothing,
-        }
-    }
-
-    fn keep(&self, task: &str, sudo: (u32, u64), password: Hidden) {
-        let mut tasks = lock(&self.tasks);
-        let kept = tasks.entry(task.to_owned()).or_default();
-        (kept.password, kept.told) = (Some(password), Some(sudo));
-    }
 }
 
 impl Hub {
@@ -361,6 +363,13 @@ impl Hub {
         };
         self.askpass.get_or_init(start).await.as_ref().map_or(Vec::new(), |askpass| askpass.variables(base, headless))
     }
+
+    /// What the command with this id gets, so that as many `sudo`s of its line may be told a password that is kept.
+    pub(crate) fn sudo_pass(&self, id: &ProcessId, sudos: usize) -> Option<(&'static str, OsString)> {
+        let admit = || self.passwords.admit(id, sudos);
+        let word = (sudos > 0).then(admit)?.inspect_err(|error| tracing::warn!("sudo asks each time: {error}")).ok()?;
+        Some((PASS, word.reveal().into()))
+    }
 }
 
 #[cfg(test)]
@@ -368,35 +377,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_password_is_asked_for_again() {
-        let hidden = |text: &str| Hidden::new(text.into());
-        let passwords = Passwords::new(None);
-        let (first, second) = ((7, 100), (8, 200));
-        assert_eq!(passwords.known("a", first), Known::Nothing);
-        passwords.keep("a", first, hidden("one"));
-        // Another sudo of the session gets it; another session does not.
-        assert_eq!(passwords.known("a", second), Known::Answer(hidden("one")));
-        assert_eq!(passwords.known("b", second), Known::Nothing);
-        // The same sudo asks again: it was wrong, and the next one is not told it either.
-        assert_eq!(passwords.known("a", second), Known::Wrong);
-        assert_eq!(passwords.known("a", (9, 300)), Known::Nothing);
-        let passwords = Passwords::new(Some(hidden("env")));
-        assert_eq!(passwords.known("a", first), Known::Answer(hidden("env")));
-        assert_eq!(passwords.known("a", first), Known::Wrong);
-        assert_eq!(passwords.known("a", second), Known::Nothing, "the configured one was wrong");
-        passwords.keep("a", second, hidden("typed"));
-        assert_eq!(passwords.known("a", (9, 1)), Known::Answer(hidden("typed")));
-    }
-
-    #[test]
     fn questions_are_one_plain_line() {
-        assert_eq!(parse(b"aPassword:\0"), Some((Hint::Answer, "Password:".into())));
+        let question =
+            |hint, pass: &str, prompt: &str| Some(Question { hint, pass: pass.into(), prompt: prompt.into() });
+        assert_eq!(parse(b"a\0Password:\0"), question(Hint::Answer, "", "Password:"));
+        assert_eq!(parse(b"aword\0Password:\0"), question(Hint::Answer, "word", "Password:"));
         assert_eq!(
-            parse(b"cThe host\r\nkey \x1b[31mis new\0"),
-            Some((Hint::Confirm, "The host key [31mis new".into()))
+            parse(b"c\0The host\r\nkey \x1b[31mis\x07 new\0"),
+            question(Hint::Confirm, "", "The host key ␛[31mis␇ new")
         );
-        assert_eq!(parse(b"n\xff\0"), Some((Hint::None, "\u{fffd}".into())));
-        for wrong in [&b""[..], b"\0", b"aPassword:", b"xPassword:\0"] {
+        assert_eq!(parse("a\0a\u{202e}b\0".as_bytes()), question(Hint::Answer, "", "a⟨U+202E⟩b"));
+        assert_eq!(parse(b"n\0\xff\0"), question(Hint::None, "", "\u{fffd}"));
+        for wrong in [&b""[..], b"\0", b"aPassword:", b"aPassword:\0", b"x\0Password:\0"] {
             assert_eq!(parse(wrong), None, "{wrong:?}");
         }
     }

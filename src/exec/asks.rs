@@ -20,15 +20,18 @@ pub struct Ask {
     pub process: ProcessId,
     /// That command's line.
     pub command: String,
-    /// The name of the program that asks.
+    /// The name of the program that asks: of its file, not what it calls itself.
     pub who: String,
-    /// Its own words, one line.
+    /// That file, where it can be seen.
+    pub path: Option<String>,
+    /// Its own words, one line, control characters made visible.
     pub prompt: String,
     /// What is typed is not shown.
     pub masked: bool,
     /// It asks once more: the answer before was not taken.
     pub again: bool,
-    /// It asks with our helper and is none of the programs that are known to ask for passwords.
+    /// It is none of the programs that are known to ask for passwords, as the system has them, and either asks with our
+    /// helper or has the name of one.
     pub stranger: bool,
 }
 
@@ -57,6 +60,7 @@ struct Open {
 /// A question before it has a number.
 pub(super) struct Wanted {
     pub(super) who: String,
+    pub(super) path: Option<String>,
     pub(super) prompt: String,
     pub(super) masked: bool,
     pub(super) again: bool,
@@ -67,7 +71,7 @@ impl Hub {
     /// Shows a question to the person.
     pub(super) fn ask(&self, process: &Arc<Process>, wanted: Wanted, answer: Answer) -> AskId {
         let id = AskId(self.asks.numbers.fetch_add(1, Ordering::Relaxed) + 1);
-        let Wanted { who, prompt, masked, again, stranger } = wanted;
+        let Wanted { who, path, prompt, masked, again, stranger } = wanted;
         if matches!(answer, Answer::Helper(_)) {
             lock(&process.life).helpers += 1;
             process.phase.send_modify(|phase| phase.asking += 1);
@@ -78,6 +82,7 @@ impl Hub {
             process: process.id.clone(),
             command: process.command.clone(),
             who,
+            path,
             prompt,
             masked,
             again,
@@ -138,7 +143,7 @@ impl Exec {
         match open.answer {
             // The helper is gone: it was ended meanwhile.
             Answer::Helper(sender) => drop(sender.send(text)),
-            Answer::Terminal => super::waiting::typed(&open.process, text.as_ref(), open.masked),
+            Answer::Terminal => super::waiting::typed(&self.hub, &open.process, text.as_ref(), open.masked),
         }
         self.hub.tell(&open.process);
     }

@@ -10,12 +10,13 @@ use std::path::Path;
 /// What the processes of a command do about their terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Readers {
-    /// The name of one that is blocked reading it.
-    pub(crate) reads: Option<String>,
-    /// The name of one that waits until it, or something else, can be read: single keys are taken that way.
-    pub(crate) polls: Option<String>,
-    /// One that has the keyboard cannot be looked into: another user's (`sudo`), or this system does not tell.
-    pub(crate) unseen: Option<String>,
+    /// The number of one that is blocked reading it.
+    pub(crate) reads: Option<u32>,
+    /// Of one that waits until it, or something else, can be read: single keys are taken that way.
+    pub(crate) polls: Option<u32>,
+    /// Of one that has the keyboard and cannot be looked into: another user's (`sudo`), or, where this system does not tell,
+    /// the leader's.
+    pub(crate) unseen: Option<u32>,
 }
 
 /// Processes and threads of one that are looked at.
@@ -45,46 +46,46 @@ pub(crate) fn readers(leader: u32, foreground: Option<Pid>, tty: &Path) -> Reade
     }
     let mut found = Readers::default();
     for pid in family {
-        let Some(stat) = super::stat::of(pid) else { continue };
+        let Some(stat) = super::procfs::stat(pid) else { continue };
         let in_front = foreground.is_none_or(|group| group.as_raw_nonzero().get() as u32 == stat.group);
         if in_front {
-            look(pid, &stat.name, tty, &mut found);
+            look(pid, tty, &mut found);
         }
     }
     found
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn readers(_: u32, _: Option<rustix::process::Pid>, _: &std::path::Path) -> Readers {
-    Readers { unseen: Some(String::new()), ..Readers::default() }
+pub(crate) fn readers(leader: u32, _: Option<rustix::process::Pid>, _: &std::path::Path) -> Readers {
+    Readers { unseen: Some(leader), ..Readers::default() }
 }
 
 /// Whether this very process waits for keys of the terminal `tty`; with `raw` also one that waits for events.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_blocked(pid: u32, tty: &Path, raw: bool) -> bool {
     let mut found = Readers::default();
-    look(pid, "", tty, &mut found);
+    look(pid, tty, &mut found);
     found.reads.is_some() || raw && found.polls.is_some()
 }
 
 /// What the threads of one process are blocked in.
 #[cfg(target_os = "linux")]
-fn look(pid: u32, name: &str, tty: &Path, found: &mut Readers) {
+fn look(pid: u32, tty: &Path, found: &mut Readers) {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     for thread in threads.take(MOST) {
         let folder = thread.path();
         let Ok(text) = std::fs::read_to_string(folder.join("syscall")) else {
             // What it waits in may be all that there is to see.
             match std::fs::read_to_string(folder.join("wchan")) {
-                Ok(place) if place.contains("tty_read") => found.reads = Some(name.to_owned()),
-                _ => found.unseen = Some(name.to_owned()),
+                Ok(place) if place.contains("tty_read") => found.reads = Some(pid),
+                _ => found.unseen = Some(pid),
             }
             continue;
         };
         match Wait::parse(&text) {
-            Some(Wait::Read(fd)) if is_tty(pid, fd, tty) => found.reads = Some(name.to_owned()),
+            Some(Wait::Read(fd)) if is_tty(pid, fd, tty) => found.reads = Some(pid),
             Some(wait) if wait.watched(pid).into_iter().any(|fd| is_tty(pid, fd, tty)) => {
-                found.polls = Some(name.to_owned());
+                found.polls = Some(pid);
             }
             _ => {}
         }

@@ -3,53 +3,80 @@
 
 use super::end::ignore_gone;
 use super::process::{Process, lock};
-use super::procfs::{self, Identity};
+use super::procfs::{self, Identity, Stat};
 use super::register::Register;
 use super::screens::Screens;
 use super::spawn::watch_exit;
-use super::{Exit, ExitReason, ProcessEvent};
+use super::{Exit, ExitReason, ProcessEvent, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{PipeReader, Read};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The variable that names a process in the environment of everything that it starts.
 pub(crate) const MARK: &str = "HERMES_PROCESS";
 
-/// How often the log of one that is shown is read.
+/// How often the log of one that is shown is read, at most; and as often where the system does not tell of changes.
 const LOOK: Duration = Duration::from_millis(300);
-/// How often the living are counted where the system does not tell of an end.
+/// How often the living are counted where the system does not tell of an end, and how long a failed wait is not tried again.
 const COUNT: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(500);
+/// Of so many the end is waited for at once: as long as one of them lives, nobody has to be counted.
+const ENDS: usize = 16;
 
 /// How a detached process is known.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Detached {
+    /// Of it: `None` when its numbers mean nothing here.
+    leader: Option<Identity>,
     /// `NAME=VALUE` in the environment of all that belongs to it.
     entry: String,
-    leader: Identity,
+    /// Its command line was kept without its secrets.
+    masked: bool,
+    /// What belonged to it when that was looked at last.
+    known: Mutex<Vec<Identity>>,
 }
 
 impl Detached {
-    pub(crate) fn new(id: &super::ProcessId, leader: Identity) -> Self {
-        Self { entry: format!("{MARK}={}", id.0), leader }
+    pub(crate) fn new(id: &ProcessId, leader: Identity, masked: bool) -> Self {
+        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default() }
     }
 
-    /// What of it runs: never a stranger that got one of its numbers.
-    pub(crate) fn identities(&self) -> Vec<Identity> {
-        let marked = procfs::marked(&self.entry).into_iter().filter(|stat| !stat.zombie);
-        let mut found: Vec<Identity> = marked.map(|stat| Identity { pid: stat.pid, start: stat.start }).collect();
-        // Another user's (sudo): its environment cannot be read, its start can.
-        if self.leader.is_alive() && !found.contains(&self.leader) {
-            found.push(self.leader);
-        }
+    /// Of another machine or container.
+    pub(crate) fn elsewhere(id: &ProcessId) -> Self {
+        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default() }
+    }
+
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.leader.is_none()
+    }
+
+    /// Its command line cannot be run again as it is.
+    pub(crate) fn is_masked(&self) -> bool {
+        self.masked
+    }
+
+    /// What of it runs. Reads the environment of everything that runs.
+    fn count(&self) -> Vec<Identity> {
+        let found = self.leader.map(|leader| living(&self.entry, leader)).unwrap_or_default();
+        lock(&self.known).clone_from(&found);
         found
+    }
+
+    /// Sessions that its processes are in, as far as they were known when they were counted.
+    pub(crate) fn sessions(&self, all: &[Stat]) -> Vec<u32> {
+        let known = lock(&self.known);
+        let is_known = |stat: &&Stat| known.contains(&Identity { pid: stat.pid, start: stat.start });
+        // Zero is the session of all who came from outside of this namespace.
+        all.iter().filter(is_known).map(|stat| stat.session).filter(|session| *session != 0).collect()
     }
 
     /// Sends a signal to all of it.
     pub(crate) fn send(&self, signal: Signal) {
-        for identity in self.identities() {
+        for identity in self.count() {
             let Some(pid) = Pid::from_raw(identity.pid as i32) else { continue };
             let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
             // The handle is of whoever had the number when it was opened: only then is it known to be the one.
@@ -60,46 +87,90 @@ impl Detached {
     }
 }
 
+fn mark_of(id: &ProcessId) -> String {
+    format!("{MARK}={}", id.0)
+}
+
+/// Whether anything runs of the process with this leader.
+pub(crate) fn lives(id: &ProcessId, leader: Identity) -> bool {
+    !living(&mark_of(id), leader).is_empty()
+}
+
+/// What carries this mark, and the leader: never a stranger that got one of its numbers.
+fn living(entry: &str, leader: Identity) -> Vec<Identity> {
+    let marked = procfs::marked(entry).into_iter().filter(|stat| !stat.zombie);
+    let mut found: Vec<Identity> = marked.map(|stat| Identity { pid: stat.pid, start: stat.start }).collect();
+    // Another user's (sudo): its environment cannot be read, its start can.
+    if leader.is_alive() && !found.contains(&leader) {
+        found.push(leader);
+    }
+    found
+}
+
 /// Watches a detached process on a thread of its own until nothing of it runs.
 pub(crate) fn watch(process: Arc<Process>, wake: PipeReader, screens: [Arc<Screens>; 2], register: Arc<Register>) {
     let name = "exec-detached".to_owned();
     let target = Arc::clone(&process);
-    let started = std::thread::Builder::new().name(name).spawn(move || run(&target, wake, &screens, &register));
+    let started = std::thread::Builder::new().name(name).spawn(move || {
+        let changed = || screens.iter().for_each(|screens| screens.touch(&target.id));
+        run(&target, wake, &changed, &mut |fds, most| poll(fds, most));
+        if !lock(&target.life).abandoned {
+            register.remove(&target.id);
+        }
+    });
     if let Err(error) = started {
         tracing::error!("{} is not watched: {error}", process.id.0);
     }
 }
 
-fn run(process: &Process, mut wake: PipeReader, screens: &[Arc<Screens>; 2], register: &Register) {
+/// `poll`, or what a test has in its place.
+type Wait<'a> = &'a mut dyn FnMut(&mut [PollFd<'_>], Option<&Timespec>) -> rustix::io::Result<usize>;
+
+fn run(process: &Process, mut wake: PipeReader, changed: &dyn Fn(), wait: Wait<'_>) {
     let Some(detached) = &process.detached else { return };
-    loop {
-        let living = detached.identities();
-        if living.is_empty() {
-            break;
+    let mut ends: Vec<OwnedFd> = Vec::new();
+    let mut log = None;
+    let mut rests = false;
+    while !lock(&process.life).abandoned {
+        if ends.is_empty() {
+            let living = detached.count();
+            if living.is_empty() {
+                break;
+            }
+            ends = living.into_iter().filter_map(end_of).take(ENDS).collect();
         }
         if read_more(process) && process.is_watched() {
-            screens.iter().for_each(|screens| screens.touch(&process.id));
+            changed();
         }
-        let ends: Vec<OwnedFd> = living.iter().filter_map(|identity| watch_exit(identity.pid).ok()).collect();
-        let mut fds: Vec<PollFd<'_>> = ends.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        fds.push(PollFd::new(&wake, PollFlags::IN));
-        let most = match (process.is_watched(), ends.len() < living.len()) {
-            (true, _) => Some(LOOK),
-            (false, true) => Some(COUNT),
-            (false, false) => None,
+        log = if process.is_watched() {
+            log.or_else(|| changes_of(lock(&process.out).log.spill().target_path()))
+        } else {
+            None
         };
-        let most = most.map(|most| Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) });
-        let woken = match poll(&mut fds, most.as_ref()) {
-            Ok(_) => fds.last().is_some_and(|fd| !fd.revents().is_empty()),
-            Err(rustix::io::Errno::INTR) => false,
-            Err(error) => {
-                tracing::error!("{} is not watched any more: {error}", process.id.0);
-                return;
+        let most = match (process.is_watched(), rests || log.is_none(), ends.is_empty()) {
+            (true, true, _) => Some(LOOK),
+            (_, _, true) => Some(COUNT),
+            _ => None,
+        };
+        match wait_once(&wake, log.as_ref().filter(|_| !rests), &ends, most, wait) {
+            Ok(woken) => {
+                if woken.by_order && !matches!(wake.read(&mut [0; 64]), Ok(1..)) {
+                    break;
+                }
+                if woken.by_log
+                    && let Some(log) = &log
+                {
+                    forget_changes(log);
+                }
+                // What is written all the time is read at times.
+                rests = woken.by_log;
+                let mut ended = woken.ended.into_iter();
+                ends.retain(|_| !ended.next().unwrap_or(false));
             }
-        };
-        drop(fds);
-        if woken && !matches!(wake.read(&mut [0; 64]), Ok(1..)) || lock(&process.life).abandoned {
-            break;
+            Err(error) => {
+                tracing::warn!("waiting for {}: {error}", process.id.0);
+                std::thread::sleep(PAUSE);
+            }
         }
     }
     if lock(&process.life).abandoned {
@@ -110,7 +181,63 @@ fn run(process: &Process, mut wake: PipeReader, screens: &[Arc<Screens>; 2], reg
     }
     read_more(process);
     ended(process);
-    register.remove(&process.id);
+}
+
+/// What a wait ended with.
+#[derive(Debug, Default)]
+struct Woken {
+    by_order: bool,
+    by_log: bool,
+    /// For each of the ends whether it has come.
+    ended: Vec<bool>,
+}
+
+fn wait_once(
+    wake: &PipeReader,
+    log: Option<&OwnedFd>,
+    ends: &[OwnedFd],
+    most: Option<Duration>,
+    wait: Wait<'_>,
+) -> rustix::io::Result<Woken> {
+    let mut fds = vec![PollFd::new(wake, PollFlags::IN)];
+    fds.extend(log.map(|log| PollFd::new(log, PollFlags::IN)));
+    let first = fds.len();
+    fds.extend(ends.iter().map(|end| PollFd::new(end, PollFlags::IN)));
+    let most = most.map(|most| Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) });
+    match wait(&mut fds, most.as_ref()) {
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok(Woken::default()),
+        Err(error) => return Err(error),
+    }
+    let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+    Ok(Woken { by_order: ready[0], by_log: log.is_some() && ready[1], ended: ready[first..].to_vec() })
+}
+
+/// A descriptor that tells of the end of this very process.
+fn end_of(identity: Identity) -> Option<OwnedFd> {
+    let end = watch_exit(identity.pid).ok()?;
+    // It may have been somebody else's number by then.
+    identity.is_alive().then_some(end)
+}
+
+/// A descriptor that can be read when something was written to the file.
+#[cfg(target_os = "linux")]
+fn changes_of(file: &Path) -> Option<OwnedFd> {
+    use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+    let changes = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
+    add_watch(&changes, file, WatchFlags::MODIFY).ok()?;
+    Some(changes)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn changes_of(_: &Path) -> Option<OwnedFd> {
+    None
+}
+
+/// The file is read as a whole: which changes there were says no more.
+fn forget_changes(changes: &OwnedFd) {
+    let mut buffer = [0; 4096];
+    while matches!(rustix::io::read(changes, &mut buffer), Ok(1..)) {}
 }
 
 /// Takes what was added to the log.
@@ -134,4 +261,118 @@ fn ended(process: &Process) {
     process.ended.notify_all();
     process.phase.send_modify(|phase| phase.exited = true);
     process.outbox.post(ProcessEvent::Exited(process.info()));
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::super::{Exec, ExecError, ExecOptions, ExitReason, ProcessState, register, whereabouts};
+    use super::*;
+    use std::process::Command;
+
+    fn entry(id: &str, leader: Identity, log: &Path) -> register::Entry {
+        register::Entry {
+            id: id.into(),
+            task: "t".into(),
+            command: "serve".into(),
+            masked: false,
+            foreground: false,
+            cwd: "/".into(),
+            pty: false,
+            log: log.to_owned(),
+            started_at: 1,
+            port: None,
+            leader,
+            owner: leader,
+            whereabouts: whereabouts::Whereabouts::here(),
+        }
+    }
+
+    #[test]
+    fn one_is_watched_without_a_clock_and_a_failed_wait_is_tried_again() {
+        let id = ProcessId("proc_of_an_earlier_run".into());
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        std::fs::write(&log, "so far\n").unwrap();
+        // What it started has the mark as well, and outlives it.
+        let script = "sleep 600 & echo $!; exec sleep 600";
+        let mut leader = Command::new("sh")
+            .args(["-c", script])
+            .env(MARK, &id.0)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut second = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(leader.stdout.take().unwrap()), &mut second).unwrap();
+        let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
+        let (wake_reader, wake) = std::io::pipe().unwrap();
+        let identity = Identity::of(leader.id()).unwrap();
+        let process = exec.of_entry(entry(&id.0, identity, &log), wake);
+        let mut waits = Vec::new();
+        run(&process, wake_reader, &|| {}, &mut |fds, most| {
+            waits.push((fds.len(), most.is_some()));
+            match waits.len() {
+                1 => return Err(rustix::io::Errno::NOMEM),
+                // One end at a time, as soon as it is waited for.
+                2 => {
+                    leader.kill().unwrap();
+                    leader.wait().unwrap();
+                }
+                _ => {
+                    rustix::process::kill_process(Pid::from_raw(second.trim().parse().unwrap()).unwrap(), Signal::KILL)
+                        .unwrap()
+                }
+            }
+            poll(fds, most)
+        });
+        // Two of it and the pipe for orders, then one; never until a time.
+        assert_eq!(waits, [(3, false), (3, false), (2, false)]);
+        let ProcessState::Exited(exit) = process.info().state else { panic!("it is over") };
+        assert_eq!(exit.reason, ExitReason::Unseen);
+        assert_eq!(process.captured().head, b"so far\n");
+    }
+
+    #[tokio::test]
+    async fn nothing_reaches_one_of_another_machine_and_a_masked_line_is_not_run() {
+        let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
+        let own = Identity::of(std::process::id()).unwrap();
+        let log = Path::new("/nowhere/log");
+        let put = |id: &str, change: &dyn Fn(&mut Process)| {
+            let (_, wake) = std::io::pipe().unwrap();
+            let mut process = exec.of_entry(register::Entry { masked: true, ..entry(id, own, log) }, wake);
+            change(&mut process);
+            exec.hub.add(Arc::new(process));
+            ProcessId(id.into())
+        };
+        let masked = put("proc_masked", &|_| {});
+        assert!(matches!(exec.restart(&masked, None).await, Err(ExecError::Masked(_))));
+        // Its number is that of this very process: a signal would end the test.
+        let foreign = put("proc_foreign", &|process| {
+            process.detached = Some(Detached::elsewhere(&process.id));
+        });
+        let is_foreign = |result: Result<(), ExecError>| matches!(result, Err(ExecError::Foreign(_)));
+        assert!(is_foreign(exec.kill(&foreign)));
+        assert!(is_foreign(exec.signal(&foreign, "KILL").map(|_| ())));
+        assert!(is_foreign(exec.restart(&foreign, None).await.map(|_| ())));
+        assert_eq!(exec.running().iter().map(|info| &info.id).collect::<Vec<_>>(), [&masked]);
+        assert_eq!(exec.list().len(), 2);
+        exec.command(super::super::ProcessCommand::Forget(foreign.clone()));
+        assert!(matches!(exec.kill(&foreign), Err(ExecError::NotFound(_))));
+    }
+
+    #[test]
+    fn what_is_added_to_the_log_of_a_shown_one_wakes() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        std::fs::write(&log, "").unwrap();
+        let changes = changes_of(&log).unwrap();
+        let none = [];
+        let (wake, _writer) = std::io::pipe().unwrap();
+        let ready = |most| wait_once(&wake, Some(&changes), &none, Some(most), &mut |fds, most| poll(fds, most));
+        assert!(!ready(Duration::ZERO).unwrap().by_log);
+        std::fs::write(&log, "more").unwrap();
+        assert!(ready(Duration::from_secs(20)).unwrap().by_log);
+        forget_changes(&changes);
+        assert!(!ready(Duration::ZERO).unwrap().by_log);
+    }
 }

@@ -3,7 +3,7 @@
 use super::process::{Process, lock};
 use super::{ExitReason, FarSignal, procfs};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long each stage may take.
@@ -30,6 +30,9 @@ const SURVIVORS: Duration = Duration::from_millis(500);
 
 /// Begins to end `process` and returns at once. A second call for the same process kills without grace.
 pub(crate) fn end(process: &Arc<Process>, reason: ExitReason, graces: Graces) {
+    if process.is_elsewhere() {
+        return;
+    }
     let again = {
         let mut life = lock(&process.life);
         if life.exit.is_none() {
@@ -92,18 +95,7 @@ fn escalate(process: &Process, graces: Graces) {
 
 /// Waits for the leader, or for `all`.
 fn wait(process: &Process, most: Duration, all: bool) -> bool {
-    let deadline = Instant::now() + most;
-    let mut life = lock(&process.life);
-    loop {
-        if if all { life.closed } else { life.exit.is_some() } {
-            return true;
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        life = process.ended.wait_timeout(life, left).unwrap_or_else(PoisonError::into_inner).0;
-    }
+    process.wait_until(Instant::now() + most, |life| if all { life.closed } else { life.exit.is_some() })
 }
 
 /// Sends a signal to the leader's group, to the group that has the terminal, and to all others of the session. What runs

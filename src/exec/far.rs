@@ -7,7 +7,7 @@ use super::shell::parse_state;
 use super::{Exec, ExecOptions};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Variables by name.
@@ -40,6 +40,8 @@ pub trait Far: Send + Sync {
     fn client(&self) -> Command;
     /// Sends a signal there; whether it arrived. Blocks, within a second or two.
     fn signal(&self, signal: FarSignal) -> bool;
+    /// Its terminal here has another size, columns and rows, for whose client does not pass that on. Returns at once.
+    fn resized(&self, size: (u16, u16));
     /// Takes what it left, once its client has ended; `ended` says that we ended it. Blocks.
     fn finish(&self, ended: bool) -> FarEnd;
 }
@@ -80,6 +82,14 @@ impl Exec {
     /// What its commands have in common.
     pub fn options(&self) -> &ExecOptions {
         &self.hub.options
+    }
+
+    /// Whether a file holds what the terminal of a command got.
+    pub fn is_log(&self, path: &Path) -> bool {
+        let folder = &self.hub.options.spill;
+        let is_there =
+            |parent: &Path| parent == folder || std::fs::canonicalize(folder).is_ok_and(|folder| parent == folder);
+        path.extension().is_some_and(|ending| ending == "log") && path.parent().is_some_and(is_there)
     }
 }
 

@@ -32,6 +32,10 @@ impl Reader {
         }
         self.release_echo();
         super::spill::catch_up(&self.process);
+        if self.pipe.is_some() || self.tty.is_some() {
+            // What it leaves behind is found by it later.
+            self.process.identify();
+        }
         let exit = self.reap();
         // Of a command that was moved to the background the state belongs to nobody: the task went on without it.
         let keep = self.keep && !lock(&self.process.life).background;
@@ -40,7 +44,7 @@ impl Reader {
         let notify = {
             let mut life = lock(&self.process.life);
             life.exit = Some(exit.clone());
-            (life.cwd_after, life.not_kept, life.lost) = (left.cwd, left.not_kept, left.lost);
+            life.left = left;
             life.finished_at = Some(Instant::now());
             life.survivors = survivors;
             life.closed = !survivors;
@@ -51,6 +55,7 @@ impl Reader {
             life.notify
         };
         self.process.ended.notify_all();
+        self.hub.passwords.dismiss(&self.process.id);
         super::waiting::went_on(&self.hub, &self.process);
         self.process.phase.send_modify(|phase| phase.exited = true);
         if notify {
@@ -120,7 +125,7 @@ impl Reader {
         *lock(&self.process.tty) = None;
         // One that was started again has taken its place under the same id.
         let is_last = self.hub.find(&self.process.id).is_ok_and(|last| Arc::ptr_eq(&last, &self.process));
-        if is_last && lock(&self.process.life).background {
+        if is_last && self.noted {
             self.hub.keeper.let_go(&self.process.id);
             self.hub.register.remove(&self.process.id);
         }

@@ -4,6 +4,8 @@
 use super::Exec;
 use super::ProcessId;
 use super::process::lock;
+#[cfg(target_os = "linux")]
+use super::procfs;
 use std::path::PathBuf;
 
 /// Processes of one family that are looked at.
@@ -52,7 +54,7 @@ fn look(_: u32, _: &std::path::Path, _: bool) -> Option<Front> {
 
 #[cfg(target_os = "linux")]
 fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
-    let group = Stat::of(leader).map(|stat| if stat.foreground > 0 { stat.foreground } else { stat.group })?;
+    let group = procfs::stat(leader).map(|stat| if stat.foreground > 0 { stat.foreground } else { stat.group })?;
     let mut family = vec![leader];
     let mut next = 0;
     while let Some(pid) = family.get(next) {
@@ -63,14 +65,11 @@ fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
             return None;
         }
     }
-    let members: Vec<(u32, Stat)> = family
-        .into_iter()
-        .filter_map(|pid| Some((pid, Stat::of(pid)?)))
-        .filter(|(_, stat)| stat.group == group && !stat.gone)
-        .collect();
+    let stats = family.into_iter().filter_map(procfs::stat);
+    let members: Vec<procfs::Stat> = stats.filter(|stat| stat.group == group && !stat.zombie).collect();
     // Whoever has children in the group waits for them. Of several that have none either may read.
-    let mut last = members.iter().filter(|(pid, _)| !members.iter().any(|(_, stat)| stat.parent == i64::from(*pid)));
-    let (Some((pid, _)), None) = (last.next(), last.next()) else { return None };
+    let mut last = members.iter().filter(|one| !members.iter().any(|other| other.parent == one.pid));
+    let (Some(procfs::Stat { pid, .. }), None) = (last.next(), last.next()) else { return None };
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = exe.file_name()?.to_string_lossy().trim_end_matches(" (deleted)").to_owned();
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
@@ -80,30 +79,6 @@ fn look(leader: u32, tty: &std::path::Path, raw: bool) -> Option<Front> {
     let waits = super::blocked::is_blocked(*pid, tty, raw);
     let (takes_commands, takes_code) = (takes_commands(&name, &words), takes_code(&name, &words));
     Some(Front { takes_commands, takes_code, waits, cwd, name })
-}
-
-/// The fields of `/proc/PID/stat` that tell who belongs together. A number is 0 for what is outside of this namespace.
-#[cfg(target_os = "linux")]
-struct Stat {
-    parent: i64,
-    group: i64,
-    /// The group in the foreground of its terminal; -1 without one.
-    foreground: i64,
-    /// It has ended and only its row is left.
-    gone: bool,
-}
-
-#[cfg(target_os = "linux")]
-impl Stat {
-    fn of(pid: u32) -> Option<Self> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in brackets may hold anything.
-        let (_, rest) = text.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        let number = |at: usize| fields.get(at)?.parse::<i64>().ok();
-        let gone = matches!(fields.first(), Some(&("Z" | "X")));
-        Some(Self { parent: number(1)?, group: number(2)?, foreground: number(5)?, gone })
-    }
 }
 
 /// Shells whose lines the judge reads.

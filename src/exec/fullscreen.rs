@@ -1,53 +1,29 @@
 //! Notices that a program takes the whole screen: the alternate one, or rows of the screen by their number.
 
-/// Bytes of an unfinished sequence that are carried over to the next read.
-const CARRY: usize = 24;
+use super::carry::{Begins, Carry};
 
-/// Looks through a stream that arrives in pieces.
+/// Looks through a stream that arrives in pieces. No sequence that takes the screen is longer than what is carried over.
 #[derive(Debug, Default)]
 pub(crate) struct FullScreen {
-    carry: Vec<u8>,
+    carry: Carry<24>,
 }
 
 impl FullScreen {
     /// Bytes of `bytes` before the sequence that takes the screen; 0 when it began in an earlier piece.
     pub(crate) fn scan(&mut self, bytes: &[u8]) -> Option<usize> {
-        if self.carry.is_empty() && !bytes.contains(&0x1b) {
-            return None;
-        }
-        let carried = self.carry.len();
-        let mut text = std::mem::take(&mut self.carry);
-        text.extend_from_slice(bytes);
-        let mut at = 0;
-        while let Some(next) = text[at..].iter().position(|&b| b == 0x1b) {
-            let start = at + next;
-            match sequence(&text[start..]) {
-                Sequence::Takes => return Some(start.saturating_sub(carried)),
-                Sequence::Unfinished if text.len() - start < CARRY => {
-                    self.carry = text[start..].to_vec();
-                    return None;
-                }
-                _ => at = start + 1,
-            }
-        }
-        None
+        self.carry.scan(bytes, takes).first().map(|at| at.from)
     }
 }
 
-enum Sequence {
-    Takes,
-    Unfinished,
-    Other,
-}
-
-fn sequence(text: &[u8]) -> Sequence {
+/// Whether a sequence takes the screen.
+fn takes(text: &[u8]) -> Begins<()> {
     match text {
-        [_] => return Sequence::Unfinished,
+        [_] => return Begins::Unfinished,
         [_, b'[', ..] => {}
-        _ => return Sequence::Other,
+        _ => return Begins::Nothing,
     }
     let body = &text[2..];
-    let Some(end) = body.iter().position(|b| !(0x20..=0x3f).contains(b)) else { return Sequence::Unfinished };
+    let Some(end) = body.iter().position(|b| !(0x20..=0x3f).contains(b)) else { return Begins::Unfinished };
     let parameters = &body[..end];
     let first = parameters.split(|b| *b == b';').next().unwrap_or_default();
     let takes = match body[end] {
@@ -59,7 +35,7 @@ fn sequence(text: &[u8]) -> Sequence {
         b'r' => !parameters.is_empty() && !parameters.starts_with(b"?"),
         _ => false,
     };
-    if takes { Sequence::Takes } else { Sequence::Other }
+    if takes { Begins::Found(2 + end + 1, ()) } else { Begins::Nothing }
 }
 
 #[cfg(test)]

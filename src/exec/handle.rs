@@ -7,16 +7,17 @@ use super::log::Output;
 use super::notice::Notice;
 use super::outbox::Outbox;
 use super::process::{Life, Phase, Process, lock};
-use super::procfs::Identity;
 use super::reader::{Duty, Reader};
 use super::sandbox::Guard;
 use super::spawn::{self, Wiring};
 use super::spill::Spill;
-use super::{Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, ProcessEvent, ProcessId, Spawn, now_ms};
+use super::{
+    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, FarEnd, ProcessEvent, ProcessId, Spawn, now_ms,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 
@@ -35,11 +36,13 @@ pub struct Launch {
     pub watch_patterns: Vec<String>,
     /// It runs on another machine: its client program is started in its place, everything on its terminal.
     pub far: Option<Arc<dyn Far>>,
+    /// How many `sudo`s of the line were judged and made to ask here: as many may be told a password that is kept.
+    pub sudos: usize,
 }
 
 impl From<Spawn> for Launch {
     fn from(spawn: Spawn) -> Self {
-        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new(), far: None }
+        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new(), far: None, sudos: 0 }
     }
 }
 
@@ -86,7 +89,7 @@ impl Running {
                 let output = self.process.captured();
                 let life = lock(&self.process.life);
                 let survivors = life.survivors && !life.closed;
-                let (cwd_after, not_kept, lost) = (life.cwd_after.clone(), life.not_kept.clone(), life.lost.clone());
+                let FarEnd { cwd: cwd_after, not_kept, lost } = life.left.clone();
                 Waited::Finished(Finished { exit, output, cwd_after, not_kept, lost, survivors })
             }
             _ => Waited::Moved(self.process.captured()),
@@ -114,6 +117,7 @@ impl Exec {
     /// disk nor the shell.
     pub fn new(options: ExecOptions) -> (Self, mpsc::Receiver<ProcessEvent>) {
         let (sender, receiver) = mpsc::channel(EVENTS);
+        spawn::make_room(options.max_processes);
         let hub = Hub::new(options, Arc::new(Outbox::new(sender)));
         (Self { hub: Arc::new(hub) }, receiver)
     }
@@ -173,7 +177,7 @@ impl Exec {
         exits: Vec<Exit>,
     ) -> Result<Running, ExecError> {
         let kept = launch.clone();
-        let Launch { spawn, spill, notify_on_complete, watch_patterns, far } = launch;
+        let Launch { spawn, spill, notify_on_complete, watch_patterns, far, sudos } = launch;
         let shell = self.hub.shell().await?;
         // A client has this program's environment: variables that commands export belong to the other side.
         let env = if far.is_some() { Arc::clone(self.hub.base().await) } else { self.hub.env_of(&spawn.task).await };
@@ -195,6 +199,7 @@ impl Exec {
             }
         };
         command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
+        command.envs(self.hub.sudo_pass(&id, sudos));
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }
@@ -213,13 +218,11 @@ impl Exec {
             // Never in another folder: the command was judged in this one.
             false => ExecError::Folder(cwd.clone()),
         };
-        let mut spawned = {
-            let _one_at_a_time = lock(&self.hub.spawning);
+        let mut spawned =
             spawn::spawn(command, wiring, prepared).map_err(|failure| match (failure.step, &spawn.sandbox) {
                 (Some(step), Some(sandbox)) => ExecError::Sandbox(sandbox.broke(step, &failure.source)),
                 _ => failed(failure.source),
-            })?
-        };
+            })?;
         let tty = spawned.tty.take();
         let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
         let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
@@ -231,7 +234,7 @@ impl Exec {
             command: spawn.command.clone(),
             cwd,
             pid: spawned.child.id(),
-            identity: Identity::of(spawned.child.id()),
+            identity: OnceLock::new(),
             started_at: now_ms(),
             started,
             out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),

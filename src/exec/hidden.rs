@@ -26,10 +26,7 @@ impl fmt::Debug for Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        let mut bytes = std::mem::take(&mut self.0).into_bytes();
-        bytes.fill(0);
-        // Otherwise the compiler may see that nobody reads them again.
-        std::hint::black_box(&bytes);
+        super::input::wipe(&mut std::mem::take(&mut self.0).into_bytes());
     }
 }
 

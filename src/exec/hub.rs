@@ -13,7 +13,8 @@ use super::sandbox::{self, Held, Sandbox, Support};
 use super::screens::Screens;
 use super::shell::Shell;
 use super::{ExecError, ExecOptions, ProcessId, keep, login};
-use crate::policy::redact::Secrets;
+use crate::policy::redact::{RedactKind, Secrets, redact};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(crate) struct Hub {
     /// Where passwords are masked that were typed.
     pub(crate) secrets: OnceLock<Secrets>,
     /// Passwords of `sudo`.
-    pub(crate) passwords: Passwords,
+    pub(super) passwords: Passwords,
     /// Where programs ask; made for the first command, `None` where it cannot be had.
     pub(crate) askpass: OnceCell<Option<Askpass>>,
     /// What the two panes show.
@@ -49,8 +50,6 @@ pub(crate) struct Hub {
     pub(crate) register: Arc<Register>,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
-    /// Held while a child starts: a terminal that is just being opened must not leak into another child.
-    pub(crate) spawning: Mutex<()>,
     table: Mutex<Vec<Arc<Process>>>,
     shell: OnceCell<Shell>,
     base: OnceCell<Arc<Env>>,
@@ -76,7 +75,6 @@ impl Hub {
             notices: Notices::new(),
             masks: AtomicBool::new(true),
             screens: Default::default(),
-            spawning: Mutex::default(),
             table: Mutex::default(),
             shell: OnceCell::new(),
             base: OnceCell::new(),
@@ -220,7 +218,7 @@ impl Hub {
         keep.reverse();
         let mut flags = keep.into_iter();
         table.retain(|_| flags.next().unwrap_or(true));
-        if table.len() >= self.options.max_processes {
+        if table.iter().filter(|process| !process.is_elsewhere()).count() >= self.options.max_processes {
             match table.iter().position(|process| process.over()) {
                 Some(oldest) => drop(table.remove(oldest)),
                 None => return Err(ExecError::TooMany(self.options.max_processes)),
@@ -248,13 +246,30 @@ impl Hub {
         }
     }
 
+    /// A command line as it may be kept: without known secrets and, unless the configuration says so, without what looks
+    /// like one. The same rules mask what enters a conversation.
+    pub(crate) fn kept_line(&self, line: &str) -> String {
+        let kind = RedactKind::Default;
+        let known = self.secrets.get().map_or(Cow::Borrowed(line), |secrets| secrets.mask(line, kind));
+        if self.masks() { redact(&known, kind).into_owned() } else { known.into_owned() }
+    }
+
     /// Whether secrets in notices are masked.
     pub(crate) fn masks(&self) -> bool {
         self.masks.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     pub(crate) fn remove(&self, id: &ProcessId) {
-        lock(&self.table).retain(|p| p.id != *id || !p.over());
+        let mut elsewhere = false;
+        lock(&self.table).retain(|p| {
+            let goes = p.id == *id && (p.over() || p.is_elsewhere());
+            elsewhere |= goes && p.is_elsewhere();
+            !goes
+        });
+        if elsewhere {
+            // Nobody here will ever see its end: a person who takes it off the list does not want to be told again.
+            self.register.remove(id);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -59,7 +59,8 @@ pub(crate) struct Keeper {
 struct AtWork {
     child: Child,
     socket: UnixStream,
-    held: usize,
+    /// A set and no count: what is let go of twice is gone once.
+    held: BTreeSet<ProcessId>,
 }
 
 impl Keeper {
@@ -81,7 +82,7 @@ impl Keeper {
         if self.program.is_none() || held.is_empty() {
             return;
         }
-        if let Err(error) = self.tell(&order, &held) {
+        if let Err(error) = self.tell(&process.id, &order, &held) {
             tracing::warn!("{} ends when this program does: {error}", process.id.0);
         }
     }
@@ -90,17 +91,19 @@ impl Keeper {
     pub(crate) fn let_go(&self, id: &ProcessId) {
         let mut at_work = lock(&self.at_work);
         let Some(keeper) = at_work.as_mut() else { return };
-        keeper.held = keeper.held.saturating_sub(1);
+        if !keeper.held.remove(id) {
+            return;
+        }
         if let Err(error) = send(&keeper.socket, &Order::LetGo { id: id.0.clone() }, &[]) {
             tracing::debug!("the keeper is gone: {error}");
         }
     }
 
-    fn tell(&self, order: &Order, with: &[BorrowedFd<'_>]) -> io::Result<()> {
+    fn tell(&self, id: &ProcessId, order: &Order, with: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut at_work = lock(&self.at_work);
         if let Some(keeper) = at_work.as_mut() {
             if send(&keeper.socket, order, with).is_ok() {
-                keeper.held += 1;
+                keeper.held.insert(id.clone());
                 return Ok(());
             }
             // Somebody ended it: another one holds what comes from now on.
@@ -118,7 +121,7 @@ impl Keeper {
         let child = command.spawn()?;
         drop(command);
         send(&ours, order, with)?;
-        *at_work = Some(AtWork { child, socket: ours, held: 1 });
+        *at_work = Some(AtWork { child, socket: ours, held: BTreeSet::from([id.clone()]) });
         Ok(())
     }
 }
@@ -131,7 +134,7 @@ impl Drop for Keeper {
         // With nothing to hold it ends at once. One that was ended and replaced may have left it something: that is not
         // waited for.
         let deadline = Instant::now() + LAST;
-        while held == 0 && Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+        while held.is_empty() && Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(LAST / 50);
         }
     }
@@ -245,5 +248,25 @@ fn read_on(held: Held) {
         }
         let mut ended = ended.into_iter();
         open.retain(|_| !ended.next().unwrap_or(false));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_let_go_of_twice_is_gone_once() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut listener = Command::new("cat");
+        listener.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
+        let child = listener.spawn().unwrap();
+        drop(listener);
+        let [first, second] = ["a", "b"].map(|id| ProcessId(id.into()));
+        let held = BTreeSet::from([first.clone(), second.clone()]);
+        let keeper = Keeper { program: None, at_work: Mutex::new(Some(AtWork { child, socket: ours, held })) };
+        keeper.let_go(&first);
+        keeper.let_go(&first);
+        assert_eq!(lock(&keeper.at_work).as_ref().unwrap().held, BTreeSet::from([second]));
     }
 }

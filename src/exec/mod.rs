@@ -7,6 +7,7 @@ mod askpass;
 mod asks;
 mod blocked;
 mod browse;
+mod carry;
 mod confine;
 mod detached;
 mod echo;
@@ -20,6 +21,7 @@ mod glass;
 mod handle;
 mod hidden;
 mod hub;
+mod input;
 mod keep;
 mod keeper;
 mod keys;
@@ -47,12 +49,13 @@ mod search;
 mod shell;
 mod spawn;
 mod spill;
-mod stat;
 mod table;
 #[cfg(test)]
 mod tests;
 mod usage;
 mod waiting;
+mod whereabouts;
+mod who;
 
 pub use askpass::{HELPER, ask as ask_for_helper};
 pub use asks::{Ask, AskId};
@@ -73,7 +76,7 @@ pub use piped::{Piped, PipedEnds};
 pub use plain::{plain, plain_rest};
 pub use repo::{Repo, RepoError};
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
-pub use scratch::{Scratch, sweep};
+pub use scratch::{Scratch, rooms, sweep};
 pub use screens::Sight;
 pub use table::{LogPage, Report};
 pub use usage::Usage;
@@ -133,10 +136,22 @@ pub struct Vitals {
     /// When it printed last (milliseconds since the epoch).
     pub last_output: Option<i64>,
     pub log: LogState,
-    /// It outlived the run of this program that started it: its log can be read and it can be ended, not typed into.
-    pub detached: bool,
+    /// Whose it is.
+    pub origin: Origin,
     /// How often it was started again.
     pub restarts: u32,
+}
+
+/// Which run of this program started a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// This one.
+    #[default]
+    Ours,
+    /// One that is gone: its log can be read and it can be ended, not typed into.
+    Earlier,
+    /// One on another machine or in another container that shares the home folder: it is only shown.
+    Elsewhere,
 }
 
 /// A signal that is on its way.
@@ -209,8 +224,8 @@ pub enum ProcessEvent {
     AskClosed(ProcessId, AskId),
     /// A program has a word for the person: touch the key.
     Told(ProcessId, String),
-    /// Whether there is another line with the words that were looked for; the view has moved to it.
-    Found(ProcessId, bool),
+    /// The line with the words that were looked for, which the view has moved to; `None`: there is no other one.
+    Found(ProcessId, Option<Hit>),
 }
 
 /// Columns of a terminal that nobody looks at through a program of its own: what asks for the width cuts nothing off.
@@ -218,6 +233,14 @@ pub(crate) const WIDE: u16 = 1000;
 
 /// Lines that one answer holds at most: memory for them is needed twice for a moment.
 pub const LINES: i64 = 1000;
+
+/// A line with words that were looked for, among all that have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Counted from the oldest one, which is 1.
+    pub nth: usize,
+    pub of: usize,
+}
 
 /// How the view of a watched process moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,6 +356,10 @@ pub enum ExecError {
     Shown(ProcessId),
     #[error("{0:?} is no signal that can be sent: use INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT or WINCH")]
     NoSignal(String),
+    #[error("process {} is of another machine or container, which shares this home folder: end it or start it again there", .0.0)]
+    Foreign(ProcessId),
+    #[error("process {} cannot be started again: its command line held a secret, which was not kept on disk; run the line anew", .0.0)]
+    Masked(ProcessId),
     #[error("process {} does not end", .0.0)]
     StillRuns(ProcessId),
     #[error("process {} cannot be started again from here: commands run on another machine; kill it and run its command anew", .0.0)]

@@ -85,6 +85,9 @@ impl Exec {
     /// Ends a process: SIGINT, SIGTERM, SIGKILL. Returns at once; a second call kills.
     pub fn kill(&self, id: &ProcessId) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
+        if process.is_elsewhere() {
+            return Err(ExecError::Foreign(id.clone()));
+        }
         end::end(&process, ExitReason::Killed, self.graces());
         Ok(())
     }
@@ -101,6 +104,9 @@ impl Exec {
         let found = SIGNALS.iter().find(|(known, _)| *known == short);
         let (known, signal) = found.ok_or_else(|| ExecError::NoSignal(name.to_owned()))?;
         let process = self.hub.find(id)?;
+        if process.is_elsewhere() {
+            return Err(ExecError::Foreign(id.clone()));
+        }
         if process.over() {
             return Err(ExecError::Ended(id.clone()));
         }
@@ -168,6 +174,12 @@ impl Exec {
         if process.far.is_some() {
             return Err(ExecError::Elsewhere(id.clone()));
         }
+        if process.is_elsewhere() {
+            return Err(ExecError::Foreign(id.clone()));
+        }
+        if process.detached.as_ref().is_some_and(|detached| detached.is_masked()) {
+            return Err(ExecError::Masked(id.clone()));
+        }
         if !process.over() {
             end::end(&process, ExitReason::Killed, self.graces());
             let (target, most) = (Arc::clone(&process), self.hub.options.term_grace * 2 + GONE);
@@ -190,7 +202,7 @@ impl Exec {
         usage::look(&all);
     }
 
-    /// A person types: the program lays out for the person's pane from the first key on.
+    /// A person types: the program lays out for the person's pane, from the first key on at the latest.
     fn take_over(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         process.fit(None, *lock(&self.hub.size));
@@ -234,7 +246,7 @@ impl Exec {
         self.hub.screens.iter().for_each(|screens| screens.stop());
         let mut waiting = Vec::new();
         for process in self.hub.all() {
-            if process.over() {
+            if process.over() || process.is_elsewhere() {
                 continue;
             }
             let (background, kept) = {
@@ -265,13 +277,5 @@ impl Exec {
 
 /// Whether nothing of it runs, or nobody looks after it any more, before the deadline.
 fn wait_until_over(process: &Process, deadline: Instant) -> bool {
-    let mut life = lock(&process.life);
-    while !life.closed && (life.exit.is_none() || life.survivors) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        life = process.ended.wait_timeout(life, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
-    }
-    true
+    process.wait_until(deadline, |life| life.closed || life.over())
 }

@@ -1,17 +1,20 @@
 //! One process: what is known of it, shared by its reader thread, the table and the tools.
 
 use super::detached::Detached;
+use super::input::Input;
 use super::log::{Captured, Output};
 use super::outbox::Outbox;
 use super::procfs::Identity;
 use super::spawn::Tty;
 use super::usage::Sample;
-use super::{Ending, Exit, ExitReason, Launch, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals, now_ms};
-use std::collections::VecDeque;
+use super::{
+    Ending, Exit, ExitReason, FarEnd, Launch, Origin, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals,
+    now_ms,
+};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -54,8 +57,9 @@ pub(crate) struct Process {
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
     pub(crate) pid: u32,
-    /// The leader, told from any later process with its number; `None` where the system does not say.
-    pub(crate) identity: Option<Identity>,
+    /// The leader, told from any later process with its number; `None` where the system does not say. Looked at once, and
+    /// only for what lasts: [`Self::identify`].
+    pub(crate) identity: OnceLock<Option<Identity>>,
     /// Milliseconds since the epoch.
     pub(crate) started_at: i64,
     pub(crate) started: Instant,
@@ -67,7 +71,7 @@ pub(crate) struct Process {
     pub(crate) ended: Condvar,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) tty: Mutex<Option<Tty>>,
-    pub(crate) input: Mutex<VecDeque<u8>>,
+    pub(crate) input: Mutex<Input>,
     /// Wakes the reader thread.
     pub(crate) wake: std::io::PipeWriter,
     /// It runs on another machine, and its client program here.
@@ -106,11 +110,8 @@ pub(crate) struct Life {
     /// Processes that it started still hold its output.
     pub(crate) survivors: bool,
     pub(crate) finished_at: Option<Instant>,
-    pub(crate) cwd_after: Option<PathBuf>,
-    /// Variables that it exported and that later commands do not get.
-    pub(crate) not_kept: Vec<String>,
-    /// What became of it on another machine, when its client did not live to see that.
-    pub(crate) lost: Option<String>,
+    /// What its shell left behind.
+    pub(crate) left: FarEnd,
     /// The model has seen how it ended: no notice is needed.
     pub(crate) consumed: bool,
     pub(crate) notify: bool,
@@ -124,6 +125,13 @@ pub(crate) struct Life {
     pub(crate) next_signal: Option<Ending>,
     /// What it used when it was looked at last.
     pub(crate) sample: Option<Sample>,
+}
+
+impl Life {
+    /// Nothing of it runs any more.
+    pub(crate) fn over(&self) -> bool {
+        self.exit.is_some() && (self.closed || !self.survivors)
+    }
 }
 
 impl Process {
@@ -154,7 +162,11 @@ impl Process {
                 usage: life.sample.as_ref().map(|sample| sample.usage).filter(|_| life.exit.is_none()),
                 last_output: Some(self.last_output.load(Ordering::Relaxed)).filter(|at| *at > 0),
                 log,
-                detached: self.detached.is_some(),
+                origin: match &self.detached {
+                    None => Origin::Ours,
+                    Some(detached) if detached.is_elsewhere() => Origin::Elsewhere,
+                    Some(_) => Origin::Earlier,
+                },
                 restarts: u32::try_from(self.exits.len()).unwrap_or(u32::MAX),
             },
         }
@@ -192,8 +204,35 @@ impl Process {
 
     /// Nothing of it runs any more.
     pub(crate) fn over(&self) -> bool {
+        lock(&self.life).over()
+    }
+
+    /// It is another machine's or container's: its numbers mean nothing here.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.detached.as_ref().is_some_and(Detached::is_elsewhere)
+    }
+
+    /// Who its leader is. Must be asked for the first time before the leader is waited for: its number may be a stranger's
+    /// then.
+    pub(crate) fn identify(&self) -> Option<Identity> {
         let life = lock(&self.life);
-        life.exit.is_some() && (life.closed || !life.survivors)
+        if life.reaped {
+            return self.identity.get().copied().flatten();
+        }
+        *self.identity.get_or_init(|| Identity::of(self.pid))
+    }
+
+    /// Waits until its life is as wanted, or until the deadline; whether it is.
+    pub(crate) fn wait_until(&self, deadline: Instant, wanted: impl Fn(&Life) -> bool) -> bool {
+        let mut life = lock(&self.life);
+        while !wanted(&life) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            life = self.ended.wait_timeout(life, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
     }
 
     /// Gives its terminal the pane's size, once: what is printed from `position` on (by default from now on) is laid out
@@ -216,9 +255,13 @@ impl Process {
         }
         if let Some(tty) = &*lock(&self.tty)
             && tty.size() != Some(size)
-            && let Err(error) = tty.resize(size)
         {
-            tracing::debug!("resizing {}: {error}", self.id.0);
+            if let Err(error) = tty.resize(size) {
+                tracing::debug!("resizing {}: {error}", self.id.0);
+            }
+            if let Some(far) = &self.far {
+                far.resized(size);
+            }
         }
     }
 
@@ -234,6 +277,15 @@ impl Process {
 
     /// Queues bytes for its terminal.
     pub(crate) fn type_in(&self, bytes: &[u8]) -> Result<(), super::ExecError> {
+        self.queue(bytes.len(), |input| input.push(bytes))
+    }
+
+    /// Queues a secret: it is typed only while the terminal does not show it, and overwritten then.
+    pub(crate) fn type_secret(&self, bytes: Vec<u8>) -> Result<(), super::ExecError> {
+        self.queue(bytes.len(), |input| input.push_secret(bytes))
+    }
+
+    fn queue(&self, count: usize, push: impl FnOnce(&mut Input)) -> Result<(), super::ExecError> {
         if lock(&self.tty).is_none() {
             return Err(self.no_terminal());
         }
@@ -242,10 +294,10 @@ impl Process {
         }
         {
             let mut input = lock(&self.input);
-            if input.len() + bytes.len() > INPUT_LIMIT {
+            if input.len() + count > INPUT_LIMIT {
                 return Err(super::ExecError::InputFull(self.id.clone()));
             }
-            input.extend(bytes);
+            push(&mut input);
         }
         self.rouse();
         Ok(())

@@ -1,14 +1,19 @@
 //! What the system knows of processes: who leads which session, since when, and what they use. Empty where there is no
 //! `/proc`.
 
-/// One process, as `/proc/PID/stat` tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One process, as `/proc/PID/stat` tells. Zero is a value: a parent, group or session outside of our process namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: u32,
+    /// What its program calls itself, 15 bytes at most: it says what it likes (see [`super::who`]).
+    pub(crate) name: String,
     /// It has ended, and nobody has waited for it.
     pub(crate) zombie: bool,
     pub(crate) parent: u32,
+    pub(crate) group: u32,
     pub(crate) session: u32,
+    /// The group in the foreground of its terminal; zero without one.
+    pub(crate) foreground: u32,
     /// Clock ticks of processor time so far, its own.
     pub(crate) ticks: u64,
     /// Clock ticks from the start of the system to its own: with the number, it tells a process from any other.
@@ -69,18 +74,24 @@ pub(crate) fn boot() -> String {
 }
 
 fn parse(pid: u32, text: &str) -> Option<Stat> {
-    // The name in parentheses may hold anything.
-    let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
-    let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+    // The name in parentheses may hold anything, parentheses too.
+    let (open, close) = (text.find('(')?, text.rfind(')')?);
+    let name = text.get(open + 1..close)?.to_owned();
+    let fields: Vec<&str> = text.get(close + 1..)?.split_ascii_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u32>().ok();
+    let long = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Stat {
         pid,
+        name,
         zombie: matches!(fields.first(), Some(&("Z" | "X"))),
-        parent: number(1)? as u32,
-        // Zero for a session outside of this process namespace.
-        session: number(3)? as u32,
-        ticks: number(11)? + number(12)?,
-        start: number(19)?,
-        pages: number(21)?,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        // -1 without a terminal.
+        foreground: fields.get(5)?.parse::<i64>().ok()?.try_into().unwrap_or(0),
+        ticks: long(11)? + long(12)?,
+        start: long(19)?,
+        pages: long(21)?,
     })
 }
 
@@ -89,13 +100,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
-        let line =
-            "42 (a) b (c) S 7 42 40 34816 42 4194304 88 0 0 0 12 5 0 0 20 0 1 0 991 1234 77 18446744073709551615";
-        let stat = parse(42, line).unwrap();
-        assert_eq!((stat.parent, stat.session, stat.ticks, stat.start, stat.pages), (7, 40, 17, 991, 77));
-        assert!(!stat.zombie);
-        assert_eq!(parse(1, "1 (cut) S 0"), None);
+    fn any_name_is_read() {
+        let rest = "S 7 42 40 34816 43 4194304 88 0 0 0 12 5 0 0 20 0 1 0 991 1234 77 18446744073709551615";
+        for name in ["bash", "a) b (c", "a) S 1 1 1", "tmux: server", "(", ""] {
+            let want = Stat {
+                pid: 42,
+                name: name.into(),
+                zombie: false,
+                parent: 7,
+                group: 42,
+                session: 40,
+                foreground: 43,
+                ticks: 17,
+                start: 991,
+                pages: 77,
+            };
+            assert_eq!(parse(42, &format!("42 ({name}) {rest}\n")), Some(want));
+        }
+        // Seen through the border of a namespace, without a terminal, and ended.
+        let outside = parse(5, "5 (sh) Z 0 0 0 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 1 1 1").unwrap();
+        assert_eq!((outside.parent, outside.group, outside.session, outside.foreground), (0, 0, 0, 0));
+        assert!(outside.zombie);
+        let negative = "5 (sh) S -1 2 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 1";
+        for text in ["", "123", "123 (bash", "123 (bash) S 1 2", "1 (cut) S 0", negative] {
+            assert_eq!(parse(1, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_process_is_seen() {
+        let own = stat(std::process::id()).unwrap();
+        assert_eq!(own.parent, std::os::unix::process::parent_id());
+        assert_eq!(own.start, Identity::of(own.pid).unwrap().start);
+        assert_eq!(stat(u32::MAX), None);
     }
 
     #[test]

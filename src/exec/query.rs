@@ -1,11 +1,9 @@
 //! Questions that programs ask their terminal, and the answers of a plain xterm. Unanswered, editors and menus stall; a
 //! wrong answer is worse than the honest "unknown" that every question has.
 
+use super::carry::{Begins, Carry};
 use super::glass::Glass;
 use crate::text::{MouseFormat, MouseReports};
-
-/// Bytes carried over from one read to the next: longer than any question that is answered.
-const CARRY: usize = 256;
 
 /// A question of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,96 +108,65 @@ const QUESTIONS: &[(&[u8], Query)] = &[
     (b"\x1b]11;?", Query::Background),
 ];
 
-/// What begins at an escape.
-enum Found {
-    Question(usize, Query),
-    /// It may become one.
-    Begun,
-    Nothing,
-}
-
-/// Finds questions in a stream that arrives in pieces.
+/// Finds questions in a stream that arrives in pieces. What is carried over is longer than any that is answered.
 #[derive(Debug, Default)]
 pub(crate) struct Queries {
-    carry: Vec<u8>,
+    carry: Carry<256>,
 }
 
 impl Queries {
     /// Questions that end in `bytes`, each with the position in `bytes` after it.
     pub(crate) fn scan(&mut self, bytes: &[u8]) -> Vec<(usize, Query)> {
-        let mut found = Vec::new();
-        if self.carry.is_empty() && !bytes.contains(&0x1b) {
-            return found;
-        }
-        let carried = self.carry.len();
-        let mut text = std::mem::take(&mut self.carry);
-        text.extend_from_slice(bytes);
-        let mut at = 0;
-        while let Some(next) = text[at..].iter().position(|&b| b == 0x1b) {
-            let start = at + next;
-            at = start + 1;
-            match look(&text[start..]) {
-                Found::Question(length, query) => {
-                    found.push(((start + length).saturating_sub(carried), query));
-                    at = start + length;
-                }
-                Found::Begun if text.len() - start < CARRY => {
-                    self.carry = text[start..].to_vec();
-                    break;
-                }
-                Found::Begun | Found::Nothing => {}
-            }
-        }
-        found
+        self.carry.scan(bytes, look).into_iter().map(|at| (at.to, at.what)).collect()
     }
 }
 
-fn look(text: &[u8]) -> Found {
+fn look(text: &[u8]) -> Begins<Query> {
     if let Some((question, query)) = QUESTIONS.iter().find(|(question, _)| text.starts_with(question)) {
-        return Found::Question(question.len(), *query);
+        return Begins::Found(question.len(), *query);
     }
     if QUESTIONS.iter().any(|(question, _)| question.starts_with(text)) {
-        return Found::Begun;
+        return Begins::Unfinished;
     }
     match text.get(1) {
         Some(b'[') => mode(text),
         Some(b'P') => string(text),
-        _ => Found::Nothing,
+        _ => Begins::Nothing,
     }
 }
 
 /// `CSI ? N $ p` and `CSI N $ p`.
-fn mode(text: &[u8]) -> Found {
+fn mode(text: &[u8]) -> Begins<Query> {
     let private = text.get(2) == Some(&b'?');
     let from = if private { 3 } else { 2 };
     let digits = text[from.min(text.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = &text[(from + digits).min(text.len())..];
     if digits > 5 {
-        return Found::Nothing;
+        return Begins::Nothing;
     }
     match rest {
-        [] | [b'$'] => Found::Begun,
+        [] | [b'$'] => Begins::Unfinished,
         [b'$', b'p', ..] => {
             let number = std::str::from_utf8(&text[from..from + digits]).ok().and_then(|digits| digits.parse().ok());
-            let Some(number) = number else { return Found::Nothing };
+            let Some(number) = number else { return Begins::Nothing };
             let query = if private { Query::PrivateMode(number) } else { Query::Mode(number) };
-            Found::Question(from + digits + 2, query)
+            Begins::Found(from + digits + 2, query)
         }
-        _ => Found::Nothing,
+        _ => Begins::Nothing,
     }
 }
 
 /// `DCS + q … ST` and `DCS $ q … ST`.
-fn string(text: &[u8]) -> Found {
+fn string(text: &[u8]) -> Begins<Query> {
     let query = match text.get(2..4) {
         Some(b"+q") => Query::Capability,
         Some(b"$q") => Query::Setting,
-        Some(_) => return Found::Nothing,
-        None => return Found::Begun,
+        Some(_) => return Begins::Nothing,
+        None => return Begins::Unfinished,
     };
     match text.windows(2).skip(1).position(|pair| pair == b"\x1b\\") {
-        Some(end) => Found::Question(end + 3, query),
-        None => Found::Begun,
+        Some(end) => Begins::Found(end + 3, query),
+        None => Begins::Unfinished,
     }
 }
 

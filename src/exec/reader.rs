@@ -12,6 +12,7 @@ use super::query::Queries;
 use super::spawn::Spawned;
 use super::waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::LocalModes;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 const SILENCE: Duration = Duration::from_millis(300);
 /// A process that was silent for this long is not looked at again before it prints.
 const LAST_LOOK: Duration = Duration::from_secs(600);
+/// A command that lasted this long is worth a line in the register: it may outlive us.
+const LASTING: Duration = Duration::from_secs(1);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
 /// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
@@ -50,6 +53,8 @@ pub(crate) struct Reader {
     /// Where a shell of this machine leaves it.
     pub(super) state: Option<PathBuf>,
     pub(super) gone: bool,
+    /// It has a line in the register.
+    pub(super) noted: bool,
     queries: Queries,
     /// `None` once the program has taken the screen.
     fullscreen: Option<FullScreen>,
@@ -99,6 +104,7 @@ impl Reader {
             keep: duty.keep,
             state: duty.state,
             gone: false,
+            noted: false,
             queries: Queries::default(),
             fullscreen: Some(FullScreen::default()),
             echo: Echo::default(),
@@ -125,6 +131,9 @@ impl Reader {
             if !held && lock(&self.process.life).background {
                 held = true;
                 self.outlive();
+            }
+            if self.until_noted() == Some(Duration::ZERO) {
+                self.note();
             }
             if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).abandoned {
                 break;
@@ -161,6 +170,16 @@ impl Reader {
 
     /// `None` sleeps until something happens.
     fn timeout(&self) -> Option<Duration> {
+        [self.until_look(), self.until_noted()].into_iter().flatten().min()
+    }
+
+    /// Until a command in the foreground has lasted long enough to be noted.
+    fn until_noted(&self) -> Option<Duration> {
+        (!self.noted && !self.gone).then(|| LASTING.saturating_sub(self.process.started.elapsed()))
+    }
+
+    /// Until the silence is worth a look.
+    fn until_look(&self) -> Option<Duration> {
         if self.gone || self.tty.is_none() || self.headless {
             return None;
         }
@@ -333,11 +352,18 @@ impl Reader {
     }
 
     /// In the background: its whole output goes to its file, and it goes on when this program does not.
-    fn outlive(&self) {
+    fn outlive(&mut self) {
         lock(&self.process.out).log.keep_all();
         self.spill(log::HEAD as u64 + 1);
         self.hub.keeper.hold(&self.process, self.pipe.as_ref().map(|pipe| pipe.as_fd()));
-        if let Some(entry) = self.process.entry() {
+        self.note();
+    }
+
+    /// The next run of this program finds it if it outlives this one, whether it was meant to or ignores the hang-up of its
+    /// terminal.
+    fn note(&mut self) {
+        self.noted = true;
+        if let Some(entry) = self.process.entry(&self.hub) {
             self.hub.register.put(entry);
         }
     }
@@ -370,22 +396,30 @@ impl Reader {
         for (end, question) in questions.into_iter().take(ANSWERS) {
             answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
         }
-        lock(&process.input).extend(answers);
+        lock(&process.input).push(&answers);
     }
 
     fn type_in(&mut self) {
         // What was printed before the keys must not be taken for their echo.
         self.read_tty(1);
         let Some(fd) = &self.tty else { return };
-        let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
         let mut input = lock(&self.process.input);
-        let (run, _) = input.as_slices();
+        // After the lock: nothing that takes long comes between this and the typing.
+        let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
+        let Some((run, secret)) = input.next() else { return };
+        let shows = modes.as_ref().is_none_or(|modes| modes.local_modes.contains(LocalModes::ECHO));
+        if secret && shows {
+            input.give_up();
+            drop(input);
+            waiting::held_back(&self.hub, &self.process);
+            return;
+        }
         match rustix::io::write(fd, run) {
             Ok(count) => {
                 if let Some(modes) = modes {
                     self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
                 }
-                input.drain(..count);
+                input.typed(count);
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
             Err(error) => {
@@ -465,7 +499,7 @@ impl Reader {
 
     /// After a silence: does it wait for keys?
     fn look(&mut self) {
-        if self.timeout() != Some(Duration::ZERO) {
+        if self.until_look() != Some(Duration::ZERO) {
             return;
         }
         if self.release_echo() {

@@ -1,13 +1,15 @@
 //! At the start: what an earlier run of this program left running is found again, and what ended meanwhile is told once.
 
 use super::detached::{self, Detached};
+use super::hub::Hub;
 use super::log::Output;
 use super::process::{Life, Phase, Process, lock};
-use super::register::Entry;
+use super::register::{Entry, Left};
 use super::spill::Spill;
+use super::whereabouts::Whereabouts;
 use super::{Exec, Exit, ExitReason, Launch, ProcessEvent, ProcessId, Spawn, now_ms};
 use std::sync::atomic::{AtomicI64, AtomicU32};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -16,9 +18,9 @@ impl Exec {
     pub fn recover(&self) {
         let lives = |entry: &Entry| {
             let id = ProcessId(entry.id.clone());
-            !Detached::new(&id, entry.leader).identities().is_empty()
+            detached::lives(&id, entry.leader)
         };
-        let (living, ended) = self.hub.register.adopt(lives);
+        let Left { living, ended, elsewhere } = self.hub.register.adopt(lives);
         for entry in living {
             if let Err(error) = self.adopt(entry) {
                 tracing::warn!("a process of an earlier run is not watched: {error}");
@@ -29,6 +31,24 @@ impl Exec {
                 tracing::warn!("a process of an earlier run is not told of: {error}");
             }
         }
+        for entry in elsewhere {
+            if let Err(error) = self.show(entry) {
+                tracing::warn!("a process of another machine is not shown: {error}");
+            }
+        }
+    }
+
+    /// Its row says that it is none of this machine's or container's; its log can be read.
+    fn show(&self, entry: Entry) -> std::io::Result<()> {
+        let (_, wake) = std::io::pipe()?;
+        let id = ProcessId(entry.id.clone());
+        let mut process = self.of_entry(entry, wake);
+        process.detached = Some(Detached::elsewhere(&id));
+        let process = Arc::new(process);
+        detached::read_more(&process);
+        self.hub.add(Arc::clone(&process));
+        self.hub.outbox.post(ProcessEvent::Started(process.info()));
+        Ok(())
     }
 
     fn adopt(&self, entry: Entry) -> std::io::Result<()> {
@@ -58,7 +78,7 @@ impl Exec {
         Ok(())
     }
 
-    fn of_entry(&self, entry: Entry, wake: std::io::PipeWriter) -> Process {
+    pub(super) fn of_entry(&self, entry: Entry, wake: std::io::PipeWriter) -> Process {
         let id = ProcessId(entry.id);
         let age = u64::try_from(now_ms() - entry.started_at).unwrap_or(0);
         let spawn = Spawn {
@@ -72,13 +92,13 @@ impl Exec {
             sandbox: None,
         };
         Process {
-            detached: Some(Detached::new(&id, entry.leader)),
+            detached: Some(Detached::new(&id, entry.leader, entry.masked)),
             id,
             task: entry.task,
             command: entry.command,
             cwd: entry.cwd,
             pid: entry.leader.pid,
-            identity: Some(entry.leader),
+            identity: OnceLock::from(Some(entry.leader)),
             started_at: entry.started_at,
             started: Instant::now().checked_sub(Duration::from_millis(age)).unwrap_or_else(Instant::now),
             out: Mutex::new(Output::new(Spill::reopened(entry.log), !entry.pty)),
@@ -102,20 +122,30 @@ impl Exec {
 impl Process {
     /// Its line in the register. What runs on another machine has none: its client here ends with this program, and its
     /// command must never be started again on this one.
-    pub(crate) fn entry(&self) -> Option<Entry> {
-        let leader = self.identity.filter(|_| self.far.is_none())?;
+    pub(crate) fn entry(&self, hub: &Hub) -> Option<Entry> {
+        if self.far.is_some() {
+            return None;
+        }
+        let leader = self.identify()?;
+        let command = hub.kept_line(&self.command);
+        let (background, port) = {
+            let life = lock(&self.life);
+            (life.background, life.port)
+        };
         Some(Entry {
             id: self.id.0.clone(),
             task: self.task.clone(),
-            command: self.command.clone(),
+            masked: command != self.command,
+            command,
+            foreground: !background,
             cwd: self.cwd.clone(),
             pty: self.launch.spawn.pty,
             log: lock(&self.out).log.spill().target_path().to_owned(),
             started_at: self.started_at,
-            port: lock(&self.life).port,
+            port,
             leader,
             owner: leader,
-            boot: String::new(),
+            whereabouts: Whereabouts::default(),
         })
     }
 

@@ -3,7 +3,8 @@
 //! are gone.
 
 use super::ProcessId;
-use super::procfs::{self, Identity};
+use super::procfs::Identity;
+use super::whereabouts::{Seen, Whereabouts};
 use crate::config::paths::write_atomic;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,14 @@ const VERSION: u32 = 1;
 pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) task: String,
+    /// Without its secrets.
     pub(crate) command: String,
+    /// It had secrets: it cannot be started again by this line.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) masked: bool,
+    /// A call waited for it: it was to end with its terminal.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) foreground: bool,
     pub(crate) cwd: PathBuf,
     pub(crate) pty: bool,
     pub(crate) log: PathBuf,
@@ -30,8 +38,25 @@ pub(crate) struct Entry {
     pub(crate) leader: Identity,
     /// The run of this program that it belongs to.
     pub(crate) owner: Identity,
-    /// The run of the system that the numbers are from.
-    pub(crate) boot: String,
+    /// Where the numbers are from.
+    #[serde(flatten)]
+    pub(crate) whereabouts: Whereabouts,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What is found at the start.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Left {
+    /// Still runs; it is ours now.
+    pub(crate) living: Vec<Entry>,
+    /// Has ended; told once.
+    pub(crate) ended: Vec<Entry>,
+    /// Of another machine or container that shares the home: left as it is.
+    pub(crate) elsewhere: Vec<Entry>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -44,7 +69,7 @@ struct Contents {
 #[derive(Debug)]
 pub(crate) struct Register {
     path: Option<PathBuf>,
-    boot: String,
+    whereabouts: Whereabouts,
     owner: Option<Identity>,
 }
 
@@ -53,13 +78,13 @@ impl Register {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
         // Where processes cannot be told apart, none is ever taken for one of ours.
         let owner = Identity::of(std::process::id());
-        Self { path, boot: procfs::boot(), owner }
+        Self { path, whereabouts: Whereabouts::here(), owner }
     }
 
     /// Names a process.
     pub(crate) fn put(&self, mut entry: Entry) {
         let Some(owner) = self.owner else { return };
-        (entry.owner, entry.boot) = (owner, self.boot.clone());
+        (entry.owner, entry.whereabouts) = (owner, self.whereabouts.clone());
         self.change(|all| {
             all.retain(|other| other.id != entry.id);
             all.push(entry);
@@ -71,25 +96,30 @@ impl Register {
         self.change(|all| all.retain(|entry| entry.id != id.0));
     }
 
-    /// Takes over what runs that are gone left behind: what still runs, by `lives`, and what has ended.
-    pub(crate) fn adopt(&self, lives: impl Fn(&Entry) -> bool) -> (Vec<Entry>, Vec<Entry>) {
-        let (mut living, mut ended) = (Vec::new(), Vec::new());
-        let Some(owner) = self.owner else { return (living, ended) };
+    /// Takes over what runs that are gone left behind; `lives` says what still runs.
+    pub(crate) fn adopt(&self, lives: impl Fn(&Entry) -> bool) -> Left {
+        let mut left = Left::default();
+        let Some(owner) = self.owner else { return left };
         self.change(|all| {
             for entry in std::mem::take(all) {
-                let here = entry.boot == self.boot;
-                if here && entry.owner.is_alive() {
-                    all.push(entry);
-                } else if here && lives(&entry) {
-                    let entry = Entry { owner, ..entry };
-                    all.push(entry.clone());
-                    living.push(entry);
-                } else {
-                    ended.push(entry);
+                match self.whereabouts.sees(&entry.whereabouts) {
+                    Seen::Here if entry.owner.is_alive() => all.push(entry),
+                    Seen::Here if lives(&entry) => {
+                        let entry = Entry { owner, foreground: false, ..entry };
+                        all.push(entry.clone());
+                        left.living.push(entry);
+                    }
+                    Seen::Elsewhere => {
+                        all.push(entry.clone());
+                        left.elsewhere.push(entry);
+                    }
+                    // Its terminal took it along, as it should; its call says that it was interrupted.
+                    Seen::Here | Seen::Before if entry.foreground => {}
+                    Seen::Here | Seen::Before => left.ended.push(entry),
                 }
             }
         });
-        (living, ended)
+        left
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) {
@@ -136,6 +166,8 @@ mod tests {
             id: id.into(),
             task: "t".into(),
             command: "serve".into(),
+            masked: false,
+            foreground: id == "g",
             cwd: "/".into(),
             pty: false,
             log: "/log".into(),
@@ -143,7 +175,7 @@ mod tests {
             port: Some(8080),
             leader,
             owner: Identity { pid: 1, start: 1 },
-            boot: String::new(),
+            whereabouts: Whereabouts::default(),
         }
     }
 
@@ -162,16 +194,24 @@ mod tests {
         ours.put(entry("a", own));
         ours.put(entry("b", own));
         let gone = Identity { pid: own.pid, start: own.start + 1 };
-        let dead = Register { path: Some(path.clone()), boot: procfs::boot(), owner: Some(gone) };
-        for id in ["c", "d", "e"] {
+        let here = Whereabouts::here();
+        let of = |whereabouts, owner| Register { path: Some(path.clone()), whereabouts, owner: Some(owner) };
+        let dead = of(here.clone(), gone);
+        // A call waited for the last one.
+        for id in ["c", "d", "e", "g"] {
             dead.put(entry(id, own));
         }
-        let long_ago = Register { path: Some(path.clone()), boot: "another".into(), owner: Some(own) };
-        long_ago.put(entry("f", own));
-        let (living, ended) = ours.adopt(|entry| entry.id != "d");
+        of(Whereabouts { boot: "another".into(), ..here.clone() }, own).put(entry("f", own));
+        // The numbers are those of a process that runs here: it is another one there.
+        of(Whereabouts { namespace: 1, ..here.clone() }, gone).put(entry("container", own));
+        of(Whereabouts { boot: "another".into(), machine: "another".into(), ..here }, gone).put(entry("machine", own));
+        let Left { living, ended, elsewhere } = ours.adopt(|entry| !["d", "g"].contains(&entry.id.as_str()));
         assert_eq!((ids(&living), ids(&ended)), (vec!["c", "e"], vec!["d", "f"]));
+        assert_eq!(ids(&elsewhere), ["container", "machine"]);
         assert!(living.iter().all(|entry| entry.owner == own && entry.leader == own));
-        assert_eq!(ours.adopt(|_| true), (Vec::new(), Vec::new()), "told once");
+        let again = ours.adopt(|_| true);
+        assert_eq!((again.living, again.ended), (Vec::new(), Vec::new()), "told once");
+        assert_eq!(again.elsewhere, elsewhere, "kept as they are");
         ours.remove(&ProcessId("a".into()));
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("\"a\"") && text.contains("\"c\"") && !text.contains("\"f\""), "{text}");
@@ -184,7 +224,7 @@ mod tests {
         let path = folder.path().join("processes.json");
         std::fs::write(&path, "{ cut").unwrap();
         let register = Register::new(Some(path.clone()));
-        assert_eq!(register.adopt(|_| true), (Vec::new(), Vec::new()));
+        assert_eq!(register.adopt(|_| true), Left::default());
         register.put(entry("a", Identity { pid: 7, start: 9 }));
         let text = std::fs::read_to_string(&path).unwrap();
         let contents: Contents = serde_json::from_str(&text).unwrap();

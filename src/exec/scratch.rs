@@ -1,11 +1,12 @@
 //! Folders that vanish with the program: each names the process that made it, which holds a lock in it. One that was
 //! killed leaves its folders behind; the next start removes them.
 
+use super::procfs::{self, Identity};
 use crate::config::remove::{self, OWNER, Tree, scratch_owner};
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, getuid, test_kill_process};
+use rustix::process::getuid;
 use std::fs::{DirBuilder, File};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,12 @@ impl Scratch {
                 Err(error) => return Err(error),
             }
         };
-        let owner = File::create_new(path.join(OWNER))?;
+        let mut owner = File::create_new(path.join(OWNER))?;
         flock(&owner, FlockOperation::NonBlockingLockExclusive)?;
+        // After the lock: whoever reads this without one knows that the owner is gone.
+        if let Some(Identity { pid, start }) = Identity::of(std::process::id()) {
+            owner.write_all(format!("{pid} {start} {}\n", procfs::boot()).as_bytes())?;
+        }
         Ok(Self { path, _owner: owner })
     }
 
@@ -52,6 +57,14 @@ impl Drop for Scratch {
     }
 }
 
+/// The folders in which such folders are made: that of temporary files and, where the path of a socket in it would be too
+/// long, the system's.
+pub fn rooms() -> Vec<PathBuf> {
+    let mut rooms = vec![std::env::temp_dir(), PathBuf::from("/tmp")];
+    rooms.dedup();
+    rooms
+}
+
 /// Removes the folders in `parent` whose owner is dead. Blocks; returns how many there were.
 pub fn sweep(parent: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(parent) else { return 0 };
@@ -61,16 +74,36 @@ pub fn sweep(parent: &Path) -> usize {
 
 /// Whether this is a folder that a dead process of this user made here. When in doubt it is not.
 fn is_abandoned(path: &Path) -> bool {
-    let pid = path.file_name().and_then(|name| name.to_str()).and_then(scratch_owner).and_then(Pid::from_raw);
-    let Some(pid) = pid else { return false };
+    let pid = path.file_name().and_then(|name| name.to_str()).and_then(scratch_owner);
+    let Some(pid) = pid.and_then(|pid| u32::try_from(pid).ok()) else { return false };
     let ours = path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == getuid().as_raw());
-    // A process of another user has the id now: the owner is dead all the same, but the lock decides as well.
-    ours && matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)) && is_unlocked(&path.join(OWNER))
+    ours && unlocked(&path.join(OWNER)).is_some_and(|words| is_dead(pid, &words))
 }
 
-/// Nobody holds the lock, not even in another container with process ids of its own. Without the file: in doubt, no.
-fn is_unlocked(owner: &Path) -> bool {
-    File::open(owner).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+/// Whether the owner with this number is gone, by what it wrote about itself: another process may have the number now, in
+/// another run of the system or beside another process namespace.
+fn is_dead(pid: u32, words: &str) -> bool {
+    let mut words = words.split_ascii_whitespace();
+    match (words.next(), words.next().and_then(|start| start.parse().ok()), words.next()) {
+        (Some(number), Some(start), Some(boot)) if number == pid.to_string() => {
+            boot != procfs::boot() || !Identity { pid, start }.is_alive()
+        }
+        // Killed before it could say more, or of a system that does not tell: only a free number is certain.
+        _ => match rustix::process::Pid::from_raw(pid as i32) {
+            Some(pid) => matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)),
+            None => false,
+        },
+    }
+}
+
+/// What the owner wrote, when nobody holds the lock, not even in another container with process ids of its own. Without the
+/// file: in doubt, somebody does.
+fn unlocked(owner: &Path) -> Option<String> {
+    let file = File::open(owner).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let mut words = String::new();
+    file.take(remove::OWNER_MOST).read_to_string(&mut words).ok()?;
+    Some(words)
 }
 
 fn remove(path: &Path) {
@@ -117,7 +150,25 @@ mod tests {
         flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
         let link = parent.path().join(format!("hermes-demo-{dead}-0e0e0e"));
         std::os::unix::fs::symlink(&kept[0], &link).unwrap();
-        assert_eq!(sweep(parent.path()), 2);
+        // Killed, and another process has its number: known by its start, or by the run of the system.
+        let own = Identity::of(std::process::id());
+        let words = own.into_iter().flat_map(|own| {
+            let (pid, start, boot) = (own.pid, own.start, procfs::boot());
+            [format!("{pid} {} {boot}\n", start + 1), format!("{pid} {start} another-boot\n")]
+        });
+        let reused: Vec<PathBuf> = words
+            .enumerate()
+            .map(|(at, words)| {
+                let path = make(&format!("hermes-askpass-{}-{at:06x}", std::process::id()), true);
+                std::fs::write(path.join(OWNER), words).unwrap();
+                path
+            })
+            .collect();
+        // What this very process wrote, and what another name stands for.
+        let mine = make(&format!("hermes-askpass-{}-0000ff", std::process::id()), true);
+        std::fs::copy(alive.path().join(OWNER), mine.join(OWNER)).unwrap();
+        assert_eq!(sweep(parent.path()), 2 + reused.len());
+        assert!(reused.iter().all(|path| !path.exists()) && mine.exists());
         assert!(left.iter().all(|path| !path.exists()));
         assert!(kept.iter().all(|path| path.join("state").exists()) && link.exists() && locked.exists());
         assert!(alive.path().exists());

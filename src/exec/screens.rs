@@ -3,7 +3,8 @@
 use super::glass::Glass;
 use super::outbox::Outbox;
 use super::process::{Process, lock};
-use super::{LINES, ProcessEvent, ProcessId, Scroll, Way, search, usage};
+use super::search::Hits;
+use super::{Hit, LINES, ProcessEvent, ProcessId, Scroll, Way, usage};
 use crate::text::Snapshot;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -97,6 +98,9 @@ impl Screens {
             (state.lines, state.find) = (None, None);
         }
         if let Some(process) = &target {
+            if process.phase.borrow().held {
+                process.fit(None, size);
+            }
             process.resize(size);
             process.rouse();
         }
@@ -303,11 +307,13 @@ struct View {
     anchor: Option<i64>,
     /// The number of the line that was found last.
     found: Option<i64>,
+    /// The lines with the words that were looked for last.
+    hits: Option<Hits>,
 }
 
 impl View {
     fn new(size: (u16, u16)) -> Self {
-        Self { size, screen: Glass::new(size), settled: false, fed: 0, lines: 0, anchor: None, found: None }
+        Self { size, screen: Glass::new(size), settled: false, fed: 0, lines: 0, anchor: None, found: None, hits: None }
     }
 
     fn feed(&mut self, process: &Process) {
@@ -318,6 +324,10 @@ impl View {
             let end = out.pane_end();
             let mut from = self.fed.max(out.pane_begin());
             let skip = from > self.fed || end - from > most;
+            if skip {
+                // Lines that nobody counted went by: the numbers of those before them are others now.
+                (self.hits, self.found) = (None, None);
+            }
             from = from.max(end.saturating_sub(most));
             self.fed = end;
             let mut bytes = out.pane_bytes(from, end);
@@ -353,18 +363,22 @@ impl View {
     }
 
     /// Moves to the next line with these words, which comes to stand in the middle.
-    fn find(&mut self, process: &Process, words: &str, way: Way) -> bool {
+    fn find(&mut self, process: &Process, words: &str, way: Way) -> Option<Hit> {
         if self.screen.alternate() {
-            return false;
+            return None;
         }
-        let from = self.found.map(|line| self.lines - line);
-        let found = search::find(&lock(&process.out), words, from, way);
-        if let Some(above) = found {
-            self.found = Some(self.lines - above);
-            self.scroll(Scroll::Follow);
-            self.scroll(Scroll::By(above - i64::from(self.size.1 / 2)));
-        }
-        found.is_some()
+        let mut hits = self.hits.take().filter(|hits| hits.are_of(words)).unwrap_or_else(|| {
+            self.found = None;
+            Hits::new(words)
+        });
+        hits.look(&lock(&process.out), self.lines);
+        let next = hits.next(self.found, way);
+        self.hits = Some(hits);
+        let (line, hit) = next?;
+        self.found = Some(line);
+        self.scroll(Scroll::Follow);
+        self.scroll(Scroll::By(self.lines - line - i64::from(self.size.1 / 2)));
+        Some(hit)
     }
 
     fn show(&mut self, process: &Process) -> Snapshot {

@@ -1,34 +1,71 @@
 //! Looks for words in what a process printed: backwards through memory and the spill file.
 
-use super::Way;
 use super::log::Output;
+use super::{Hit, Way};
 use crate::text::clean::clean;
 
 /// Bytes that are looked at at a time.
 const CHUNK: u64 = 256 * 1024;
 
-/// How many lines above the last one the next line with these words is, seen from the line that is `from` lines above it
-/// (`None`: from below the last one). Lower-case words find both cases.
-pub(crate) fn find(out: &Output, words: &str, from: Option<i64>, way: Way) -> Option<i64> {
-    if words.is_empty() {
-        return None;
+/// The lines with some words, by number, and how far the output was looked through: asked again, only what was printed
+/// since is.
+#[derive(Debug)]
+pub(crate) struct Hits {
+    words: String,
+    /// Oldest first.
+    lines: Vec<i64>,
+    /// The first line that was not whole when the others were looked at.
+    counted: Option<i64>,
+}
+
+impl Hits {
+    /// For words of which lower-case ones find both cases.
+    pub(crate) fn new(words: &str) -> Self {
+        Self { words: words.to_owned(), lines: Vec::new(), counted: None }
     }
-    let exact = words.chars().any(char::is_uppercase);
-    let hit = |line: &[u8]| {
-        let text = clean(line);
-        if exact { text.contains(words) } else { text.to_lowercase().contains(words) }
-    };
-    let mut below = None;
-    for (above, line) in Backwards::new(out).enumerate() {
-        let above = above as i64;
-        match way {
-            Way::Up if from.is_none_or(|from| above > from) && hit(&line) => return Some(above),
-            Way::Down if from.is_none_or(|from| above >= from) => break,
-            Way::Down if hit(&line) => below = Some(above),
-            Way::Up | Way::Down => {}
+
+    /// Whether they are those of these words.
+    pub(crate) fn are_of(&self, words: &str) -> bool {
+        self.words == words
+    }
+
+    /// Looks through what is new. `last` is the number of the line that is being printed.
+    pub(crate) fn look(&mut self, out: &Output, last: i64) {
+        if self.words.is_empty() {
+            return;
         }
+        let counted = self.counted.unwrap_or(i64::MIN);
+        self.lines.retain(|line| *line < counted);
+        let known = self.lines.len();
+        for (above, line) in Backwards::new(out).enumerate() {
+            let number = last - above as i64;
+            if number < counted {
+                break;
+            }
+            if has(&line, &self.words) {
+                self.lines.push(number);
+            }
+        }
+        self.lines[known..].reverse();
+        self.counted = Some(last);
     }
-    below
+
+    /// The next one seen from a line, or from below all of them: its number, and which of all it is.
+    pub(crate) fn next(&self, from: Option<i64>, way: Way) -> Option<(i64, Hit)> {
+        let at = match (way, from) {
+            (Way::Up, None) => self.lines.len().checked_sub(1)?,
+            (Way::Up, Some(from)) => self.lines.partition_point(|line| *line < from).checked_sub(1)?,
+            (Way::Down, None) => return None,
+            (Way::Down, Some(from)) => self.lines.partition_point(|line| *line <= from),
+        };
+        let line = *self.lines.get(at)?;
+        Some((line, Hit { nth: at + 1, of: self.lines.len() }))
+    }
+}
+
+fn has(line: &[u8], words: &str) -> bool {
+    let text = clean(line);
+    if words.chars().any(char::is_uppercase) { text.contains(words) } else { text.to_lowercase().contains(words) }
 }
 
 /// Lines from the last one on, without their ends.
@@ -86,17 +123,35 @@ mod tests {
             out.log.append(format!("line {n}{mark}\n").as_bytes());
         }
         // The last line is empty: the one above it is the first that was printed last.
-        let above = |n: i64| 60_000 - n;
-        let first = find(&out, "mark", None, Way::Up);
-        assert_eq!(first, Some(above(50_005)));
-        let second = find(&out, "mark", first, Way::Up);
-        assert_eq!(second, Some(above(40_005)));
-        assert_eq!(find(&out, "mark", second, Way::Down), first);
-        assert_eq!(find(&out, "mark", first, Way::Down), None);
-        assert_eq!(find(&out, "mark", Some(above(5)), Way::Up), None);
-        assert_eq!(find(&out, "MARK", None, Way::Up), None, "capitals are exact");
-        assert_eq!(find(&out, "line 0 ", None, Way::Up), None);
-        assert_eq!(find(&out, "line 17\u{1b}", None, Way::Up), None);
-        assert_eq!(find(&out, "", None, Way::Up), None);
+        let hits = |words: &str| {
+            let mut hits = Hits::new(words);
+            hits.look(&out, 60_000);
+            hits
+        };
+        let marks = hits("mark");
+        let hit = |nth| Hit { nth, of: 6 };
+        assert_eq!(marks.next(None, Way::Up), Some((50_005, hit(6))));
+        assert_eq!(marks.next(Some(50_005), Way::Up), Some((40_005, hit(5))));
+        assert_eq!(marks.next(Some(40_005), Way::Down), Some((50_005, hit(6))));
+        assert_eq!(marks.next(Some(50_005), Way::Down), None);
+        assert_eq!(marks.next(Some(5), Way::Up), None);
+        assert_eq!(marks.next(None, Way::Down), None);
+        for nothing in ["MARK", "line 17\u{1b}", ""] {
+            assert_eq!(hits(nothing).next(None, Way::Up), None, "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_later_is_counted_once() {
+        let mut out = Output::new(Spill::new("/nowhere".into(), 0), false);
+        out.log.append(b"one mark\nno\nma");
+        let mut hits = Hits::new("mark");
+        hits.look(&out, 2);
+        assert_eq!(hits.lines, [0]);
+        out.log.append(b"rk\nmark\n");
+        hits.look(&out, 4);
+        assert_eq!(hits.lines, [0, 2, 3]);
+        hits.look(&out, 4);
+        assert_eq!(hits.lines, [0, 2, 3]);
     }
 }

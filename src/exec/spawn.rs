@@ -122,9 +122,11 @@ pub(crate) fn spawn(mut command: Command, wiring: Wiring, sandbox: Option<Prepar
     Ok(Spawned { child, pipe, tty, exit })
 }
 
-/// Makes the child lead a session and, with the number of a descriptor that is a terminal, be controlled by it.
+/// Makes the child lead a session and, with the number of a descriptor that is a terminal, be controlled by it. It gets
+/// nothing open but its standard streams, whatever other threads open or start meanwhile.
 pub(crate) fn lead_session(command: &mut Command, terminal: Option<i32>) {
     let prepare = move || {
+        close_others();
         rustix::process::setsid()?;
         if let Some(number) = terminal {
             // SAFETY: standard input and output are open: they were set up just before.
@@ -133,10 +135,52 @@ pub(crate) fn lead_session(command: &mut Command, terminal: Option<i32>) {
         }
         Ok(())
     };
-    // SAFETY: between fork and exec only async-signal-safe calls are allowed; these are two plain system calls that
-    // allocate nothing and take no lock.
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed; these are plain system calls that allocate
+    // nothing and take no lock.
     unsafe {
         command.pre_exec(prepare);
+    }
+}
+
+/// Descriptors that one process may take: its terminal, the reader's side of it, its end, orders, its log; and those that
+/// everything else takes.
+const EACH: u64 = 8;
+const OTHERS: u64 = 512;
+
+/// Sees to it that so many processes can run at once: by default a process may have 1,024 descriptors. No more than the
+/// system allows, and never less than there was.
+pub(crate) fn make_room(processes: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = EACH * processes as u64 + OTHERS;
+    let Some(current) = limit.current.filter(|current| *current < wanted) else { return };
+    let more = limit.maximum.map_or(wanted, |most| most.min(wanted)).max(current);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(more), maximum: limit.maximum }) {
+        tracing::warn!("only {current} descriptors: fewer commands can run at once: {error}");
+    }
+}
+
+/// The first descriptor that is no standard stream.
+const FIRST: i32 = 3;
+
+/// Marks all but the standard streams as closed on exec. A terminal is open for a moment before it is marked, a library
+/// may never mark what it opens, and what this program was started with is not for its children either: a lock around
+/// our own starts would cover none of that.
+fn close_others() {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: takes three numbers and changes flags of this process's own descriptors.
+        let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+        if done == 0 {
+            return;
+        }
+    }
+    // Before Linux 5.11, and elsewhere: as many as a process may have by default.
+    const MOST: i32 = 1024;
+    for number in FIRST..MOST {
+        // SAFETY: nothing is done with it but to set a flag; a number without a descriptor is an error that is not looked at.
+        let fd = unsafe { BorrowedFd::borrow_raw(number) };
+        let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
     }
 }
 

@@ -110,6 +110,10 @@ impl Spill {
             }
             Err(error) => {
                 self.failed = true;
+                if is_full(&error) {
+                    // The file is empty now.
+                    (self.file, self.written) = (None, 0);
+                }
                 tracing::warn!("could not keep output in {}: {error}", self.path.display());
             }
         }
@@ -161,8 +165,19 @@ fn write(target: Target, bytes: &[u8]) -> std::io::Result<File> {
             File::options().create_new(true).write(true).read(true).mode(0o600).open(path)?
         }
     };
-    file.write_all(bytes)?;
+    if let Err(error) = file.write_all(bytes) {
+        if is_full(&error) {
+            // A beginning without its end is worth less than room for everything else that has to be saved.
+            file.set_len(0)?;
+        }
+        return Err(error);
+    }
     Ok(file)
+}
+
+/// No more fits on the disk.
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 /// Starts the writer of a process whose output has outgrown memory.

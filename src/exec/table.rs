@@ -50,7 +50,7 @@ impl Exec {
 
     /// Processes that run, foreground ones too, for the environment block and the question at quit.
     pub fn running(&self) -> Vec<ProcessInfo> {
-        self.hub.all().iter().filter(|p| !p.over()).map(|p| p.info()).collect()
+        self.hub.all().iter().filter(|p| !p.over() && !p.is_elsewhere()).map(|p| p.info()).collect()
     }
 
     /// The command lines of the background processes of a task, or of this one.

@@ -26,7 +26,8 @@ pub(crate) struct Sample {
 
 /// Looks at these processes; the system's table is read once for all.
 pub(crate) fn look(processes: &[Arc<Process>]) {
-    let running: Vec<&Arc<Process>> = processes.iter().filter(|process| !process.over()).collect();
+    let running: Vec<&Arc<Process>> =
+        processes.iter().filter(|process| !process.over() && !process.is_elsewhere()).collect();
     if running.is_empty() {
         return;
     }
@@ -37,11 +38,8 @@ pub(crate) fn look(processes: &[Arc<Process>]) {
 }
 
 fn look_at(process: &Process, all: &[Stat]) {
-    let found = process.detached.as_ref().map(super::detached::Detached::identities);
-    let own = |stat: &&Stat| match &found {
-        Some(found) => found.iter().any(|identity| identity.pid == stat.pid),
-        None => stat.session == process.pid,
-    };
+    let sessions = process.detached.as_ref().map_or_else(|| vec![process.pid], |detached| detached.sessions(all));
+    let own = |stat: &&Stat| sessions.contains(&stat.session);
     let (mut ticks, mut pages, mut count) = (0, 0, 0);
     for stat in all.iter().filter(own).filter(|stat| !stat.zombie) {
         ticks += stat.ticks;

@@ -7,6 +7,7 @@ use super::blocked;
 use super::handle::Running;
 use super::hub::Hub;
 use super::process::{Phase, Process, lock};
+use super::who::{self, Program};
 use super::{Exec, ExecError, Hidden, ProcessEvent, ProcessId};
 use crate::text::clean::clean;
 use crate::text::screen::Screen;
@@ -38,20 +39,20 @@ pub(crate) struct Modes {
     pub(crate) echo: bool,
 }
 
-/// Whether it waits for input, and the name of the program that does.
-fn waits(readers: &blocked::Readers, shown: &Shown, modes: Modes) -> Option<String> {
+/// Whether it waits for input, and the number of the process that does.
+fn waits(readers: &blocked::Readers, shown: &Shown, modes: Modes) -> Option<u32> {
     let secret = !modes.echo && !modes.raw;
     let prompted = shown.prompt.is_some() || shown.alternate;
-    if let Some(name) = &readers.reads {
-        return Some(name.clone());
+    if readers.reads.is_some() {
+        return readers.reads;
     }
     // What waits for several things may wait for another one: a prompt says which.
-    if let Some(name) = readers.polls.as_ref().filter(|_| prompted) {
-        return Some(name.clone());
+    if readers.polls.is_some() && prompted {
+        return readers.polls;
     }
     // Nobody turns the echo off and stops after a prompt for anything else.
     let guessed = if cfg!(target_os = "linux") { secret && shown.prompt.is_some() } else { prompted };
-    readers.unseen.as_ref().filter(|_| guessed).cloned()
+    readers.unseen.filter(|_| guessed)
 }
 
 /// Looks at a silent process. `true`: what its row tells has changed.
@@ -70,10 +71,13 @@ pub(crate) fn look(hub: &Hub, process: &Arc<Process>) -> bool {
     };
     let asks = secret || hub.asks_person.load(Ordering::Relaxed) && !modes.raw && !shown.alternate;
     match found {
-        Some(who) if asks => {
+        Some(pid) if asks => {
             if !hub.asks_on_terminal(process) {
                 let prompt = shown.prompt.clone().unwrap_or_default();
-                let wanted = Wanted { who, prompt, masked: secret, again: false, stranger: false };
+                let program = who::of(pid);
+                let stranger = program.pretends();
+                let Program { name: who, path, .. } = program;
+                let wanted = Wanted { who, path, prompt, masked: secret, again: false, stranger };
                 hub.ask(process, wanted, Answer::Terminal);
             }
         }
@@ -127,28 +131,30 @@ fn rows(screen: &Screen) -> Vec<String> {
 }
 
 /// Types an answer to a question on the terminal; without one the program is interrupted. A secret is typed only while the
-/// terminal does not show it.
-pub(super) fn typed(process: &Process, text: Option<&Hidden>, masked: bool) {
+/// terminal does not show it: it is looked at here, and once more when the keys are typed.
+pub(super) fn typed(hub: &Hub, process: &Process, text: Option<&Hidden>, masked: bool) {
     let shows = lock(&process.tty).as_ref().is_none_or(|tty| tty.key_modes().echo);
     let result = match text {
         None => process.type_in(b"\x03"),
-        Some(_) if masked && shows => {
-            tracing::info!("{} no longer asks for a password: nothing was typed", process.id.0);
-            return;
-        }
-        Some(text) => {
-            let mut bytes = text.reveal().as_bytes().to_vec();
+        Some(_) if masked && shows => return held_back(hub, process),
+        Some(text) if masked => {
+            let mut bytes = Vec::with_capacity(text.reveal().len() + 1);
+            bytes.extend_from_slice(text.reveal().as_bytes());
             bytes.push(b'\r');
-            let result = process.type_in(&bytes);
-            bytes.fill(0);
-            std::hint::black_box(&bytes);
-            result
+            process.type_secret(bytes)
         }
+        Some(text) => process.type_in(format!("{}\r", text.reveal()).as_bytes()),
     };
     lock(&process.life).typed = true;
     if let Err(error) = result {
         tracing::debug!("{error}");
     }
+}
+
+/// A secret was not typed: the terminal would have shown it.
+pub(super) fn held_back(hub: &Hub, process: &Process) {
+    let words = "the password was not typed: by now the program shows what is typed".to_owned();
+    hub.outbox.post(ProcessEvent::Told(process.id.clone(), words));
 }
 
 impl Running {
@@ -198,6 +204,10 @@ impl Exec {
         for process in self.hub.all() {
             let held = Some(&process.id) == id;
             process.phase.send_if_modified(|phase| std::mem::replace(&mut phase.held, held) != held);
+            // At once, not with the first key: a program that is told of another size while it reads may lose that key.
+            if held && process.is_watched() {
+                process.fit(None, *lock(&self.hub.size));
+            }
         }
     }
 
@@ -253,28 +263,28 @@ mod tests {
     fn who_waits_for_input() {
         let prompt = |text: &str| Shown { prompt: Some(text.into()), alternate: false };
         let (empty, full) = (Shown::default(), Shown { prompt: None, alternate: true });
-        let reads = || Readers { reads: Some("cat".into()), ..Readers::default() };
-        let polls = || Readers { polls: Some("ssh".into()), ..Readers::default() };
-        let unseen = || Readers { unseen: Some("sudo".into()), ..Readers::default() };
+        let reads = || Readers { reads: Some(1), ..Readers::default() };
+        let polls = || Readers { polls: Some(2), ..Readers::default() };
+        let unseen = || Readers { unseen: Some(3), ..Readers::default() };
         let (lines, keys) = (Modes { raw: false, echo: true }, Modes { raw: true, echo: false });
         let hidden = Modes { raw: false, echo: false };
         for (readers, shown, modes, want) in [
             (Readers::default(), prompt("building"), lines, None),
             (Readers::default(), prompt("Password:"), hidden, None),
             // A read of the terminal is one, whatever is shown.
-            (reads(), prompt("name?"), lines, Some("cat")),
-            (reads(), empty.clone(), lines, Some("cat")),
+            (reads(), prompt("name?"), lines, Some(1)),
+            (reads(), empty.clone(), lines, Some(1)),
             // What waits for events needs a prompt or the whole screen.
-            (polls(), prompt(">>>"), keys, Some("ssh")),
-            (polls(), prompt("name?"), lines, Some("ssh")),
-            (polls(), full.clone(), keys, Some("ssh")),
+            (polls(), prompt(">>>"), keys, Some(2)),
+            (polls(), prompt("name?"), lines, Some(2)),
+            (polls(), full.clone(), keys, Some(2)),
             (polls(), empty.clone(), keys, None),
             // Another user's process: only a password is certain.
-            (unseen(), prompt("[sudo] password:"), hidden, Some("sudo")),
-            (unseen(), prompt("Get:1 http"), lines, (!cfg!(target_os = "linux")).then_some("sudo")),
+            (unseen(), prompt("[sudo] password:"), hidden, Some(3)),
+            (unseen(), prompt("Get:1 http"), lines, (!cfg!(target_os = "linux")).then_some(3)),
             (unseen(), empty, hidden, None),
         ] {
-            assert_eq!(waits(&readers, &shown, modes).as_deref(), want, "{readers:?} {shown:?} {modes:?}");
+            assert_eq!(waits(&readers, &shown, modes), want, "{readers:?} {shown:?} {modes:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What one kind of place must know: how it is made ready, how its client is called, why it is gone.
 
 use crate::exec::{Bounds, Done, Most, Once, Rest, Variables};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -15,6 +15,22 @@ impl Programs {
     /// They get these variables.
     pub fn new(variables: Variables) -> Self {
         Self(Arc::new(variables))
+    }
+
+    /// The same with more variables.
+    pub(crate) fn with(&self, more: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut variables = (*self.0).clone();
+        variables.extend(more);
+        Self::new(variables)
+    }
+
+    /// Where a program is on the search path that they get.
+    pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
+        if program.contains('/') {
+            return Some(PathBuf::from(program)).filter(|found| found.is_file());
+        }
+        let path = self.0.get(OsStr::new("PATH"))?;
+        std::env::split_paths(path).map(|folder| folder.join(program)).find(|found| found.is_file())
     }
 
     /// A program, to be given its arguments.
@@ -70,6 +86,8 @@ pub struct Traits {
     pub isolated: bool,
     /// What runs there is a descendant of its client here, and gets its signals.
     pub signals_here: bool,
+    /// Its client does not pass on the size of its terminal: that goes over the link.
+    pub size_over_link: bool,
     /// The exit code with which the client says that the connection broke, when it has one of its own.
     pub broken: Option<i32>,
     /// Variables that commands there get.

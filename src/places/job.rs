@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
 /// By it all that a command started is found again, in whatever session.
-const MARK: &str = "HERMES_JOB";
+pub(crate) const MARK: &str = "HERMES_JOB";
 /// A pager would wait for keys that nobody presses.
 const ADDED: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("PYTHONUNBUFFERED", "1")];
@@ -145,9 +145,8 @@ impl Job {
         let facts = self.place.facts()?;
         let wanted = self.place.environment_of(&self.spec.task)?;
         // Its variables may be secrets: both files are gone before the command begins, whatever becomes of it.
-        let mut run = Script::new("").set("J", &self.folder).add(
-            "h_line=$(cat \"$J/line\"; echo .); h_line=${h_line%?}; rm -f -- \"$J/run\" \"$J/line\"\n",
-        );
+        let mut run =
+            Script::new("").set("J", &self.folder).add("h_line=$(cat \"$J/line\"); rm -f -- \"$J/run\" \"$J/line\"\n");
         if !self.spec.detached {
             run = run.add("echo $$ >\"$J/pid\"\n");
         }
@@ -174,12 +173,16 @@ impl Job {
         run = run.add(&format!("export {MARK}={}\n", self.id));
         run = run.add("case $TERM in ''|dumb) TERM=xterm-256color; export TERM;; esac\n");
         run = run.add("cd ").word(&self.spec.cwd).add(" || exit 126\n");
-        // Jobs get groups of their own: what a command leaves running is not hung up with its shell.
-        let jobs = if self.spec.detached { "" } else { " -m" };
+        // Jobs get groups of their own: what a command leaves running is not hung up with its shell. Without a terminal
+        // nothing is, and bash complains.
+        run = run.add("set --\n");
+        if !self.spec.detached {
+            run = run.add("[ -t 1 ] && set -- -m\n");
+        }
         Ok(match bash {
             true => run
                 .add("BASH_ENV=$J/keep; export BASH_ENV\n")
-                .add(&format!("exec bash --noprofile --norc{jobs} -c \"$h_line\" bash")),
+                .add("exec bash --noprofile --norc \"$@\" -c \"$h_line\" bash"),
             false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$h_line\""),
         })
     }
@@ -255,6 +258,21 @@ else false; fi 2>/dev/null"#,
             ));
         }
         self.place.ask_now(&script).is_some_and(|said| said.code == 0)
+    }
+
+    fn resized(&self, (columns, rows): (u16, u16)) {
+        if !self.place.backend().traits().size_over_link {
+            return;
+        }
+        let script = Script::new("").set("J", &self.folder).add(&format!(
+            "read -r h_l <\"$J/pid\" && stty rows {rows} cols {columns} <\"/proc/$h_l/fd/0\" 2>/dev/null"
+        ));
+        let place = Arc::clone(&self.place);
+        let asked =
+            std::thread::Builder::new().name("place-size".into()).spawn(move || place.ask_now(&script).is_some());
+        if let Err(error) = asked {
+            tracing::debug!("the size of the terminal of {}: {error}", self.id);
+        }
     }
 
     fn finish(&self, ended: bool) -> FarEnd {

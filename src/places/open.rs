@@ -2,7 +2,10 @@
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Container, Setting};
+use super::daytona::Daytona;
+use super::keys::Keys;
 use super::kubernetes::Kubernetes;
+use super::modal::Modal;
 use super::remote::{Remote, lock};
 use super::singularity::Singularity;
 use super::slurm::Slurm;
@@ -11,7 +14,7 @@ use crate::config::TerminalConfig;
 use crate::exec::Exec;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// What `terminal.backend` may be, with what each is.
@@ -24,6 +27,8 @@ pub const KINDS: &[(&str, &str)] = &[
     ("apptainer", "an instance of apptainer"),
     ("kubernetes", "a pod"),
     ("slurm", "a job of Slurm"),
+    ("modal", "a sandbox of Modal"),
+    ("daytona", "a sandbox of Daytona"),
 ];
 
 /// Work that is no other's.
@@ -39,7 +44,11 @@ pub struct Places {
 struct Inner {
     needs: Option<Needs>,
     current: Mutex<Option<Arc<Remote>>>,
+    lacks: OnceLock<Lacks>,
 }
+
+/// Backends that cannot be used as they are configured, and why.
+pub type Lacks = Arc<[(&'static str, String)]>;
 
 /// What backends are made from.
 #[derive(Clone)]
@@ -49,6 +58,7 @@ struct Needs {
     workspace: PathBuf,
     task: String,
     programs: Programs,
+    keys: Keys,
     variables: Vec<(String, String)>,
 }
 
@@ -68,6 +78,8 @@ impl Needs {
             "ssh" => Box::new(Ssh::new(config, setting.programs, traits)?),
             "kubernetes" => Box::new(Kubernetes::new(config, &setting, traits)),
             "slurm" => Box::new(Slurm::new(config, setting.programs, traits)),
+            "modal" => Box::new(Modal::new(config, setting, &self.keys, traits)?),
+            "daytona" => Box::new(Daytona::new(config, setting, &self.keys, traits)?),
             "singularity" | "apptainer" => Box::new(Singularity::new(config, &setting, traits)),
             _ => {
                 traits.variables.extend(config.docker_env.clone());
@@ -77,11 +89,23 @@ impl Needs {
     }
 }
 
+impl Needs {
+    /// What a kind of backend lacks.
+    fn lack(&self, kind: &'static str) -> Option<String> {
+        if let Err(error) = self.backend(kind) {
+            return Some(error.to_string());
+        }
+        let config = TerminalConfig { backend: kind.to_owned(), ..self.config.clone() };
+        let client = client_of(&config)?;
+        self.programs.find(&client).is_none().then(|| format!("`{client}` is not installed"))
+    }
+}
+
 impl Places {
     /// Places as they are configured; the configured one is current, and not reached before it is needed. `home` is this
-    /// program's own, `workspace` where it was started. When the configuration lacks something no other place stands in for
+    /// program's own, `workspace` where it was started, `keys` are for services. When the configuration lacks something no other place stands in for
     /// it: what is to be done there fails and says so.
-    pub fn new(config: &TerminalConfig, exec: &Exec, home: &Path, workspace: &Path) -> Self {
+    pub fn new(config: &TerminalConfig, exec: &Exec, home: &Path, workspace: &Path, keys: Keys) -> Self {
         let options = exec.options();
         let needs = Needs {
             config: config.clone(),
@@ -89,27 +113,13 @@ impl Places {
             workspace: workspace.to_owned(),
             task: DEFAULT.to_owned(),
             programs: Programs::new(options.clean()),
+            keys,
             variables: options.forwarded(&config.docker_forward_env),
         };
-        let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
-        if let Err(error) = places.choose(&config.backend) {
-            *lock(&places.inner.current) = Some(Arc::new(Remote::new(Box::new(Broken::new(&config.backend, error)))));
-        }
+        let places = Self { inner: Arc::new(Inner { needs: Some(needs), ..Inner::default() }) };
+        // Told by what is to be done there.
+        let _told = places.insist(&config.backend);
         places
-    }
-
-    /// Places of their own for one task, with a configuration of its own: its container is no other's.
-    ///
-    /// # Errors
-    /// When its configuration lacks something.
-    pub fn for_task(&self, task: &str, change: impl FnOnce(&mut TerminalConfig)) -> Result<Self, PlaceError> {
-        let Some(mut needs) = self.inner.needs.clone() else { return Ok(Self::default()) };
-        needs.task = task.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect();
-        change(&mut needs.config);
-        let kind = needs.config.backend.clone();
-        let places = Self { inner: Arc::new(Inner { needs: Some(needs), current: Mutex::default() }) };
-        places.choose(&kind)?;
-        Ok(places)
     }
 
     /// The other machine that work is done on; `None`: on this one.
@@ -147,6 +157,38 @@ impl Places {
             before.leave();
         }
         Ok(())
+    }
+
+    /// The same, but when it lacks something no other place stands in for it: what is to be done there fails and says why.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub fn insist(&self, kind: &str) -> Result<(), PlaceError> {
+        let error = match self.choose(kind) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let broken = Arc::new(Remote::new(Box::new(Broken::new(kind, error.clone()))));
+        if let Some(before) = lock(&self.inner.current).replace(broken) {
+            before.leave();
+        }
+        Err(error)
+    }
+
+    /// The backend of the configuration.
+    pub fn configured(&self) -> &str {
+        let kind = self.inner.needs.as_ref().map_or("", |needs| needs.config.backend.trim());
+        if kind.is_empty() { "local" } else { kind }
+    }
+
+    /// What cannot be used and why, found out once; nothing is reached.
+    pub fn lacks(&self) -> Lacks {
+        let found = || {
+            let Some(needs) = &self.inner.needs else { return Lacks::default() };
+            let all = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| *kind != "local");
+            all.filter_map(|kind| Some((kind, needs.lack(kind)?))).collect()
+        };
+        Arc::clone(self.inner.lacks.get_or_init(found))
     }
 
     /// Leaves the place, at the end of the program. Blocks.
@@ -195,13 +237,14 @@ impl Backend for Broken {
 ///
 /// # Errors
 /// Says what, and what to do.
-pub fn check(config: &TerminalConfig) -> Result<String, PlaceError> {
+pub fn check(config: &TerminalConfig, keys: &Keys) -> Result<String, PlaceError> {
     let needs = Needs {
         config: config.clone(),
         home: PathBuf::new(),
         workspace: PathBuf::new(),
         task: DEFAULT.to_owned(),
         programs: Programs::default(),
+        keys: keys.clone(),
         variables: Vec::new(),
     };
     match config.backend.trim() {
@@ -219,6 +262,7 @@ pub fn client_of(config: &TerminalConfig) -> Option<String> {
         "" | "local" => None,
         "kubernetes" => Some("kubectl".to_owned()),
         "slurm" => Some("srun".to_owned()),
+        "daytona" => Some("ssh".to_owned()),
         kind => Some(kind.to_owned()),
     }
 }

@@ -5,6 +5,7 @@ use super::script::Script;
 use super::world::Looked;
 use crate::exec::{Link, LinkError, Said, Variables, exported};
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +36,7 @@ then h_stat() { stat -L -c '%f|%s|%Y|%y|%a' -- "$1"; }
 else h_stat() { stat -L -f '%Xp|%z|%m|%Fm|%Lp' "$1"; }
 fi
 printf '%s\n' "$HOME" "$H_DIR" "$(uname -s 2>/dev/null)"
-for h_tool in bash setsid rg base64 sudo; do has "$h_tool" && printf '%s ' "$h_tool"; done
+for h_tool in bash setsid rg base64; do has "$h_tool" && printf '%s ' "$h_tool"; done
 readlink -mz / >/dev/null 2>&1 && printf 'readlink-mz '
 printf '\n'
 if has bash; then bash -lc 'export -p' </dev/null 2>/dev/null; else sh -lc 'export -p' </dev/null 2>/dev/null; fi
@@ -295,15 +296,19 @@ impl Remote {
         Ok(self.ask(&Script::new("[ -d ").word(path).add(" ]"), SOON, SMALL)?.code == 0)
     }
 
-    /// Whether `sudo` works there without a password.
+    /// Whether the `sudo` that commands of this task find there wants a password, as `sudo -n true` tells. Where there is
+    /// none, it wants none.
     ///
     /// # Errors
     /// When it cannot be reached.
-    pub fn sudo(&self) -> Result<bool, PlaceError> {
-        if !self.facts()?.has("sudo") {
-            return Ok(false);
+    pub fn sudo_wants_password(&self, task: &str) -> Result<bool, PlaceError> {
+        let variables = self.environment_of(task)?;
+        let mut script = Script::new("");
+        if let Some(path) = variables.get(OsStr::new("PATH")) {
+            script = script.set("PATH", path);
         }
-        Ok(self.ask(&Script::new("sudo -n true >/dev/null 2>&1"), SOON, SMALL)?.code == 0)
+        let script = script.add("command -v sudo >/dev/null 2>&1 || exit 0\nsudo -n true </dev/null >/dev/null 2>&1");
+        Ok(self.ask(&script, SOON, SMALL)?.code != 0)
     }
 
     /// Leaves it: what is not needed any more is removed there, and the place may go. Background work goes on.

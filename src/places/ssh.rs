@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The exit code of `ssh` when the connection could not be made or broke.
-const BROKEN: i32 = 255;
+pub(crate) const BROKEN: i32 = 255;
 /// The longest path that a socket may have on every system, less what `ssh` adds while it makes one.
 const SOCKET: usize = 100 - 40 - 18;
 

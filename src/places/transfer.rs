@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn one_that_complains_much_does_not_stop_the_other() {
-        let many = "i=0; while [ $i -lt 5000 ]; do echo 'tar: a name of some length: Permission denied' >&2; i=$((i+1)); done";
+        let many =
+            "i=0; while [ $i -lt 5000 ]; do echo 'tar: a name of some length: Permission denied' >&2; i=$((i+1)); done";
         let ended = pipe(shell(&format!("{many}; echo the last one >&2; exit 2")), shell("cat")).unwrap();
         assert_eq!(ended, Err("the last one".into()));
         assert_eq!(pipe(shell("echo x"), shell(&format!("cat; {many}"))).unwrap(), Ok(()));

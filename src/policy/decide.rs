@@ -8,11 +8,7 @@ mod typed;
 pub use closed::Closed;
 pub use typed::in_process;
 
-<<<<<<< HEAD
-use super::permissions::{Names, Permission, Reader};
-=======
-use super::permissions::Names;
->>>>>>> gate
+use super::permissions::{Names, Permission};
 use super::rule::{Action, Rules};
 use super::{Intent, Mode, Verdict, Why, World};
 use std::path::Path;

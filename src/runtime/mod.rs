@@ -69,6 +69,8 @@ pub struct Ended {
     pub spoke: bool,
     /// The session that was open, for the words of farewell.
     pub session: Option<crate::agent::event::SessionInfo>,
+    /// Commands that go on: the first line of each, and its process number.
+    pub kept: Vec<(String, u32)>,
 }
 
 impl Screen {
@@ -156,7 +158,8 @@ impl Screen {
                         // The shell that comes next must find all that is typed once the terminal is its own.
                         input.stop().await;
                         let spoke = !self.model.transcript.cells.is_empty();
-                        return Ok(Ended { code, demo, spoke, session: self.model.session.take() });
+                        let kept = std::mem::take(&mut self.model.processes.kept);
+                        return Ok(Ended { code, demo, spoke, session: self.model.session.take(), kept });
                     }
                 }
             }

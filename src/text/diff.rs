@@ -52,7 +52,12 @@ pub fn render(unified: &str, language: &str, width: usize, most: usize, code: &m
         let base = coloured.get_mut(index).map(std::mem::take).filter(|spans| !spans.is_empty());
         let base = base.unwrap_or_else(|| vec![Span::new(entry.text, role)]);
         let spans = set_off(base, marks.get(index).map_or(&[], Vec::as_slice), strong);
-        wrap_into(&mut rows, &spans, ground, &Wrap { width, first: &first, rest: &rest, verbatim: true });
+        wrap_into(
+            &mut rows,
+            &spans,
+            ground,
+            &Wrap { width, first: &first, rest: &rest, verbatim: true, ..Wrap::default() },
+        );
     }
     if entries.len() > shown {
         let more = format!("… {} more lines", entries.len() - shown);

@@ -1,5 +1,6 @@
 //! A wide terminal's rows on a narrower one: folded as a terminal wraps, with rules and bars made shorter.
 
+use super::columns::names;
 use super::width::{grapheme_width, width};
 use super::{Line, Role, Snapshot, Span};
 use std::borrow::Cow;
@@ -18,8 +19,18 @@ pub fn fold(wide: Snapshot, cursor: (u16, u16), columns: u16, rows: u16) -> (Sna
     let last = text.max(usize::from(cursor.1));
     let mut folded: Vec<(Line, bool)> = Vec::with_capacity(rows);
     let mut at = (0, 0);
-    for (index, line) in wide.rows.into_iter().take(last + 1).enumerate() {
+    let lines = &wide.rows[..wide.rows.len().min(last + 1)];
+    for (index, line) in lines.iter().enumerate() {
         let goes_on = wide.wrapped.get(index).copied().unwrap_or(false);
+        // The row of the cursor may still be written.
+        if let Some(names) =
+            names(lines, index, usize::from(columns)).filter(|_| index != usize::from(cursor.1) && !goes_on)
+        {
+            let count = names.len();
+            folded.extend(names.into_iter().enumerate().map(|(n, row)| (row.line, n + 1 < count)));
+            continue;
+        }
+        let line = line.clone();
         let line = if goes_on { line } else { shorten(line, usize::from(wide.columns), usize::from(columns)) };
         let pieces = split(line, usize::from(columns));
         if index == usize::from(cursor.1) {

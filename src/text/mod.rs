@@ -4,6 +4,7 @@
 
 pub mod ansi;
 pub mod clean;
+pub mod columns;
 pub mod diff;
 pub mod fold;
 pub mod foreign;
@@ -186,6 +187,11 @@ pub struct Place {
 }
 
 impl Snapshot {
+    /// Whether nothing is on it.
+    pub fn is_blank(&self) -> bool {
+        self.rows.iter().all(|line| line.spans.is_empty())
+    }
+
     /// The place of every row.
     pub fn places(&self) -> Vec<Place> {
         let mut places = vec![Place::default(); self.rows.len()];

@@ -6,8 +6,10 @@ use super::{Ground, Line, Span};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Columns between tab stops.
-const TAB: usize = 4;
+/// Columns between tab stops in code.
+const CODE_TAB: usize = 4;
+/// The same on a terminal.
+const TERMINAL_TAB: usize = 8;
 
 /// One row on the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub struct Wrap<'a> {
     pub rest: &'a [Span],
     /// Keeps every space and breaks anywhere: code.
     pub verbatim: bool,
+    /// Tabs as a terminal has them: the program that wrote them counted on that.
+    pub terminal_tabs: bool,
 }
 
 /// Wraps a line to a width, without prefixes, at words.
@@ -89,18 +93,19 @@ pub fn wrap_into(rows: &mut Vec<Row>, spans: &[Span], ground: Ground, how: &Wrap
         text.push_str(&span.text);
     }
     let rest_lead = spans_width(how.rest);
+    let tab = if how.terminal_tabs { TERMINAL_TAB } else { CODE_TAB };
     let mut joint = Joint::Line;
     let mut is_first = true;
     breaks(
         &text,
-        how.width.saturating_sub(first_lead),
-        how.width.saturating_sub(rest_lead),
+        (how.width.saturating_sub(first_lead), how.width.saturating_sub(rest_lead)),
+        tab,
         how.verbatim,
         |part, gap| {
             let (prefix, lead) = if is_first { (how.first, first_lead) } else { (how.rest, rest_lead) };
             let mut out = Vec::with_capacity(prefix.len() + 4);
             out.extend_from_slice(prefix);
-            slice_into(&mut out, spans, part.clone());
+            slice_into(&mut out, spans, part.clone(), tab);
             let raw = text.get(part.clone()).filter(|text| text.contains(char::is_control)).map(Box::from);
             rows.push(Row { line: Line { spans: out, ground }, source: part, lead: clamp(lead), joint, raw });
             joint = Joint::Soft(clamp(gap));
@@ -110,7 +115,13 @@ pub fn wrap_into(rows: &mut Vec<Row>, spans: &[Span], ground: Ground, how: &Wrap
 }
 
 /// Calls `emit(bytes of the row, spaces dropped after it)` for each row of `text`.
-fn breaks(text: &str, first: usize, rest: usize, verbatim: bool, mut emit: impl FnMut(Range<usize>, usize)) {
+fn breaks(
+    text: &str,
+    (first, rest): (usize, usize),
+    tab: usize,
+    verbatim: bool,
+    mut emit: impl FnMut(Range<usize>, usize),
+) {
     // A column narrower than a wide character would never end.
     let (mut room, rest) = (first.max(1), rest.max(1));
     let (mut start, mut column) = (0, 0);
@@ -119,7 +130,7 @@ fn breaks(text: &str, first: usize, rest: usize, verbatim: bool, mut emit: impl 
     let mut space_from: Option<usize> = None;
     for (at, grapheme) in Pieces::new(text) {
         let space = !verbatim && (grapheme == " " || grapheme == "\t");
-        let wide_at = |column: usize| if grapheme == "\t" { TAB - column % TAB } else { grapheme_width(grapheme) };
+        let wide_at = |column: usize| if grapheme == "\t" { tab - column % tab } else { grapheme_width(grapheme) };
         let mut wide = wide_at(column);
         if space {
             // An indent wider than the row is broken like a word.
@@ -198,7 +209,7 @@ impl<'a> Iterator for Pieces<'a> {
 
 /// Appends the part of `spans` that covers the bytes `part` of their joined text: tabs become spaces, other control
 /// characters go.
-fn slice_into(out: &mut Vec<Span>, spans: &[Span], part: Range<usize>) {
+fn slice_into(out: &mut Vec<Span>, spans: &[Span], part: Range<usize>, tab: usize) {
     let mut at = 0;
     let mut column = 0;
     for span in spans {
@@ -211,12 +222,12 @@ fn slice_into(out: &mut Vec<Span>, spans: &[Span], part: Range<usize>) {
             break;
         }
         let piece = &span.text[part.start.max(from) - from..part.end.min(to) - from];
-        let text = clean(piece, &mut column);
+        let text = clean(piece, &mut column, tab);
         out.push(Span { text, role: span.role, link: span.link.clone() });
     }
 }
 
-fn clean(piece: &str, column: &mut usize) -> String {
+fn clean(piece: &str, column: &mut usize, tab: usize) -> String {
     if piece.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
         *column += piece.len();
         return piece.to_owned();
@@ -224,7 +235,7 @@ fn clean(piece: &str, column: &mut usize) -> String {
     let mut text = String::with_capacity(piece.len());
     for grapheme in piece.graphemes(true) {
         if grapheme == "\t" {
-            let wide = TAB - *column % TAB;
+            let wide = tab - *column % tab;
             text.extend(std::iter::repeat_n(' ', wide));
             *column += wide;
         } else if !grapheme.contains(char::is_control) {
@@ -285,7 +296,7 @@ mod tests {
     fn tabs_of_output_fill_no_row_beyond_its_width() {
         for columns in 5..24 {
             let mut rows = Vec::new();
-            let how = Wrap { width: columns, first: &[], rest: &[], verbatim: true };
+            let how = Wrap { width: columns, first: &[], rest: &[], verbatim: true, ..Wrap::default() };
             let text = "cpp-12\tx86_64-linux-gnu-python3.11\t\tab\tcde";
             wrap_into(&mut rows, &[Span::new(text, Role::Text)], Ground::Base, &how);
             let shown: Vec<String> = rows.iter().map(|row| row.line.text()).collect();
@@ -301,6 +312,7 @@ mod tests {
             first: &[Span::new("• ", Role::Bullet)],
             rest: &[Span::new("  ", Role::Text)],
             verbatim: false,
+            ..Wrap::default()
         };
         wrap_into(&mut rows, &[Span::new("one two three", Role::Text)], Ground::Base, &how);
         let shown: Vec<_> = rows.iter().map(|row| row.line.text()).collect();

@@ -149,7 +149,10 @@ impl ReadCall {
     }
 
     fn wanted(&self, ctx: &ToolCtx) -> Wanted {
-        Wanted { offset: self.offset, limit: self.limit, line_chars: ctx.config.tool_output.max_line_length }
+        let line_chars = ctx.config.tool_output.max_line_length;
+        // The log of a command holds all that its terminal got, colours and progress bars too.
+        let terminal = ctx.places.current().is_none() && ctx.exec.is_log(&self.place.path);
+        Wanted { offset: self.offset, limit: self.limit, line_chars, terminal }
     }
 
     /// A copy of a file of another machine, gone with the value; `None` for a file of this one.

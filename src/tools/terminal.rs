@@ -217,7 +217,10 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     let far = far(&command, &ctx).await?;
     let sandbox = if far.is_some() { None } else { super::confine::sandbox(&ctx) };
     // The probe runs the `sudo` that the task finds: in a sandbox that may be a program of the sandbox's own making.
-    let runs = if far.is_some() || sandbox.is_some() { None } else { runs(&command.line, &ctx).await };
+    let (runs, sudos) = match far.is_some() || sandbox.is_some() {
+        true => (None, 0),
+        false => runs(&command.line, &ctx).await,
+    };
     let launch = Launch {
         spawn: Spawn {
             command: runs.clone().unwrap_or_else(|| command.line.clone()),
@@ -234,6 +237,7 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         notify_on_complete: command.background && command.notify,
         watch_patterns: command.patterns.clone(),
         far,
+        sudos,
     };
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
     // Lossy by contract: the tool line shows what it can.
@@ -311,14 +315,33 @@ async fn far(command: &Command, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, T
         keep: !command.background,
     };
     let cancel = ctx.cancel.clone();
-    let job = super::blocking(move || Job::new(there, spec));
+    let job = super::blocking(move || {
+        refuse_password(&there, &spec)?;
+        Job::new(there, spec).map_err(|error| error.to_string())
+    });
     let job = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(ToolError::Interrupted),
         job = job => job?,
     };
-    let job = job.map_err(|error| ToolError::Failed(error.to_string()))?;
-    Ok(Some(Arc::new(job)))
+    Ok(Some(Arc::new(job.map_err(ToolError::Failed)?)))
+}
+
+/// No password goes to another machine: nothing there can be known to be its `sudo` and not a program that keeps what it is
+/// told. A line whose `sudo` would ask for one is not begun. Blocks.
+fn refuse_password(there: &Remote, spec: &JobSpec) -> Result<(), String> {
+    if rewrite_sudo(&spec.line, sudo::ASKS).1 == 0 {
+        return Ok(());
+    }
+    match there.sudo_wants_password(&spec.task) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(format!(
+            "sudo on {} wants a password, and none is sent to another machine: nothing was run. Allow the command there \
+             without one (NOPASSWD in its sudoers), or work there as a user with the rights",
+            there.label()
+        )),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Ends a command and gives what it came to.
@@ -330,10 +353,14 @@ async fn ended(running: &Running, reason: ExitReason) -> Waited {
     }
 }
 
-/// The line that runs when it is another than the one that was judged: `sudo` gets the option that asks the person.
-async fn runs(line: &str, ctx: &ToolCtx) -> Option<String> {
+/// The line that runs when it is another than the one that was judged: `sudo` gets the option that asks the person. And how
+/// many there are.
+async fn runs(line: &str, ctx: &ToolCtx) -> (Option<String>, usize) {
     let (rewritten, count) = rewrite_sudo(line, sudo::ASKS);
-    (count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await).then_some(rewritten)
+    match count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await {
+        true => (Some(rewritten), count),
+        false => (None, 0),
+    }
 }
 
 fn started(command: &Command, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {

@@ -8,7 +8,7 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::{Git, Knowledge};
-use crate::app::model::types::{Effort, ProcessState, TodoStatus};
+use crate::app::model::types::{Effort, Origin, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::vi;
 use crate::config::SandboxMode;
@@ -92,7 +92,10 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if model.meter.context > 0 {
         parts.push(Span::new(format!("context {}", context(model).0), Role::Dim));
     }
-    let running = model.processes.rows.iter().filter(|row| row.state == ProcessState::Running).count();
+    let running = {
+        let here = model.processes.rows.iter().filter(|row| row.vitals.origin != Origin::Elsewhere);
+        here.filter(|row| row.state == ProcessState::Running).count()
+    };
     let asking = model.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
     if running > 0 {
         parts.push(Span::new(format!("● {running}"), Role::Good));
@@ -246,17 +249,28 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
     if !model.mouse_captured {
         part(paint, "mouse released", strong);
     }
-    let from = x + 3;
-    let mut at = end;
-    for (key, word) in hints::footer(model).into_iter().rev() {
-        let wanted = cells(width(&key) + 1 + width(word));
-        if at < from + wanted {
-            continue;
-        }
-        let start = at - wanted;
-        let next = paint.put(start, area.y, wanted, &key, strong);
-        paint.put(next + 1, area.y, wanted, word, dim);
-        at = start.saturating_sub(2);
+    keys(model, paint, Rect { x: x + 3, width: end.saturating_sub(x + 3), ..area });
+}
+
+/// Keys that work here, at the right end; where not all fit, the most useful ones.
+fn keys(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+    /// Cells between two.
+    const GAP: u16 = 2;
+    let wide = |(key, word): &hints::Hint| cells(width(key) + 1 + width(word));
+    let mut room = area.width + GAP;
+    let mut shown = hints::footer(model);
+    shown.retain(|hint| {
+        let wanted = wide(hint) + GAP;
+        let fits = wanted <= room;
+        // What comes after one that does not fit is less useful: it takes no place of it.
+        room = if fits { room - wanted } else { 0 };
+        fits
+    });
+    let wanted = shown.iter().map(|hint| wide(hint) + GAP).sum::<u16>().saturating_sub(GAP);
+    let mut x = area.right().saturating_sub(wanted);
+    for (key, word) in &shown {
+        let next = paint.put(x, area.y, area.right() - x, key, paint.slot(Slot::StatusStrong));
+        x = paint.put(next + 1, area.y, area.right().saturating_sub(next + 1), word, paint.slot(Slot::StatusDim)) + GAP;
     }
 }
 

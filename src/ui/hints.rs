@@ -7,7 +7,10 @@ use crate::app::action::Action;
 use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
+use crate::app::{focus, processes};
+use crate::config::keymap::{Context, display};
 use crate::config::theme::Slot;
+use crate::exec::Origin;
 use crate::text::Role;
 use crate::text::width::width;
 use ratatui::layout::Rect;
@@ -53,7 +56,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             Modal::Frozen(_) => fixed(&[("Tab", "choose"), ("Enter", "takes it"), ("Esc", "later")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(confirm) if confirm.inert_until > model.now => Vec::new(),
-            Modal::Confirm(_) => fixed(&[("y", "yes"), ("n", "no"), ("↑↓", "choose"), ("Enter", "takes it")]),
+            Modal::Confirm(_) => fixed(&[("Enter", "takes the marked one"), ("y", "marks yes"), ("Esc", "close")]),
             Modal::Rewind(state) if state.confirm.is_some() => {
                 fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
             }
@@ -71,17 +74,20 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     if model.quit_armed.is_some() {
         return vec![(key_of(model, "interrupt"), "again quits")];
     }
-    let running = is_running(model);
+    let (running, taken_over) = (is_running(model), model.processes.pane.taken_over);
     let mut actions: Vec<(&str, &'static str)> = match model.focus {
-        Pane::Terminal if model.processes.pane.taken_over => vec![("take-over", "hand back")],
-        Pane::Terminal => vec![("take-over", "take over"), ("next-terminal", "next"), ("toggle-terminal", "close")],
+        Pane::Terminal if taken_over => vec![("take-over", "hand back")],
+        Pane::Terminal => terminal(model),
         _ if model.copy_mode.is_some() => {
             return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
+        }
+        Pane::Conversation if model.transcript.find.is_some() => {
+            vec![("find-next", "older hit"), ("find-previous", "newer hit"), ("expand", "open")]
         }
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
         Pane::Queue => vec![("edit-queued", "edit"), ("steer-queued", "steer"), ("drop-queued", "drop")],
         Pane::Sidebar => vec![("scroll-down", "scroll")],
-        Pane::Composer => vec![("command-palette", "palette"), ("help", "keys")],
+        Pane::Composer => Vec::new(),
     };
     if running && model.focus == Pane::Composer {
         let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
@@ -95,13 +101,56 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             }
         }
     }
-    if running && model.focus != Pane::Queue && !model.processes.pane.taken_over {
-        actions.push(("stop-turn", "stop"));
-    } else if model.focus == Pane::Composer && model.composer.area.is_empty() {
-        actions.push(("session-browser", "sessions"));
+    match model.focus {
+        Pane::Composer => {
+            let usual = [("command-palette", "palette"), ("help", "keys"), ("session-browser", "sessions")];
+            let stop = running.then_some(("stop-turn", "stop"));
+            let usual = usual.into_iter().take(if running || !model.composer.area.is_empty() { 2 } else { 3 });
+            actions.extend(stop.into_iter().chain(usual));
+        }
+        // It comes back to the prompt first: there it stops the turn.
+        _ if !taken_over => actions.push(("stop-turn", "back")),
+        _ => {}
     }
-    let hints = actions.into_iter().map(|(action, word)| (key_of(model, action), word));
+    let here = if taken_over { Context::TakenOver } else { focus::context(model.focus) };
+    let key = |action| model.keymap.key_in(here, action).unwrap_or_else(|| key_of(model, action));
+    let hints = actions.into_iter().map(|(action, word)| (key(action), word));
     hints.filter(|(key, _)| !key.is_empty()).collect()
+}
+
+/// What a person can do with the command that the pane shows.
+fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
+    let pane = &model.processes.pane;
+    let rows = &model.processes.rows;
+    let shown = rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
+    let mut actions = Vec::new();
+    if pane.find.is_some() {
+        actions.extend([("find-next", "up"), ("find-previous", "down")]);
+    } else if pane.scroll > 0 {
+        actions.push(("to-end", "to the end"));
+    }
+    match shown {
+        Some(row) if processes::is_running(row) => {
+            if row.vitals.origin == Origin::Ours {
+                actions.push(("take-over", "take over"));
+            }
+            if row.vitals.origin != Origin::Elsewhere {
+                actions.push(("kill-process", "end it"));
+            }
+            if !row.background {
+                actions.push(("background-command", "to the background"));
+            }
+        }
+        Some(_) => actions.push(("forget-process", "off the list")),
+        None => {}
+    }
+    actions.push(("find", "find"));
+    if rows.len() > 1 {
+        actions.push(("next-terminal", "next"));
+        actions.push(("split-terminal", if pane.beside.is_some() { "one again" } else { "two" }));
+    }
+    actions.push(("toggle-terminal", "close"));
+    actions
 }
 
 /// Cells between the columns of the popup.
@@ -109,21 +158,42 @@ const GAP: u16 = 3;
 /// Cells of a key of one letter and of the air after it.
 const KEY: u16 = 3;
 /// The narrowest column in which words can be read.
-const WORDS: u16 = 22;
+const WORDS: u16 = 20;
+/// Rows that the popup may take on the smallest screen.
+const LEAST: u16 = 6;
+
+/// What the popup says of an action.
+struct Follows {
+    keys: String,
+    /// What it does, and the same in a word or two.
+    words: &'static str,
+    brief: String,
+    /// It has a key without the leader too.
+    direct: bool,
+}
 
 /// The popup over the status bar, once the leader waited: every key that may follow, from the live keymap, and what it does.
-/// Where not all fit, those go first that have a key of their own. Whether it is shown.
+/// It leaves half of the screen in view; the leader turns its pages, on the first of which stands what has no other key.
+/// Whether it is shown.
 pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
-    if model.chord.as_ref().is_none_or(|chord| !chord.shown) {
-        return false;
-    }
-    let list = following(model);
-    let most = area.height.saturating_sub(4).max(1);
+    let Some(chord) = model.chord.as_ref().filter(|chord| chord.shown) else { return false };
+    let mut list = following(model);
+    let most = (area.height / 2).max(LEAST).min(area.height.saturating_sub(4)).max(1);
     let room = area.width.saturating_sub(4);
-    // as few columns as leave half of the screen in view, as many as can be read
+    // as few columns as will do, as many as can be read
     let readable = ((room + GAP) / (KEY + WORDS + GAP)).max(1);
-    let columns = cells(list.len()).div_ceil((area.height / 2).max(1)).clamp(1, readable);
-    let (list, left) = fit(list, usize::from(most) * usize::from(columns));
+    let columns = cells(list.len()).div_ceil(most).clamp(1, readable);
+    let places = usize::from(most) * usize::from(columns);
+    let left = if list.len() > places {
+        list.sort_by_key(|entry| entry.direct);
+        let page = places.saturating_sub(1).max(1);
+        let from = chord.page % list.len().div_ceil(page) * page;
+        let all = list.len();
+        list = list.into_iter().skip(from).take(page).collect();
+        all - list.len()
+    } else {
+        0
+    };
     let rows = cells(list.len() + usize::from(left > 0)).div_ceil(columns).min(most).max(1);
     let column = (room + GAP) / columns;
     // A blank row above and below.
@@ -132,7 +202,7 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
     // keys of a column end in one line; most of them are one letter
     let keys: Vec<u16> = list
         .chunks(usize::from(rows))
-        .map(|part| cells(part.iter().map(|(keys, ..)| width(keys)).max().unwrap_or(1)))
+        .map(|part| cells(part.iter().map(|entry| width(&entry.keys)).max().unwrap_or(1)))
         .collect();
     let at = |index: usize| {
         let line = row(place, cells(index) % rows + 1);
@@ -140,51 +210,42 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
         let key = keys.get(index / usize::from(rows)).copied().unwrap_or(1);
         (cell, cell.x + key, cell.x + key + 2)
     };
-    for (index, (keys, words, _)) in list.iter().enumerate() {
+    for (index, entry) in list.iter().enumerate() {
         let (cell, end, start) = at(index);
-        paint.right(end, cell.y, keys, paint.role(Role::Accent));
-        paint.fit(start, cell.y, cell.right().saturating_sub(start), words, paint.role(Role::Text));
+        let room = cell.right().saturating_sub(start);
+        paint.right(end, cell.y, &entry.keys, paint.role(Role::Accent));
+        let words = if cells(width(entry.words)) <= room { entry.words } else { &entry.brief };
+        paint.fit(start, cell.y, room, words, paint.role(Role::Text));
     }
     if left > 0 {
         let (cell, _, start) = at(list.len());
-        let more = format!("{left} more: {}", key_of(model, "help"));
+        let leader = chord.keys.first().map(|key| display(std::slice::from_ref(key))).unwrap_or_default();
+        let more = format!("{left} more: {leader}");
         paint.fit(start, cell.y, cell.right().saturating_sub(start), &more, paint.role(Role::Dim));
     }
     true
 }
 
-/// Keys, what they do in words, and whether the action has a key without the leader.
-fn following(model: &Model) -> Vec<(String, &'static str, bool)> {
+fn following(model: &Model) -> Vec<Follows> {
     let rows = crate::app::keys::following(model).into_iter();
     rows.filter_map(|(keys, action)| {
         let entry = Action::from_name(action)?.entry()?;
         let direct = model.keymap.bindings.iter().any(|binding| binding.action == action && binding.keys.len() == 1);
-        Some((keys, brief(entry.doc), direct))
+        Some(Follows { keys, words: first_part(entry.doc), brief: named(action), direct })
     })
     .collect()
 }
 
 /// A description up to where it begins to explain.
-fn brief(doc: &'static str) -> &'static str {
+fn first_part(doc: &'static str) -> &'static str {
     doc.split([';', ':']).next().unwrap_or(doc).trim_end()
 }
 
-/// What fits into a number of places, and how many do not: one place says so.
-fn fit(mut list: Vec<(String, &'static str, bool)>, places: usize) -> (Vec<(String, &'static str, bool)>, usize) {
-    if list.len() <= places {
-        return (list, 0);
-    }
-    let surplus = (list.len() + 1).saturating_sub(places);
-    let mut left = 0;
-    for wanted in [true, false] {
-        while left < surplus
-            && let Some(at) = list.iter().rposition(|(_, _, direct)| *direct == wanted)
-        {
-            list.remove(at);
-            left += 1;
-        }
-    }
-    (list, left)
+/// The name of an action as words: `Toggle terminal`.
+fn named(action: &str) -> String {
+    let mut letters = action.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).map(|letter| if letter == '-' { ' ' } else { letter }).collect()
 }
 
 #[cfg(test)]
@@ -192,22 +253,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_key_of_its_own_gives_way_first() {
-        let list =
-            |names: &[(&str, bool)]| names.iter().map(|(name, direct)| ((*name).to_owned(), "", *direct)).collect();
-        let names = |list: &[(String, &str, bool)]| list.iter().map(|(name, ..)| name.clone()).collect::<Vec<_>>();
-        let all = [("a", true), ("b", false), ("c", true), ("d", false)];
-        let (kept, left) = fit(list(&all), 4);
-        assert_eq!((names(&kept).len(), left), (4, 0));
-        let (kept, left) = fit(list(&all), 3);
-        assert_eq!((names(&kept), left), (vec!["b".to_owned(), "d".to_owned()], 2));
-        let (kept, left) = fit(list(&all), 2);
-        assert_eq!((names(&kept), left), (vec!["b".to_owned()], 3));
-    }
-
-    #[test]
-    fn descriptions_end_where_they_explain() {
-        assert_eq!(brief("Select with the keyboard: h j k l, v, y"), "Select with the keyboard");
-        assert_eq!(brief("Quit"), "Quit");
+    fn descriptions_end_where_they_explain_and_names_are_words() {
+        assert_eq!(first_part("Select with the keyboard: h j k l, v, y"), "Select with the keyboard");
+        assert_eq!(first_part("Quit"), "Quit");
+        assert_eq!(named("toggle-terminal"), "Toggle terminal");
     }
 }

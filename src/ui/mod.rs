@@ -86,15 +86,29 @@ fn screen(
     if let Some(place) = places.sidebar {
         cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
-    notices::draw(model, paint, places.notices);
+    if model.modals.is_empty() {
+        notices::draw(model, paint, places.notices);
+    }
     composer::completion(model, paint, places.composer, places.conversation);
     if hints::which_key(model, paint, area) {
         cursor = None;
     }
     if let Some(top) = model.modals.last() {
         cursor = modal::draw(model, top, paint, modal_area(model, top, area, mode), layout);
+        // Half of a notice beside the frame would be noise.
+        notices::draw(model, paint, beside(places.notices, paint.over));
     }
     cursor
+}
+
+/// The rows of `area` below what lies over the panes, or above it where none are left.
+fn beside(area: Rect, over: Option<Rect>) -> Rect {
+    let Some(over) = over.filter(|over| over.y < area.bottom() && over.bottom() > area.y) else { return area };
+    if over.bottom() < area.bottom() {
+        return Rect { y: over.bottom(), height: area.bottom() - over.bottom(), ..area };
+    }
+    let height = area.height.min(over.y.saturating_sub(1));
+    Rect { y: over.y - height, height, ..area }
 }
 
 /// Where a modal is centred: beside the sidebar where that leaves enough room, so that both can be read.

@@ -2,7 +2,7 @@
 
 use super::paint::{Paint, cells, inset, row};
 use crate::app::Model;
-use crate::app::model::notices::Notice;
+use crate::app::model::notices::{About, Notice};
 use crate::app::model::types::Level;
 use crate::config::theme::Slot;
 use crate::text::width::width;
@@ -16,8 +16,10 @@ const SHOWN: usize = 3;
 const ROWS: usize = 5;
 
 /// Glyph and word say how grave it is, where colour alone does not.
-fn mark(level: Level) -> (&'static str, Role) {
-    match level {
+fn mark(notice: &Notice) -> (&'static str, Role) {
+    match notice.level {
+        // A command that waits is no fault.
+        Level::Info if matches!(notice.about, About::Input(_)) => ("⌨ ", Role::Careful),
         Level::Info => ("· ", Role::Accent),
         Level::Warning => ("⚠ warning  ", Role::Careful),
         Level::Error => ("✗ error  ", Role::Bad),
@@ -27,12 +29,12 @@ fn mark(level: Level) -> (&'static str, Role) {
 /// The rows of a notice in a column of this many cells.
 fn wrapped(notice: &Notice, columns: u16) -> Vec<Row> {
     let text: String = notice.text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    let (mark, role) = mark(notice.level);
+    let (mark, role) = mark(notice);
     let first = [Span::new(mark, role)];
     let rest = [Span::new(" ".repeat(width(mark)), Role::Text)];
     // Margins of three cells, and one for the mark of a cut.
     let room = usize::from(columns.saturating_sub(7)).max(width(mark) + 8);
-    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
     let mut rows = Vec::new();
     wrap_into(&mut rows, &[Span::new(text, Role::Text)], Ground::Base, &how);
     rows

@@ -11,12 +11,14 @@ use ratatui::style::Style;
 pub struct Paint<'a> {
     pub buffer: &'a mut Buffer,
     pub theme: &'a Theme,
+    /// The frame that lies over the panes.
+    pub over: Option<Rect>,
 }
 
 impl<'a> Paint<'a> {
     /// Paints on a buffer with a theme.
     pub fn new(buffer: &'a mut Buffer, theme: &'a Theme) -> Self {
-        Self { buffer, theme }
+        Self { buffer, theme, over: None }
     }
 
     /// The style of a part of the screen.

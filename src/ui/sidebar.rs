@@ -7,7 +7,7 @@ use crate::app::Model;
 use crate::app::model::layout::{Area, Border, Hit, Layout};
 use crate::app::model::selection::Surface;
 use crate::app::model::transcript::{CellKind, ToolState};
-use crate::app::model::types::{ProcessId, ProcessInfo, ProcessState, TodoStatus};
+use crate::app::model::types::{Origin, ProcessId, ProcessInfo, ProcessState, TodoStatus};
 use crate::app::model::{Pane, Pressed};
 use crate::config::theme::Slot;
 use crate::text::format;
@@ -135,7 +135,7 @@ fn plan(model: &Model, room: usize) -> Vec<Entry> {
         };
         let mut rows: Vec<Row> = Vec::new();
         let (first, rest) = ([Span::new(mark, mark_role)], [Span::new("  ", Role::Text)]);
-        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
         wrap_into(&mut rows, &[Span::new(todo.content.clone(), role)], Ground::Base, &how);
         // Two rows tell enough of one step.
         out.extend(rows.into_iter().take(2).map(|row| Entry {
@@ -219,7 +219,10 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
             _ if row.vitals.ending.is_some() => {
                 ("●", Role::Careful, super::terminal::ending(model, row).unwrap_or_default())
             }
-            ProcessState::Running if row.vitals.detached => ("○", Role::Careful, format!("{port}detached")),
+            ProcessState::Running if row.vitals.origin == Origin::Earlier => {
+                ("○", Role::Careful, format!("{port}detached"))
+            }
+            ProcessState::Running if row.vitals.origin == Origin::Elsewhere => ("◌", Role::Dim, "elsewhere".to_owned()),
             ProcessState::Running => ("●", Role::Good, format!("{port}{age}")),
             ProcessState::NeedsInput => ("⌨", Role::Careful, "needs input".to_owned()),
             ProcessState::Exited(exit) if exit.code == 0 => ("✓", Role::Dim, "done".to_owned()),

@@ -3,10 +3,11 @@
 use super::paint::{Paint, cells, inset, row};
 use super::{flat, hints, live, to_area};
 use crate::app::model::layout::{Area, Border, Hit, Layout};
+use crate::app::model::processes::TerminalPane;
 use crate::app::model::selection::Surface;
-use crate::app::model::types::{LogState, ProcessInfo, ProcessState};
+use crate::app::model::types::{LogState, Origin, ProcessInfo, ProcessState};
 use crate::app::model::{Pane, Pressed};
-use crate::app::{Model, editor};
+use crate::app::{Model, editor, processes};
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::format;
@@ -34,23 +35,39 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     for (index, (line, place)) in rows.enumerate() {
         let at = row(body, index as u16);
         paint.line(at, line);
-        if let Some(words) = &pane.find {
-            hits(paint, at, line, words);
+        if let Some(find) = &pane.find {
+            hits(paint, at, line, &find.words);
         }
         flat::put(layout, Surface::Terminal, at, place, line.spans.is_empty());
     }
     let kept = flat::selection(model, Surface::Terminal).map(|selection| &selection.kept);
     let caret = kept.and_then(|rows| flat::finish(model, paint, Surface::Terminal, rows, layout));
-    if pane.scroll > 0 {
-        let text = format!(" ↑ {} ", format::plural(pane.scroll as u64, "line", "lines"));
+    let label = whereabouts(pane);
+    if !label.is_empty() {
         let style = paint.slot(Slot::Overlay).patch(paint.role(Role::Accent));
-        paint.right(body.right(), body.bottom().saturating_sub(1), &text, style);
+        paint.right(body.right(), body.bottom().saturating_sub(1), &format!(" {label} "), style);
     }
     if caret.is_some() {
         return caret;
     }
-    let (x, y) = screen.cursor.filter(|_| focused && pane.scroll == 0)?;
+    let shown = model.processes.rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
+    let runs = shown.is_some_and(processes::is_running);
+    if !runs && screen.is_blank() {
+        paint.fit(body.x, body.y, body.width, "It has ended and left nothing here.", paint.role(Role::Dim));
+    }
+    // Nothing types into a command that has ended.
+    let (x, y) = screen.cursor.filter(|_| focused && runs && pane.scroll == 0)?;
     (x < body.width && y < body.height).then_some((body.x + x, body.y + y))
+}
+
+/// Which hit is shown, how far above the end that is, and how much came meanwhile: `3/17 · ↑ 60 lines · 5 new`.
+fn whereabouts(pane: &TerminalPane) -> String {
+    let hit = pane.find.as_ref().and_then(|find| find.hit).map(|hit| format!("{}/{}", hit.nth, hit.of));
+    // The way back does not grow while more is printed.
+    let back = pane.scroll.saturating_sub(pane.fresh);
+    let up = (back > 0).then(|| format!("↑ {}", format::plural(back as u64, "line", "lines")));
+    let new = (pane.fresh > 0).then(|| format!("{} new", pane.fresh));
+    [hit, up, new].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// Draws the second of two terminals, with a line of names over both, and returns the place of the first.
@@ -228,8 +245,10 @@ fn about(model: &Model, process: &ProcessInfo) -> String {
         return String::new();
     }
     let mut words = Vec::new();
-    if vitals.detached {
-        words.push("of an earlier session: no typing".to_owned());
+    match vitals.origin {
+        Origin::Ours => {}
+        Origin::Earlier => words.push("of an earlier session: no typing".to_owned()),
+        Origin::Elsewhere => words.push("of another machine or container: only shown".to_owned()),
     }
     if let Some(usage) = vitals.usage {
         words.push(format!("{} % · {}", usage.processor, format::bytes(usage.memory)));
@@ -257,7 +276,8 @@ fn state(model: &Model, process: &ProcessInfo) -> (String, Role) {
         return (words, Role::Careful);
     }
     match &process.state {
-        ProcessState::Running if process.vitals.detached => ("○".to_owned(), Role::Careful),
+        ProcessState::Running if process.vitals.origin == Origin::Earlier => ("○".to_owned(), Role::Careful),
+        ProcessState::Running if process.vitals.origin == Origin::Elsewhere => ("◌".to_owned(), Role::Dim),
         ProcessState::Running if process.background => ("●".to_owned(), Role::Good),
         ProcessState::Running => (live::spinner(model.now).to_owned(), Role::Accent),
         ProcessState::NeedsInput => ("⌨".to_owned(), Role::Careful),

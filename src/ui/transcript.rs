@@ -349,6 +349,11 @@ fn to_end(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout)
         0 => format!(" ↓ ({key}) "),
         unseen => format!(" ↓ {unseen} new ({key}) "),
     };
+    let hit = model.transcript.find.as_ref().filter(|find| !find.hits.is_empty());
+    let text = match hit {
+        Some(find) => format!(" {}/{} ·{text}", find.current + 1, find.hits.len()),
+        None => text,
+    };
     let cells = cell_count(width(&text));
     if area.width < cells + 4 {
         return;

@@ -1,14 +1,18 @@
 //! Programs that ask for passwords by the helper: real ones, a stand-in for `sudo`, and those that may not ask.
 
-use hermes::exec::{Ask, Exec, ExecOptions, Finished, Hidden, ProcessCommand, ProcessEvent, Running, Spawn, Waited};
+use hermes::exec::{
+    Ask, Exec, ExecOptions, Finished, Hidden, Launch, ProcessCommand, ProcessEvent, Running, Spawn, Waited,
+};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Asks up to three times and takes one password; `-n` fails, as when one is needed.
-const SUDO: &str = r#"#!/bin/sh
+/// Asks up to three times and takes one password; `-n` fails, as when one is needed. Its first line is added where it is put.
+const SUDO: &str = r#"
 case "$1" in
   -n) exit 1 ;;
   -A) shift ;;
@@ -31,7 +35,11 @@ fn room(options: ExecOptions) -> Room {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("sudo"), SUDO).unwrap();
+    // What interprets it is a shell in the place of the program: a file named sudo and, for root, one that gives its rights.
+    let shell = folder.path().join("sudo");
+    std::fs::copy("/bin/sh", &shell).unwrap();
+    std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    std::fs::write(bin.join("sudo"), format!("#!{}{SUDO}", shell.display())).unwrap();
     std::fs::set_permissions(bin.join("sudo"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let (exec, events) = Exec::new(ExecOptions {
         spill: folder.path().join("spill"),
@@ -50,8 +58,8 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 impl Room {
-    /// Starts a command that finds the stand-in, for this task.
-    async fn start_for(&self, task: &str, command: &str) -> Running {
+    /// Starts a command that finds the stand-in, for this task; so many of its `sudo`s were judged.
+    async fn start_for(&self, task: &str, command: &str, sudos: usize) -> Running {
         let bin = self.folder.path().join("bin");
         let spawn = Spawn {
             command: format!("PATH={}:$PATH; unset GIT_CONFIG_GLOBAL; {command}", bin.display()),
@@ -63,11 +71,22 @@ impl Room {
             headless: self.exec.headless(),
             sandbox: None,
         };
-        self.exec.start(spawn).await.unwrap()
+        self.exec.launch(Launch { sudos, ..Launch::from(spawn) }).await.unwrap()
     }
 
+    /// A line whose one `sudo` was judged.
     async fn start(&self, command: &str) -> Running {
-        self.start_for("t", command).await
+        self.start_for("t", command, 1).await
+    }
+
+    /// It asks, and gets this.
+    async fn answers(&mut self, command: &str, sudos: usize, answers: &[&str]) -> (i32, String) {
+        let running = self.start_for("t", command, sudos).await;
+        for answer in answers {
+            let ask = self.asked().await;
+            self.answer(&ask, answer);
+        }
+        self.end(&running).await
     }
 
     async fn asked(&mut self) -> Ask {
@@ -113,10 +132,12 @@ async fn sudo_asks_again_when_the_password_was_wrong_and_is_remembered() {
     let running = room.start("sudo -A echo in").await;
     let ask = room.asked().await;
     assert_eq!((ask.who.as_str(), ask.prompt.as_str()), ("sudo", "[sudo] password for me:"));
-    assert!(ask.masked && !ask.again && !ask.stranger && ask.command.contains("sudo -A echo in"), "{ask:?}");
+    assert!(ask.masked && !ask.again && ask.command.contains("sudo -A echo in"), "{ask:?}");
+    // It has the name, and is none of the system's.
+    assert!(ask.stranger && ask.path.as_ref().is_some_and(|path| path.ends_with("/sudo")), "{ask:?}");
     room.answer(&ask, "wrong");
     let ask = room.asked().await;
-    // Only the true sudo, which runs as the superuser, is remembered.
+    // Only one that is the superuser's and gives its rights is remembered.
     assert_eq!(ask.again, root());
     room.answer(&ask, "open sesame");
     let (code, output) = room.end(&running).await;
@@ -125,11 +146,67 @@ async fn sudo_asks_again_when_the_password_was_wrong_and_is_remembered() {
         let running = room.start("sudo -A echo again").await;
         assert_eq!(room.end(&running).await, (0, "again\n".into()));
         // Another session is another memory.
-        let running = room.start_for("other", "sudo -A echo other").await;
+        let running = room.start_for("other", "sudo -A echo other", 1).await;
         let ask = room.asked().await;
         room.answer(&ask, "open sesame");
         assert_eq!(room.end(&running).await.0, 0);
     }
+}
+
+/// The password is for the `sudo`s of a line that was judged, and for nothing that such a line runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_password_goes_to_no_sudo_that_was_not_judged() {
+    let test = "a_kept_password_goes_to_no_sudo_that_was_not_judged";
+    if !root() {
+        return crate::harness::skipped(test, "only root can make a program that runs as root");
+    }
+    let mut room = room(ExecOptions::default());
+    let right = "open sesame";
+    assert_eq!(room.answers("sudo -A echo in", 1, &[right]).await, (0, "in\n".into()));
+    // In brackets, in a pipe and in a loop it is the line's own; each counts.
+    let line = "(sudo -A echo one) | cat; for x in 2 3; do sudo -A echo $x; done";
+    assert_eq!(room.answers(line, 3, &[]).await, (0, "one\n2\n3\n".into()));
+    assert_eq!(room.answers(line, 2, &[right]).await, (0, "one\n2\n3\n".into()));
+    // A line with `-A` of its own was not rewritten.
+    assert_eq!(room.answers("sudo -A echo own", 0, &[right]).await, (0, "own\n".into()));
+    // A program of the line that uses the chance, in the same session and with the same environment.
+    std::fs::write(room.folder.path().join("build"), "sudo -A echo stolen").unwrap();
+    let (code, output) = room.answers("sh build; :", 1, &["not for you", "nor this", "nor that"]).await;
+    assert!(code == 0 && !output.contains("stolen"), "{output}");
+    assert_eq!(room.answers("sh build; sudo -A echo mine", 1, &[right]).await, (0, "stolen\nmine\n".into()));
+    // The helper alone, called by what is no sudo.
+    assert_eq!(room.answers("\"$SUDO_ASKPASS\" Password:; :", 1, &["typed"]).await, (0, "typed\n".into()));
+    // One that was given a wrong password and asks only once: what it says at its end counts.
+    let bin = room.folder.path().join("bin/sudo");
+    let once = std::fs::read_to_string(&bin).unwrap().replace("1 2 3", "1").replace("open sesame", "another one");
+    std::fs::write(&bin, once.replace("Sorry, try again.", "sudo: 1 incorrect password attempt")).unwrap();
+    let (code, output) = room.answers("sudo -A echo in", 1, &[]).await;
+    assert!(code == 1 && output.contains("incorrect"), "{output}");
+    assert_eq!(room.answers("sudo -A echo in", 1, &["another one"]).await, (0, "in\n".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_sudo_asks_again_and_has_a_pass_of_its_own() {
+    let mut room = room(ExecOptions::default());
+    let running = room.start("sudo -A echo in").await;
+    let ask = room.asked().await;
+    room.answer(&ask, "open sesame");
+    assert_eq!(room.end(&running).await, (0, "in\n".into()));
+    let running = room.exec.restart(&running.id, None).await.unwrap();
+    if !root() {
+        // Nothing is remembered: it asks.
+        let ask = room.asked().await;
+        room.answer(&ask, "open sesame");
+    }
+    assert_eq!(room.end(&running).await, (0, "in\n".into()));
+    // While it asks, and without an answer.
+    let running = room.start_for("other", "sudo -A echo in", 1).await;
+    let first = room.asked().await;
+    let again = room.exec.restart(&running.id, None).await.unwrap();
+    let second = room.asked().await;
+    assert_ne!(first.id, second.id);
+    room.answer(&second, "open sesame");
+    assert_eq!(room.end(&again).await, (0, "in\n".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,6 +300,65 @@ async fn git_and_ssh_ask_for_what_they_need() {
     }
 }
 
+/// A server that wants a name and a password for the files of a repository.
+fn git_server(folder: PathBuf) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            git_answer(stream, &folder);
+        }
+    });
+    port
+}
+
+fn git_answer(mut stream: TcpStream, folder: &std::path::Path) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    let Some(path) = lines.next().and_then(|line| Some(line.split(' ').nth(1)?.split('?').next()?.to_owned())) else {
+        return;
+    };
+    let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    // `ada:token`
+    let may = head
+        .iter()
+        .any(|line| line.to_lowercase().starts_with("authorization: basic") && line.ends_with(" YWRhOnRva2Vu"));
+    let file = std::fs::read(folder.join(path.trim_start_matches('/')));
+    let (status, body) = match (may, file) {
+        (false, _) => ("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"code\"", Vec::new()),
+        (true, Ok(body)) => ("200 OK\r\nContent-Type: text/plain", body),
+        (true, Err(_)) => ("404 Not Found", Vec::new()),
+    };
+    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn git_asks_for_what_a_server_wants() {
+    if !has("git_asks_for_what_a_server_wants", "git") {
+        return;
+    }
+    let mut room = room(ExecOptions::default());
+    let make = "git init -q -b main w && git -C w -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && \
+                git clone -q --bare w served.git && git -C served.git update-server-info";
+    let (code, output) = room.end(&room.start(make).await).await;
+    assert_eq!(code, 0, "{output}");
+    let port = git_server(room.folder.path().into());
+    let line = format!(
+        "no_proxy='*' NO_PROXY='*' git -c credential.helper= clone -q http://127.0.0.1:{port}/served.git got && git -C got log --format=%s"
+    );
+    let running = room.start(&line).await;
+    let ask = room.asked().await;
+    assert!(
+        ask.who.starts_with("git") && !ask.masked && ask.prompt.starts_with("Username for 'http://127.0.0.1"),
+        "{ask:?}"
+    );
+    room.answer(&ask, "ada");
+    let ask = room.asked().await;
+    assert!(ask.masked && ask.prompt.starts_with("Password for 'http://ada@127.0.0.1"), "{ask:?}");
+    room.answer(&ask, "token");
+    assert_eq!(room.end(&running).await, (0, "first\n".into()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_person_everything_that_asks_fails_at_once() {
     let room = room(ExecOptions { headless: true, ..ExecOptions::default() });
@@ -303,4 +439,135 @@ async fn a_command_in_a_namespace_may_ask() {
     let ask = room.asked().await;
     room.answer(&ask, "yes");
     assert_eq!(room.end(&running).await, (0, "yes\n".into()));
+}
+
+/// The hash of `open sesame`.
+const HASH: &str =
+    "$6$hermestest$7yfP5gO9wPhbf/AF2ONODCMOrxNW8EJWKjsCWbMorT0U3xFa/jbMmB0tDsr.hYkCmUmLp5v9X1v7hZ8q46Ya4/";
+/// Says to a test that it runs as the user that [`as_a_user`] makes.
+const INNER: &str = "HERMES_TEST_AS_USER";
+
+/// Runs a test of this file once more as a user `ada` with the password `open sesame`, whom only the processes of this test
+/// see: the files that name users are replaced in a mount namespace. `root` are lines of shell that root runs there before.
+/// The reason when that cannot be had.
+fn as_a_user(test: &str, root: &str, value: &str) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let exe = std::env::current_exe().unwrap();
+    let script = format!(
+        "set -e; T={folder}; mkdir -m 1777 $T/home $T/tmp; chown 61234:61234 $T/home
+cp /etc/passwd /etc/shadow $T; echo 'ada:x:61234:61234::'$T'/home:/bin/sh' >>$T/passwd; echo 'ada:{HASH}:19000:0:99999:7:::' >>$T/shadow
+mount --bind $T/passwd /etc/passwd; mount --bind $T/shadow /etc/shadow
+if ! setpriv --reuid=61234 --regid=61234 --clear-groups test -x {exe} -a -x {hermes}; then echo 'another user cannot reach the program'; exit 77; fi
+{root}
+cd $T/home; export HOME=$T/home TMPDIR=$T/tmp USER=ada LOGNAME=ada {INNER}={value}; unset SUDO_ASKPASS SSH_ASKPASS GIT_ASKPASS HERMES_TESTS_SKIPPED
+exec setpriv --reuid=61234 --regid=61234 --clear-groups {exe} --exact agent::askpass::{test} --nocapture",
+        folder = folder.path().display(),
+        exe = exe.display(),
+        hermes = crate::harness::binary(),
+    );
+    let done = Command::new("unshare")
+        .args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", &script])
+        .output()
+        .map_err(|error| format!("no unshare: {error}"))?;
+    let words = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    if done.status.success() && words.contains("1 passed") {
+        return Ok(());
+    }
+    assert!(!words.contains("panicked"), "{words}");
+    Err(format!("no user of its own: {}", words.lines().rfind(|line| !line.is_empty()).unwrap_or_default()))
+}
+
+fn is_inner() -> Option<String> {
+    std::env::var(INNER).ok()
+}
+
+/// A room without the stand-in.
+fn plain_room() -> Room {
+    let room = room(ExecOptions::default());
+    std::fs::remove_file(room.folder.path().join("bin/sudo")).unwrap();
+    room
+}
+
+/// `sudo` as Debian has it, a user that is no superuser, and a password of that user.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_true_sudo_asks_and_is_remembered() {
+    let test = "the_true_sudo_asks_and_is_remembered";
+    if is_inner().is_none() {
+        if !root() {
+            return crate::harness::skipped(test, "only root can make a user for it");
+        }
+        if !has(test, "sudo") {
+            return;
+        }
+        let rules = "printf 'Defaults timestamp_timeout=0\nDefaults lecture=never\nada ALL=(ALL) ALL\n' >$T/sudoers; chmod 440 $T/sudoers
+mount --bind $T/sudoers /etc/sudoers";
+        let done = tokio::task::spawn_blocking(move || as_a_user(test, rules, "1")).await.unwrap();
+        return done.unwrap_or_else(|why| crate::harness::skipped(test, &why));
+    }
+    let mut room = plain_room();
+    let cancel = tokio_util::sync::CancellationToken::new();
+    assert!(room.exec.sudo_wants_password("t", &cancel).await);
+    let running = room.start("sudo -A id -u").await;
+    let ask = room.asked().await;
+    assert!(ask.who == "sudo" && !ask.stranger && ask.masked && !ask.again && ask.prompt.contains("ada"), "{ask:?}");
+    room.answer(&ask, "wrong");
+    let ask = room.asked().await;
+    assert!(ask.again, "{ask:?}");
+    room.answer(&ask, "open sesame");
+    let (code, output) = room.end(&running).await;
+    assert!(code == 0 && output.ends_with("0\n"), "{output}");
+    // It asks each time, and is told each time, where the line was judged.
+    assert_eq!(room.answers("sudo -A id -u", 1, &[]).await, (0, "0\n".into()));
+    assert_eq!(room.answers("(sudo -A echo a) | sudo -A cat", 2, &[]).await, (0, "a\n".into()));
+    assert_eq!(room.answers("sudo -A id -u", 0, &["open sesame"]).await, (0, "0\n".into()));
+    std::fs::write(room.folder.path().join("build"), "sudo -A id -u").unwrap();
+    let running = room.start("sh build; :").await;
+    let ask = room.asked().await;
+    assert!(!ask.again && !ask.stranger, "{ask:?}");
+    room.exec.command(ProcessCommand::Answer(ask.id, None));
+    let (_, output) = room.end(&running).await;
+    assert!(output.contains("the person gave no answer") && !output.contains("0\n"), "{output}");
+    // A copy of it has the name and not the rights.
+    let running = room
+        .start("cp $(command -v cat) sudo; cp $SUDO_ASKPASS ask; ./sudo /proc/self/comm; \"$SUDO_ASKPASS\" 'for me'")
+        .await;
+    let ask = room.asked().await;
+    assert!(ask.stranger, "{ask:?}");
+    room.answer(&ask, "typed");
+    assert_eq!(room.end(&running).await, (0, "sudo\ntyped\n".into()));
+}
+
+/// `ssh` to a server that takes a password, on loopback.
+#[tokio::test(flavor = "multi_thread")]
+async fn ssh_asks_for_the_key_of_a_host_and_a_password() {
+    let test = "ssh_asks_for_the_key_of_a_host_and_a_password";
+    let Some(port) = is_inner() else {
+        if !root() {
+            return crate::harness::skipped(test, "only root can make a user for it");
+        }
+        if !std::path::Path::new("/usr/sbin/sshd").is_file() {
+            return crate::harness::skipped(test, "no sshd here (Debian openssh-server)");
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = format!(
+            "mkdir -p /run/sshd; ssh-keygen -q -t ed25519 -N '' -f $T/host
+printf 'ListenAddress 127.0.0.1\nPort {port}\nHostKey %s/host\nPidFile none\nUsePAM no\nPasswordAuthentication yes\n\
+KbdInteractiveAuthentication no\nPubkeyAuthentication no\nStrictModes no\nPrintMotd no\nPrintLastLog no\n' $T >$T/sshd_config
+/usr/sbin/sshd -f $T/sshd_config -E $T/log"
+        );
+        let done = tokio::task::spawn_blocking(move || as_a_user(test, &server, &port.to_string())).await.unwrap();
+        return done.unwrap_or_else(|why| crate::harness::skipped(test, &why));
+    };
+    let mut room = plain_room();
+    let line = format!("ssh -F none -o UserKnownHostsFile=$PWD/known -p {port} ada@127.0.0.1 echo it-is-in");
+    let running = room.start(&line).await;
+    let ask = room.asked().await;
+    assert!(ask.who == "ssh" && !ask.stranger && !ask.masked && ask.prompt.contains("yes/no"), "{ask:?}");
+    room.answer(&ask, "yes");
+    let ask = room.asked().await;
+    assert!(ask.masked && ask.prompt.contains("ada@127.0.0.1's password"), "{ask:?}");
+    room.answer(&ask, "open sesame");
+    let (code, output) = room.end(&running).await;
+    assert!(code == 0 && output.ends_with("it-is-in\n"), "{output}");
 }

@@ -15,3 +15,22 @@ pub fn rss(pid: u32) -> f64 {
     let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap_or("VmRSS: 0 kB");
     line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }
+
+/// How often threads of it went to sleep so far: each wakeup ends in one. Ended threads are not counted.
+pub fn wakeups(pid: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let of = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().to_owned();
+        line.parse::<u64>().ok()
+    };
+    // The threads of the runtime keep the clock of the measure itself.
+    let ours = tasks
+        .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("exec-")));
+    ours.filter_map(|task| of(std::fs::read_to_string(task.path().join("status")).ok()?)).sum()
+}
+
+/// Bytes that it wrote so far.
+pub fn written(pid: u32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    io.lines().find_map(|line| line.strip_prefix("wchar:")?.trim().parse().ok()).unwrap_or_default()
+}

@@ -1,4 +1,4 @@
-//! What processes cost that only wait: memory of the program, and its processor time while they are silent.
+//! What processes cost that only wait: memory of the program, how often it wakes and what it writes while they are silent.
 
 use super::harness::binary;
 use super::proc;
@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 /// Live at the same time.
 const LIVE: usize = 50;
+/// Until a silent program has been looked at for the last time but for two looks in ten minutes.
+const SETTLED: Duration = Duration::from_secs(11);
 /// How long they are left alone.
 const IDLE: Duration = Duration::from_secs(5);
 
@@ -45,15 +47,19 @@ pub fn processes() -> Vec<Row> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let more = proc::rss(own) - before;
-        let used = proc::cpu(own);
+        // Each thread looks a few times at what its program is blocked in, ever less often.
+        tokio::time::sleep(SETTLED).await;
+        let (used, woken, written) = (proc::cpu(own), proc::wakeups(own), proc::written(own));
         tokio::time::sleep(IDLE).await;
-        let idle = proc::cpu(own) - used;
+        let idle = (proc::cpu(own) - used, proc::wakeups(own) - woken, proc::written(own) - written);
         exec.shutdown(true).await;
         (more, idle, each)
     });
     vec![
         row("50 live processes, memory", format!("{more:.1} MiB"), "40 MiB", "of the program, without theirs"),
-        row("… processor time in 5 s", format!("{idle:.2} s"), "0.05 s", "all of them silent"),
+        row("… processor time in 5 s", format!("{:.2} s", idle.0), "0.05 s", "all of them silent"),
+        row("… wakeups in 5 s", idle.1.to_string(), "0", "beside the clock of this measure"),
+        row("… bytes written in 5 s", idle.2.to_string(), "0", ""),
         row("… start of one", crate::measures::ms(each), "", "until it is in the table"),
     ]
 }

@@ -93,3 +93,45 @@ fn a_read_only_home_still_answers() {
     term.quit();
     assert_eq!(term.ended(), 0);
 }
+
+#[test]
+fn a_log_that_fills_the_disk_stops_neither_its_command_nor_anybody_else() {
+    let name = "a_log_that_fills_the_disk_stops_neither_its_command_nor_anybody_else";
+    // More than the disk has, and after it a wait, so that the screen can be looked at.
+    let flood = "echo the-first-line; seq 1 2000000; echo the-last-line; read x; exit 5";
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![call("terminal", json!({ "command": flood }))]),
+        Step::Text("it-went-on".into()),
+        Step::Text("saved-again".into()),
+    ]);
+    let home = Home::empty();
+    let Some(disk) = Disk::small(name, &home.hermes(), 8) else { return };
+    home.model(&mock, "");
+    let mut term = Term::sized(&home, &["--yolo"], (200, 45));
+    term.wait("❯");
+    term.send("go\r").wait("no room for the output").wait("the-last-line");
+    // Nobody else is short of room for it.
+    let spilled = home.hermes().join("cache/spill");
+    until("the space is given back", || {
+        let mut folders = vec![spilled.clone()];
+        let mut bytes = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let about = entry.metadata().unwrap();
+                if about.is_dir() { folders.push(entry.path()) } else { bytes += about.len() }
+            }
+        }
+        bytes < 1024 * 1024
+    });
+    // The screen is alive: the person types into the very command, and its end is told with both ends of its output.
+    term.send("\x1b[20~").wait("keys go to");
+    term.send("\r").wait("it-went-on");
+    let told = mock.requests().last().unwrap()["messages"].to_string();
+    assert!(told.contains("the-first-line") && told.contains("the-last-line") && told.contains("2000000"), "{told}");
+    assert!(told.contains("\\\"exit_code\\\":5") || told.contains("exit_code\\\": 5"), "{told}");
+    term.send("\x1b[20~").wait("Ask anything");
+    term.send("more\r").wait("saved-again");
+    term.quit();
+    assert_eq!(term.ended(), 0);
+    drop(disk);
+}

@@ -184,7 +184,7 @@ fn every_event_happens() {
     term.send("/new\r");
     until("a session or a question", || seen().contains("on_session_reset") || term.text().contains("A turn runs"));
     if !seen().contains("on_session_reset") {
-        term.send("y");
+        term.send("y\r");
     }
     until("a new session", || seen().contains("on_session_reset"));
     term.quit().ended();

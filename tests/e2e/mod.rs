@@ -27,6 +27,7 @@ mod panes;
 mod permissions;
 mod person;
 mod print;
+mod programs;
 mod rewind;
 mod sandbox;
 mod sessions;

@@ -60,7 +60,8 @@ fn is_nowhere(home: &Home, mock: &Mock, term: &Term) {
 fn a_password_is_typed_into_a_masked_field_and_seen_nowhere() {
     // It stays until the secret was looked for.
     let command = "read -r -s -p 'pass: ' x; echo; echo length-${#x}; until [ -e over ]; do sleep 0.05; done";
-    let mock = Mock::start(vec![terminal(command)]);
+    // The command itself has the word `done`.
+    let mock = Mock::start(vec![terminal(command), Step::Text("all-is-said".into())]);
     let home = Home::with(&mock, "");
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
@@ -71,7 +72,7 @@ fn a_password_is_typed_into_a_masked_field_and_seen_nowhere() {
     term.send("\r").gone("asks for a password").wait(&format!("length-{}", SECRET.len()));
     is_nowhere(&home, &mock, &term);
     std::fs::write(home.project().join("over"), "").unwrap();
-    term.wait("done");
+    term.wait("all-is-said");
     let result = told(&mock);
     assert!(result["output"].as_str().unwrap().contains(&format!("length-{}", SECRET.len())), "{result}");
     assert_eq!(result["note"], "the user typed into this command's terminal");
@@ -100,7 +101,7 @@ fn sudo_asks_by_its_helper_and_what_ran_is_told() {
     home.set("SHLVL", "1");
     let mut term = Term::start(&home, &["--yolo"]);
     term.wait("❯");
-    term.send("be root\r").wait("sudo asks for a password").wait("[sudo] password for ada:");
+    term.send("be root\r").wait("asks for a password").wait("says: “[sudo] password for ada:”");
     term.wait("Ctrl-C no answer");
     term.send(SECRET).wait(&"•".repeat(SECRET.len()));
     term.send("\r").wait("done");

@@ -33,16 +33,16 @@ fn the_line_under_a_turn_comes_back_after_a_kill() {
 
 #[test]
 fn the_question_before_leaving_takes_its_letters() {
-    for (size, key) in SIZES.into_iter().zip(["n", "\x1b", "n"]) {
+    for (size, key) in SIZES.into_iter().zip(["n\r", "\x1b", "\r"]) {
         let mock = Mock::start(vec![slow()]);
         let home = Home::with(&mock, "");
         let mut term = Term::sized(&home, &[], size);
         term.wait("❯");
         term.send("go\r").wait("begun");
-        term.send("/quit\r").wait("Still running").wait("y yes · n no");
+        term.send("/quit\r").wait("Still running").wait("y or n marks · Enter takes it");
         term.send(key).gone("Still running").wait("slowly");
         term.send("/quit\r").wait("Still running");
-        term.send("y");
+        term.send("y\r");
         assert_eq!(term.ended(), 0);
     }
 }
@@ -147,7 +147,7 @@ fn a_file_of_somebody_else_is_asked_about_when_the_rewind_meets_it() {
     std::fs::write(&file, "theirs\n").unwrap();
     term.send("\r").wait("Files of somebody else").wait("a.txt").wait("Esc neither");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs\n");
-    term.send("y").gone("Files of somebody else").wait("rewound");
+    term.send("y\r").gone("Files of somebody else").wait("rewound");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "before\n");
     term.send("\x15/redo\r").wait("redone");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs\n");

@@ -1,5 +1,6 @@
 //! What the integration tests share: a home of their own, the built program in a real PTY, a model on loopback.
 
+pub mod daytona;
 pub mod disk;
 pub mod engine;
 pub mod home;
@@ -8,6 +9,7 @@ pub mod sshd;
 pub mod term;
 pub mod wiki;
 
+pub use daytona::Daytona;
 pub use disk::Disk;
 pub use engine::Engine;
 pub use home::Home;

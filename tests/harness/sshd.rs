@@ -29,6 +29,11 @@ fn made(program: &str, args: &[&str]) -> bool {
 impl Sshd {
     /// Starts it; the reason when this machine has none.
     pub fn start() -> Result<Self, String> {
+        Self::start_with("")
+    }
+
+    /// The same with more lines of configuration.
+    pub fn start_with(more: &str) -> Result<Self, String> {
         let program = program().ok_or("no sshd here (Debian openssh-server)")?;
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name).display().to_string();
@@ -45,7 +50,7 @@ impl Sshd {
         let config = format!(
             "ListenAddress 127.0.0.1\nPort {behind}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
              StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxSessions 100\n\
-             MaxStartups 100\nPrintMotd no\nPrintLastLog no\nSetEnv HOME={} XDG_STATE_HOME={}\n",
+             MaxStartups 100\nPrintMotd no\nPrintLastLog no\nSetEnv HOME={} XDG_STATE_HOME={}\n{more}",
             at("host"),
             at("authorized"),
             at("home"),
@@ -102,6 +107,15 @@ impl Sshd {
     /// Hosts whose keys the person knows.
     pub fn known_hosts(&self) -> PathBuf {
         self.root.path().join("known")
+    }
+
+    /// The key that opens it.
+    pub fn key(&self) -> PathBuf {
+        self.root.path().join("user")
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The home folder of who logs in.

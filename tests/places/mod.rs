@@ -1,14 +1,17 @@
 //! Other machines, for real: sshd on loopback, containers of podman. One site has the whole way of a call: plan, gate, run.
 
+mod alone;
 mod clients;
 mod container;
+mod daytona;
+mod modal;
 mod ssh;
 
 use hermes::agent::Port;
 use hermes::config::{Config, TerminalConfig};
 use hermes::exec::{Exec, ExecOptions};
 use hermes::llm::message::{ToolBody, ToolCall};
-use hermes::places::{Places, Worlds};
+use hermes::places::{Keys, Places, Worlds};
 use hermes::policy::redact::redact;
 use hermes::policy::{Mode, Rules};
 use hermes::tools::dispatch::Dispatch;
@@ -38,6 +41,11 @@ impl Site {
     }
 
     fn with(config: Config, mode: Mode) -> Self {
+        Self::reached(config, mode, Keys::default())
+    }
+
+    /// The same with keys for services.
+    fn reached(config: Config, mode: Mode, keys: Keys) -> Self {
         let root = tempfile::tempdir().unwrap();
         let (home, workspace) = (Self::home_in(root.path()), root.path().join("workspace"));
         std::fs::create_dir_all(&workspace).unwrap();
@@ -51,7 +59,7 @@ impl Site {
             ..ExecOptions::default()
         };
         let (exec, _events) = Exec::new(options);
-        let places = Places::new(&config.terminal, &exec, &home, &workspace);
+        let places = Places::new(&config.terminal, &exec, &home, &workspace, keys);
         let here = Arc::new(LocalWorld::new(root.path().join("user"), home));
         let world = Arc::new(Worlds::new(here, places.clone()));
         let asker: Arc<dyn Asker> = Arc::new(Port::alone());
@@ -247,4 +255,35 @@ fn is_judged_there(site: &Site) {
     assert!(read["error"].as_str().is_some_and(|why| why.contains("approval of a person")), "{read}");
     assert_eq!(site.prints("cat plain"), "x");
     site.gate.set_mode(Mode::Off);
+}
+
+/// A person at the screen: the terminal there has the size of all terminals, keys reach the program, a secret is not shown,
+/// and once somebody types the size is that of the pane.
+fn types_there(home: crate::harness::Home, kind: &str) {
+    use crate::harness::mock::call;
+    use crate::harness::{Mock, Step, Term};
+    let command = "[ -t 0 ] && [ -t 1 ] && echo a-terminal; stty size | cut -d' ' -f2; read -p 'Name? ' name; echo hello-$name; \
+                   read -s -p 'Secret? ' secret; echo; echo ${#secret}; \
+                   until [ \"$(stty size | cut -d' ' -f2)\" -lt 120 ]; do sleep 0.05; done; echo fits";
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))]),
+        Step::Text("all-is-said".into()),
+    ]);
+    home.model(&mock, &format!("terminal:\n  backend: {kind}\napprovals:\n  mode: \"off\"\n"));
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯").wait(kind);
+    term.send("run it\r").wait("Name?");
+    term.send("\x1b[20~").wait("hand back");
+    term.send("ada\r").wait("hello-ada").wait("Secret?");
+    term.send("geheim77\r").wait("all-is-said");
+    let request = mock.requests().pop().unwrap();
+    let mut results = request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let result: Value = serde_json::from_str(results.next_back().unwrap()["content"].as_str().unwrap()).unwrap();
+    let output = result["output"].as_str().unwrap();
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(&lines[..2], ["a-terminal", "1000"], "{output}");
+    assert_eq!(lines.last(), Some(&"fits"), "{output}");
+    assert!(lines.contains(&"8") && output.contains("hello-ada"), "{output}");
+    assert!(!String::from_utf8_lossy(&term.raw()).contains("geheim77"));
+    term.quit();
 }

@@ -113,8 +113,6 @@ fn background_work_is_ended_after_the_connection_broke() {
 fn files_with_variables_of_a_command_are_gone_when_it_runs() {
     let Some((_sshd, site)) = site("files_with_variables_of_a_command_are_gone_when_it_runs") else { return };
     assert_eq!(site.prints("cd ~/.state/hermes/*/jobs/* && ls"), "keep\npid");
-    // Its last line break is part of a line, too.
-    assert_eq!(site.prints("printf '%s.' 'a\n'"), "a\n.");
 }
 
 #[test]
@@ -134,4 +132,66 @@ fn nothing_is_left_behind() {
     let left: Vec<_> =
         std::fs::read_dir(sshd.home().join(".state/hermes")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, [".w"]);
+}
+
+/// `sudo` is tried where the line runs: one that needs no password works, and no password is sent to another machine.
+#[test]
+fn sudo_is_probed_there_and_no_password_goes_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some((sshd, site)) = site("sudo_is_probed_there_and_no_password_goes_there") else { return };
+    let (home, program) = (sshd.home(), sshd.home().join("bin/sudo"));
+    std::fs::create_dir(home.join("bin")).unwrap();
+    std::fs::write(home.join(".bash_profile"), "PATH=$HOME/bin:$PATH\n").unwrap();
+    let put = |script: &str| {
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    put("#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/asked\"\n[ \"$1\" = -n ] && exit 1\nexec \"$@\"\n");
+    let refused = site.run("touch begun; sudo touch as-root");
+    let why = refused["error"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    assert!(why.contains("sudo on ssh there wants a password") && why.contains("NOPASSWD"), "{why}");
+    assert!(!home.join("begun").exists() && !home.join("as-root").exists());
+    assert_eq!(std::fs::read_to_string(home.join("asked")).unwrap(), "-n true\n");
+    // A line that says by itself how the password is got, or that has none, is the line's own business.
+    assert_eq!(site.prints("echo sudo; sudo -n true || echo refused"), "sudo\nrefused");
+    put("#!/bin/sh\n[ \"$1\" = -n ] && shift\nexec \"$@\"\n");
+    assert_eq!(site.prints("sudo echo it-is-in"), "it-is-in");
+}
+
+#[test]
+fn a_session_keeps_its_backend_and_moves_no_other() {
+    use crate::harness::{Home, Mock, Step, Term};
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped("a_session_keeps_its_backend_and_moves_no_other", &why)) else {
+        return;
+    };
+    let mock = Mock::start(vec![Step::Text("first-answer".into()), Step::Text("second-answer".into())]);
+    let home = Home::empty();
+    let config = format!(
+        "terminal:\n  ssh_host: there\n  ssh_extra_args: [-F, {}]\napprovals:\n  mode: \"off\"\n",
+        sshd.client_config().display()
+    );
+    home.model(&mock, &config);
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("/backend ssh\r").wait("commands run and files are here now: ssh there");
+    term.send("one\r").wait("first-answer");
+    term.quit();
+    // Another session is where the configuration says.
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("!echo at-$HOME\r").wait(&format!("at-{}", home.user().display()));
+    term.send("two\r").wait("second-answer");
+    assert!(!term.text().contains("ssh there"), "{}", term.text());
+    term.quit();
+    // The first one goes on where it worked.
+    let listed = home.run(&["sessions", "list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let rows = listed["sessions"].as_array().or(listed.as_array()).unwrap();
+    let first = rows.iter().map(|row| row["id"].as_str().unwrap()).min().unwrap();
+    let mut term = Term::sized(&home, &["--resume", first], (140, 45));
+    term.wait("first-answer").wait("ssh there");
+    term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
+    // From there to a fresh one in the same place, and back to this machine by hand.
+    term.send("/backend local\r").wait("commands run and files are here now: local");
+    term.quit();
 }

@@ -77,6 +77,14 @@ impl Runner {
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;
         }
+        // A fresh session goes on where the one before it worked.
+        let kind = self.deps.places.kind();
+        if kind != self.deps.places.configured() {
+            let id = self.session.id.clone();
+            if let Err(error) = self.deps.store.set_meta(&id, super::place::BACKEND, kind.into()).await {
+                tracing::warn!("the session's backend was not saved: {error}");
+            }
+        }
     }
 
     /// Chooses the model of the next step.

@@ -4,7 +4,30 @@ use super::Runner;
 use crate::agent::event::{AgentEvent, Level};
 use std::sync::PoisonError;
 
+/// The fact of a session that names its backend.
+pub(super) const BACKEND: &str = "backend";
+
 impl Runner {
+    /// Goes where a session works: to the backend that it was given, else to that of the configuration. When that cannot be
+    /// used nothing runs anywhere else.
+    pub(super) async fn go_to_its_place(&mut self, given: Option<&str>) {
+        let wanted = given.unwrap_or(self.deps.places.configured()).to_owned();
+        if wanted == self.deps.places.kind() {
+            return;
+        }
+        let (places, kind) = (self.deps.places.clone(), wanted.clone());
+        match tokio::task::spawn_blocking(move || places.insist(&kind)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let text =
+                    format!("this session works in {wanted}, which cannot be used: {error}; /backend goes elsewhere");
+                self.notice(Level::Error, text).await;
+            }
+            Err(error) => tracing::error!("going to the backend of the session: {error}"),
+        }
+        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.places.kind()));
+    }
+
     /// Works there from now on. What a turn has begun in one place it does not end in another.
     pub(super) async fn set_backend(&mut self, kind: String) {
         if self.turn.is_running() {
@@ -25,6 +48,7 @@ impl Runner {
                 if let Some(folder) = folder {
                     *self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner) = folder;
                 }
+                self.keep(BACKEND, self.deps.places.kind().into()).await;
                 let label = self.deps.places.label();
                 self.notice(Level::Info, format!("commands run and files are here now: {label}")).await;
             }

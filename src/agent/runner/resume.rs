@@ -69,6 +69,8 @@ impl Runner {
         if let Some(prompt) = opening.prompt {
             session.prompt = prompt.into();
         }
+        let given = opening.values.get(super::place::BACKEND).and_then(serde_json::Value::as_str).map(str::to_owned);
+        self.go_to_its_place(given.as_deref()).await;
         let folder = PathBuf::from(&opening.meta.row.cwd);
         let looked = folder.clone();
         // On another machine that is seen once it is reached.

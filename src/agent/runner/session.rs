@@ -170,6 +170,7 @@ impl Session {
             mode: self.mode,
             cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
             place: self.places.label(),
+            lacks: self.places.lacks(),
             window: self.window,
             toolsets: self.toolsets.clone(),
             adviser: self.adviser.clone(),

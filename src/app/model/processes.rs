@@ -1,6 +1,6 @@
 //! Running commands and the terminal pane.
 
-use crate::exec::{Ask, AskId, ProcessId, ProcessInfo};
+use crate::exec::{Ask, AskId, Hit, ProcessId, ProcessInfo};
 use crate::text::Snapshot;
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub struct Processes {
     pub asks: Vec<Ask>,
     /// Put aside with Esc: they no longer open by themselves.
     pub asks_aside: Vec<AskId>,
+    /// Commands that go on when the program is left: the first line, and the process number.
+    pub kept: Vec<(String, u32)>,
     /// The program whose keys the person has, as it was last told.
     pub held_keys: Option<ProcessId>,
 }
@@ -72,8 +74,31 @@ pub struct TerminalPane {
     pub ended_at: Option<i64>,
     /// Another command beside the one that is shown.
     pub beside: Option<Beside>,
-    /// Words that are looked for in the output of the shown command.
-    pub find: Option<String>,
+    /// What is looked for in the output of the shown command.
+    pub find: Option<Seek>,
+    /// Lines that came since the end was last in view.
+    pub fresh: usize,
+    /// Number of the line at the end when it was last in view.
+    pub end: i64,
+    /// The program that has the keys had the whole screen, and the pane was not opened by hand for it.
+    pub passing: Passing,
+}
+
+/// What becomes of the pane of a program that leaves nothing on its screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passing {
+    /// The pane stays: the person had opened it before the program got the keys.
+    pub stays: bool,
+    /// The program had the whole screen while it had the keys.
+    pub full: bool,
+}
+
+/// Words that are looked for in the output of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seek {
+    pub words: String,
+    /// The line that was found last.
+    pub hit: Option<Hit>,
 }
 
 /// The second of two terminals: it is watched only, until the person goes to it.

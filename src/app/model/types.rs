@@ -4,7 +4,7 @@ pub use crate::agent::event::{
     Fate, FileBack, FileKind, LeftOut, Level, Meter, Question, QuestionId, RanCommands, RewindPoint, RewindPreview,
     SessionInfo, Todo, TodoStatus, Who,
 };
-pub use crate::exec::{Exit, ExitReason, LogState, ProcessId, ProcessInfo, ProcessState};
+pub use crate::exec::{Exit, ExitReason, LogState, Origin, ProcessId, ProcessInfo, ProcessState};
 pub use crate::llm::Effort;
 pub use crate::store::SessionRow;
 pub use crate::text::{Place, Snapshot};

@@ -4,24 +4,14 @@ use super::*;
 use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
 use crate::app::model::layout::Layout;
 use crate::app::msg::Msg;
-use crate::app::tests::{ready, script, script_at};
+use crate::app::tests::{process, ready, script, script_at};
 use crate::app::update;
 use crate::exec::{Exit, ExitReason};
 use std::time::Duration;
 
 fn info(id: &str, background: bool, state: ProcessState) -> ProcessInfo {
-    ProcessInfo {
-        id: ProcessId(id.into()),
-        command: format!("run {id}"),
-        cwd: "/src".into(),
-        pid: 1,
-        background,
-        started_at: 1000,
-        state,
-        port: None,
-        output_bytes: 0,
-        vitals: crate::exec::Vitals::default(),
-    }
+    let command = format!("run {id}");
+    ProcessInfo { command, cwd: "/src".into(), started_at: 1000, state, ..process(id, background) }
 }
 
 fn exit(code: i32) -> ProcessState {

@@ -183,9 +183,12 @@ fn files_of_somebody_else_are_asked_about_by_name_and_not_at_once() {
         let files = vec!["src/a.rs".into(), "b\u{1b}[2J.rs".into()];
         Msg::Agent(AgentEvent::RewindAsks { order: asked, files })
     };
-    for (keys, theirs) in
-        [("y", Some(Theirs::Overwrite)), ("n", Some(Theirs::Leave)), ("<ret>", Some(Theirs::Leave)), ("<esc>", None)]
-    {
+    for (keys, theirs) in [
+        ("y<ret>", Some(Theirs::Overwrite)),
+        ("n<ret>", Some(Theirs::Leave)),
+        ("<ret>", Some(Theirs::Leave)),
+        ("<esc>", None),
+    ] {
         let mut model = ready();
         let effects = update(&mut model, 1000, event());
         assert!(effects.contains(&Effect::WakeAt(1400)), "it is drawn again once it answers: {effects:?}");

@@ -68,7 +68,7 @@ fn deleting_takes_a_yes_and_spares_the_open_session() {
     rows(&mut model, "", &["s", "old"]);
     script(&mut model, "<del>");
     assert_eq!(model.modals.len(), 1, "the open one cannot be deleted");
-    let effects = script(&mut model, "<down><del>y");
+    let effects = script(&mut model, "<down><del>y<ret>");
     assert!(effects.contains(&Effect::Store(StoreJob::DeleteSession("old".into()))), "{effects:?}");
     assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(1));
 }
@@ -235,8 +235,10 @@ fn only_the_agent_ends_a_switch() {
 }
 
 #[test]
-fn the_letters_of_a_question_answer_it() {
-    for (keys, begins) in [("y", true), ("Y", true), ("n", false), ("<esc>", false), ("<ret>", false)] {
+fn the_letters_of_a_question_mark_and_enter_takes() {
+    let all =
+        [("y<ret>", true), ("Y<ret>", true), ("yn<ret>", false), ("n<ret>", false), ("<esc>", false), ("<ret>", false)];
+    for (keys, begins) in all {
         let mut model = ready();
         script(&mut model, "go<ret>/new<ret>");
         assert_eq!(model.modals.len(), 1);
@@ -244,6 +246,9 @@ fn the_letters_of_a_question_answer_it() {
         assert_eq!(effects.contains(&Effect::Agent(AgentCommand::New)), begins, "{keys}");
         assert!(model.modals.is_empty(), "{keys}");
     }
+    let mut model = ready();
+    script(&mut model, "go<ret>/new<ret>y");
+    assert_eq!(model.modals.len(), 1, "a letter alone begins nothing");
     let mut model = ready();
     script(&mut model, "go<ret>/new<ret><A-y><C-n>");
     assert_eq!(model.modals.len(), 1, "other keys with the same letters are none of its own");

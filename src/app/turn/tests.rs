@@ -315,3 +315,17 @@ fn the_end_of_a_turn_comes_as_an_item_and_stands_under_its_error() {
     let last = model.transcript.cells.last().expect("a cell");
     assert!(matches!(last.kind, CellKind::TurnEnd { .. }) && last.item.is_some());
 }
+
+#[test]
+fn escape_comes_back_from_a_pane_before_it_stops_the_turn() {
+    for pane in [Pane::Terminal, Pane::Conversation, Pane::Sidebar, Pane::Queue] {
+        let mut model = ready();
+        script(&mut model, "go<ret>");
+        model.processes.pane.open = true;
+        model.focus = pane;
+        let stops = |effects: &[Effect]| effects.contains(&Effect::Agent(AgentCommand::Stop { force: false }));
+        assert!(!stops(&script(&mut model, "<esc>")), "{pane:?}");
+        assert_eq!(model.focus, Pane::Composer);
+        assert!(stops(&script(&mut model, "<esc>")), "{pane:?}");
+    }
+}

@@ -2,13 +2,13 @@
 
 use super::Row;
 use crate::config::TerminalConfig;
-use crate::places::{PlaceError, check, client_of};
+use crate::places::{Keys, PlaceError, check, client_of};
 
 const WHAT: &str = "backend";
 
 /// The row.
-pub(super) fn row(config: &TerminalConfig) -> Row {
-    let label = match check(config) {
+pub(super) fn row(config: &TerminalConfig, keys: &Keys) -> Row {
+    let label = match check(config, keys) {
         Ok(label) => label,
         Err(PlaceError::Config(why)) => return Row::fail(WHAT, config.backend.clone(), why),
         Err(error) => return Row::fail(WHAT, config.backend.clone(), error.to_string()),
@@ -38,14 +38,20 @@ mod tests {
     #[test]
     fn it_says_what_is_missing() {
         let config = |backend: &str| TerminalConfig { backend: backend.into(), ..TerminalConfig::default() };
-        assert_eq!((row(&config("local")).health, row(&config("local")).found.as_str()), (Health::Ok, "local"));
-        let empty = row(&config("ssh"));
+        let none = Keys::default();
+        assert_eq!(
+            (row(&config("local"), &none).health, row(&config("local"), &none).found.as_str()),
+            (Health::Ok, "local")
+        );
+        let empty = row(&config("ssh"), &none);
         assert!(empty.health == Health::Fail && empty.remedy.contains("terminal.ssh_host"), "{empty:?}");
         let engine = TerminalConfig { docker_program: "/no/such/engine".into(), ..config("docker") };
-        let missing = row(&engine);
+        let missing = row(&engine, &none);
         assert!(
             missing.health == Health::Fail && missing.remedy.contains("`/no/such/engine` is not installed"),
             "{missing:?}"
         );
+        let keyless = row(&config("daytona"), &none);
+        assert!(keyless.health == Health::Fail && keyless.remedy.contains("DAYTONA_API_KEY"), "{keyless:?}");
     }
 }

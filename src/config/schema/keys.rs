@@ -19,7 +19,10 @@ const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
 /// Values of `approvals.containers`.
 pub const CONTAINERS: &[&str] = &["ask", "relax"];
 /// Values of `terminal.backend`.
-pub const BACKENDS: &[&str] = &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm"];
+pub const BACKENDS: &[&str] =
+    &["local", "ssh", "docker", "podman", "singularity", "apptainer", "kubernetes", "slurm", "modal", "daytona"];
+/// Values of `terminal.modal_mode`.
+const MODAL_MODES: &[&str] = &["auto", "direct"];
 /// Values of `sandbox.mode`, the loosest first.
 pub const SANDBOX: &[&str] = &["off", "workspace-write", "read-only"];
 /// Values of `composer.mode`.
@@ -128,7 +131,12 @@ pub const KEYS: &[KeySpec] = &[
         Never,
         "its disk in MB, where that can be bound; 0: no bound",
     ),
-    key("terminal.container_persistent", Bool, Never, "folders of this machine keep its `/root` and `/workspace`"),
+    key(
+        "terminal.container_persistent",
+        Bool,
+        Never,
+        "what is in `/root` and `/workspace`, or on the disk of a sandbox, stays for the next run",
+    ),
     key("terminal.singularity_image", Text, Never, "image of `singularity` and `apptainer`"),
     key("terminal.kubernetes_pod", Text, Never, "an existing pod; empty: one of our own"),
     key("terminal.kubernetes_container", Text, Never, "container of that pod; empty: the first"),
@@ -136,6 +144,9 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.kubernetes_context", Text, Never, "context of `kubectl`; empty: the current one"),
     key("terminal.kubernetes_image", Text, Never, "image of a pod of our own"),
     key("terminal.slurm_args", TextList, Never, "more words for `salloc`: `--partition=short`"),
+    key("terminal.modal_image", Text, Never, "image of a sandbox of `modal`"),
+    key("terminal.modal_mode", Choice(MODAL_MODES), Never, "both use your own token; the service decides nothing else"),
+    key("terminal.daytona_image", Text, Never, "image of a sandbox of `daytona`; empty: what the service gives"),
     key("approvals.mode", Kind::Mode, Tighten, "`manual` asks, `smart` lets low risks pass, `off` never asks"),
     key("approvals.deny", TextList, Tighten, "commands that never run, in words with `*`"),
     key(

@@ -1,7 +1,9 @@
 //! The helper that `sudo`, `ssh` and `git` run: hands the question to the program that started the command and prints its
 //! answer.
 
+use super::memory::PASS;
 use super::{Hint, MOST, SOCKET};
+use crate::exec::input::wipe;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -13,12 +15,16 @@ pub const HELPER: &str = "hermes-askpass";
 /// lies beside it. Errors go to `err`.
 pub fn ask(link: &Path, prompt: &str, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let hint = Hint::of(std::env::var("SSH_ASKPASS_PROMPT").ok().as_deref());
-    let answer = talk(link, prompt, hint).unwrap_or_else(|error| {
+    let mut answer = talk(link, prompt, hint).unwrap_or_else(|error| {
         Err(format!("the program that started this command does not answer ({error}): nobody can be asked"))
     });
     // The asking program sees the exit code when nobody reads this.
-    match &answer {
-        Ok(text) => i32::from(line(out, text).is_err()),
+    match &mut answer {
+        Ok(text) => {
+            let code = i32::from(line(out, text).is_err());
+            wipe(text);
+            code
+        }
         Err(text) => {
             line(err, text.as_bytes()).ok();
             1
@@ -38,16 +44,21 @@ fn talk(link: &Path, prompt: &str, hint: Hint) -> io::Result<Said> {
     let folder = link.parent().filter(|folder| folder.is_absolute());
     let folder = folder.ok_or_else(|| io::Error::other("it was not called by its whole path"))?;
     let mut stream = UnixStream::connect(folder.join(SOCKET))?;
-    let end = prompt.floor_char_boundary(MOST - 2);
+    let pass = std::env::var(PASS).ok().filter(|pass| pass.len() < 100 && !pass.contains('\0')).unwrap_or_default();
+    let end = prompt.floor_char_boundary(MOST - 3 - pass.len());
     stream.write_all(&[hint as u8])?;
+    stream.write_all(pass.as_bytes())?;
+    stream.write_all(&[0])?;
     stream.write_all(prompt[..end].replace('\0', " ").as_bytes())?;
     // Not the end of the stream: that would say that nobody waits any more.
     stream.write_all(&[0])?;
-    let mut answer = Vec::new();
+    // Room for any password: the bytes are not copied while they come.
+    let (mut kind, mut answer) = ([0], Vec::with_capacity(MOST));
+    stream.read_exact(&mut kind)?;
     stream.read_to_end(&mut answer)?;
-    match answer.split_first() {
-        Some((b'y', text)) => Ok(Ok(text.to_vec())),
-        Some((b'n', text)) => Ok(Err(String::from_utf8_lossy(text).into_owned())),
+    match kind {
+        [b'y'] => Ok(Ok(answer)),
+        [b'n'] => Ok(Err(String::from_utf8_lossy(&answer).into_owned())),
         _ => Err(io::Error::other("it ended")),
     }
 }

@@ -1,6 +1,6 @@
 //! Who may ask: only what a command of ours started, and only as far as that can be seen.
 
-use crate::exec::stat::Stat;
+use crate::exec::procfs::Stat;
 
 /// Parents that are looked at.
 const GENERATIONS: usize = 64;
@@ -26,21 +26,35 @@ pub(super) fn leader_of(pid: u32, leaders: &[u32], look: &dyn Fn(u32) -> Option<
     None
 }
 
-/// Whether a process runs with the rights of the superuser, as the one true `sudo` does.
-#[cfg(target_os = "linux")]
-pub(super) fn is_root(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| effective_user(&status) == Some(0))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn is_root(_: u32) -> bool {
+/// Whether the line of the command with this leader started `pid` itself: it is the leader, or between the two are only
+/// processes with the leader's own words, as a shell has for the parts of its line. `words` tells those of a process.
+pub(super) fn is_of_the_line(
+    pid: u32,
+    leader: u32,
+    look: &dyn Fn(u32) -> Option<Stat>,
+    words: &dyn Fn(u32) -> Option<Vec<u8>>,
+) -> bool {
+    if pid == leader {
+        return true;
+    }
+    let own = words(leader);
+    let mut next = pid;
+    for _ in 0..GENERATIONS {
+        let Some(Stat { parent, .. }) = look(next) else { return false };
+        if parent == leader {
+            return true;
+        }
+        if parent <= 1 || own.is_none() || words(parent) != own {
+            return false;
+        }
+        next = parent;
+    }
     false
 }
 
-/// `Uid:` lists the real, effective, saved and file-system user.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has the file"))]
-fn effective_user(status: &str) -> Option<u32> {
-    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_ascii_whitespace().nth(1)?.parse().ok()
+/// The words that a process was started with; everybody may read them.
+pub(super) fn words_of(pid: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|words| !words.is_empty())
 }
 
 /// Whether `/proc` shows the processes that we see: in a process namespace with the outer `/proc` every number in it means
@@ -114,9 +128,22 @@ mod tests {
     }
 
     #[test]
-    fn the_effective_user_counts() {
-        assert_eq!(effective_user("Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1 2 3 4\n"), Some(0));
-        assert_eq!(effective_user("Name:\tsudo\nUid:\t1000\t1000\t0\t0\n"), Some(1000));
-        assert_eq!(effective_user("Name:\tsudo\n"), None);
+    fn what_the_line_started_is_told_from_what_a_program_of_it_did() {
+        let look = world(&[
+            (100, 50, 100),
+            // Started by the shell; by a part of it in brackets; by a script.
+            (101, 100, 100),
+            (102, 100, 100),
+            (103, 102, 100),
+            (104, 100, 100),
+            (105, 104, 100),
+            // Its parent is gone.
+            (106, 1, 100),
+        ]);
+        let words = |pid: u32| Some(if pid == 104 { b"sh\0script\0".to_vec() } else { b"bash\0-c\0line\0".to_vec() });
+        for (pid, own) in [(100, true), (101, true), (103, true), (105, false), (106, false), (999, false)] {
+            assert_eq!(is_of_the_line(pid, 100, &look, &words), own, "{pid}");
+        }
+        assert!(!is_of_the_line(103, 100, &look, &|_| None));
     }
 }

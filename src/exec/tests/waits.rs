@@ -1,5 +1,6 @@
 //! Programs that wait for input, the person who types into them, and passwords.
 
+use super::super::process::lock;
 use super::*;
 
 impl Room {
@@ -81,7 +82,9 @@ async fn a_password_goes_to_its_program_and_nowhere_else() {
     let secrets = crate::policy::redact::Secrets::default();
     let mut room = room();
     room.exec.masks_in(secrets.clone());
-    let running = room.start("read -r -s -p 'secret? ' x; echo; echo \"len ${#x}\"; sleep 0.1").await;
+    let running = room
+        .start("read -r -s -p 'secret? ' x; echo; echo \"len ${#x}\"; until [ -e over ]; do sleep 0.05; done")
+        .await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (60, 10)));
     let ask = room.asked().await;
     assert_eq!((ask.who.as_str(), ask.prompt.as_str(), ask.masked), ("bash", "secret?", true));
@@ -90,6 +93,7 @@ async fn a_password_goes_to_its_program_and_nowhere_else() {
     assert!(futures::poll!(std::pin::pin!(running.wants_input())).is_pending());
     room.exec.answer(ask.id, Some(Hidden::new("open-sesame-1".into())));
     let screen = room.screen("len 13").await;
+    std::fs::write(room.folder.path().join("over"), "").unwrap();
     let end = finished(&running).await;
     for place in [text(&end), shown(&screen), room.exec.last_screen(&running.id).unwrap()] {
         assert!(place.contains("len 13") && !place.contains("sesame"), "{place}");
@@ -128,10 +132,68 @@ async fn a_password_is_not_typed_where_it_would_be_seen() {
     room.types(&running.id, "typed\r");
     room.event("it is closed", |event| *event == ProcessEvent::AskClosed(running.id.clone(), ask.id)).await;
     room.needs_input(&running.id).await;
-    super::super::waiting::typed(&running.process, Some(&Hidden::new("sesame".into())), true);
+    super::super::waiting::typed(&room.exec.hub, &running.process, Some(&Hidden::new("sesame".into())), true);
     room.types(&running.id, "ada\r");
     let end = finished(&running).await;
     assert!(text(&end).contains("[typed][ada]"), "{}", text(&end));
+}
+
+/// The echo comes back between the answer and the typing: what waits in the queue is given up, and the person is told.
+#[tokio::test]
+async fn a_queued_password_is_held_back_when_the_echo_is_on_again() {
+    let mut room = room();
+    let line = "stty -echo; printf 'secret? '; until [ -e on ]; do sleep 0.05; done; stty echo; touch shows; \
+                until [ -e read ]; do sleep 0.05; done; read -r x; echo \"[$x]\"";
+    let running = room.start(line).await;
+    let modes = || lock(&running.process.tty).as_ref().map(|tty| tty.key_modes().echo);
+    until("the echo is off", || modes() == Some(false)).await;
+    // It is on again before the reader gets to it.
+    std::fs::write(room.folder.path().join("on"), "").unwrap();
+    until("the echo is on", || room.folder.path().join("shows").exists() && modes() == Some(true)).await;
+    running.process.type_secret(b"sesame\r".to_vec()).unwrap();
+    let event = room.event("it is told", |event| matches!(event, ProcessEvent::Told(..))).await;
+    assert!(
+        matches!(&event, ProcessEvent::Told(id, words) if *id == running.id && words.contains("not typed")),
+        "{event:?}"
+    );
+    // What is no secret goes on as it was typed.
+    room.types(&running.id, "ada\r");
+    std::fs::write(room.folder.path().join("read"), "").unwrap();
+    let end = finished(&running).await;
+    assert!(text(&end).contains("[ada]") && !text(&end).contains("sesame"), "{}", text(&end));
+    assert!(lock(&running.process.input).is_empty());
+}
+
+/// A program has the name of one that is trusted, and is another one.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_program_under_a_borrowed_name_is_shown_by_its_path() {
+    let mut room = room();
+    let folder = room.folder.path().canonicalize().unwrap();
+    std::fs::copy("/bin/bash", folder.join("sudo")).unwrap();
+    let running = room.start("./sudo -c 'read -r -s -p \"[sudo] password for ada: \" x; exit 3'").await;
+    let ask = room.asked().await;
+    assert!(ask.stranger && ask.masked && ask.who == "sudo", "{ask:?}");
+    assert_eq!(ask.path, Some(folder.join("sudo").display().to_string()));
+    room.exec.answer(ask.id, None);
+    finished(&running).await;
+}
+
+/// A command that asked for a password and is started again asks again.
+#[tokio::test]
+async fn a_restarted_command_asks_again() {
+    let mut room = room();
+    let mut spawn = room.spawn("read -r -s -p 'secret? ' x; echo; echo \"len ${#x}\"");
+    spawn.background = true;
+    let running = room.exec.start(spawn).await.unwrap();
+    let ask = room.asked().await;
+    room.exec.answer(ask.id, Some(Hidden::new("one".into())));
+    assert!(text(&finished(&running).await).contains("len 3"));
+    let running = room.exec.restart(&running.id, None).await.unwrap();
+    let again = room.asked().await;
+    assert!(again.masked && again.id != ask.id && again.process == running.id, "{again:?}");
+    room.exec.answer(again.id, Some(Hidden::new("three".into())));
+    assert!(text(&finished(&running).await).contains("len 5"));
 }
 
 #[tokio::test]

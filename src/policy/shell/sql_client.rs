@@ -99,8 +99,8 @@ fn own_command(line: &str) -> Option<Own<'_>> {
 fn may_be_own(line: &str) -> bool {
     const WORDS: &[&str] = &["system ", "host ", "source ", "tee ", "pager "];
     let trimmed = line.trim_start();
-    let word = |known: &&str| trimmed.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known));
-    trimmed.starts_with(['.', '\\', '!', ':']) || line.contains('\\') || WORDS.iter().any(|known| word(&known))
+    let word = |known: &str| trimmed.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known));
+    trimmed.starts_with(['.', '\\', '!', ':']) || line.contains('\\') || WORDS.iter().any(|known| word(known))
 }
 
 impl Walker<'_> {

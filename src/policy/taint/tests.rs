@@ -192,13 +192,13 @@ fn a_file_that_is_put_elsewhere_keeps_its_mark() {
         ("ln -s a.md b.md", "b.md"),
     ] {
         let mut known = untrusted.clone();
-        for (path, origin) in moved(line, Path::new(HERE), &Alice, &untrusted) {
+        for (path, origin) in moved(line, Path::new(HERE), &ALICE, &untrusted) {
             known.fetched(path, &origin);
         }
         assert!(known.origin_of(&Path::new(HERE).join(to)).is_some(), "{line}: {:?}", known.files);
         assert!(known.origin_of(&Path::new(HERE).join("src/main.rs")).is_none(), "{line}");
     }
-    assert!(moved("mv README.md b.md", Path::new(HERE), &Alice, &untrusted).is_empty());
+    assert!(moved("mv README.md b.md", Path::new(HERE), &ALICE, &untrusted).is_empty());
 }
 
 #[test]

@@ -26,7 +26,12 @@ impl Writer<'_> {
         let first = self.prefix();
         let rest = self.prefix();
         let width = self.width.min(READING_WIDTH.max(spans_width(&first) + 1));
-        wrap_into(&mut self.rows, &spans, Ground::Base, &Wrap { width, first: &first, rest: &rest, verbatim: false });
+        wrap_into(
+            &mut self.rows,
+            &spans,
+            Ground::Base,
+            &Wrap { width, first: &first, rest: &rest, verbatim: false, ..Wrap::default() },
+        );
         self.gap = false;
     }
 
@@ -46,10 +51,20 @@ impl Writer<'_> {
         let lines = self.code.lines(&lang, &code);
         for (index, line) in lines.iter().enumerate() {
             let first = if index == 0 { &prefix } else { &rest };
-            wrap_into(&mut self.rows, line, ground, &Wrap { width, first, rest: &rest, verbatim: true });
+            wrap_into(
+                &mut self.rows,
+                line,
+                ground,
+                &Wrap { width, first, rest: &rest, verbatim: true, ..Wrap::default() },
+            );
         }
         if lines.is_empty() {
-            wrap_into(&mut self.rows, &[], ground, &Wrap { width, first: &prefix, rest: &rest, verbatim: true });
+            wrap_into(
+                &mut self.rows,
+                &[],
+                ground,
+                &Wrap { width, first: &prefix, rest: &rest, verbatim: true, ..Wrap::default() },
+            );
         }
         self.gap = true;
     }

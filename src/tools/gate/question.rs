@@ -11,7 +11,7 @@ use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Payload, Pre
 use crate::store::LARGEST;
 use crate::tools::bound::Masks;
 use crate::tools::spec::ToolCtx;
-use futures::future::OptionFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use std::borrow::Cow;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -92,11 +92,16 @@ impl Gate {
                 }
                 // Who writes is not interrupted; it is looked at when they are done.
                 Ok(()) = stirred.changed(), if !writes => {
-                    if let Some((shown, case, ask)) = &shown
-                        && self.is_stale(shown, case, *ask).await
-                    {
-                        self.asker.withdraw(id, Decision::Interrupted);
-                        break None;
+                    if let Some((shown, case, ask)) = &shown {
+                        tokio::select! {
+                            biased;
+                            // The look may take long, and what the person says meanwhile counts.
+                            decision = &mut answer => break Some(decision),
+                            stale = self.is_stale(shown, case, *ask) => if stale {
+                                self.asker.withdraw(id, Decision::Interrupted);
+                                break last_word(&mut answer).await;
+                            }
+                        }
                     }
                 }
             }
@@ -179,6 +184,15 @@ impl Gate {
         let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
         Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
     }
+}
+
+/// For an answer that was on its way when the question was taken back.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// What the person had said before a question was taken back, if anything.
+async fn last_word(answer: &mut BoxFuture<'static, Decision>) -> Option<Decision> {
+    let last = tokio::time::timeout(LAST_WORD, answer).await.ok();
+    last.filter(|last| !matches!(last, Decision::Interrupted))
 }
 
 /// A question as it is shown: without secrets. Where the line itself holds one, its words have other places, and no answer

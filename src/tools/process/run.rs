@@ -1,7 +1,7 @@
 //! What each action does, and its answer.
 
 use super::{Action, KILL_WAIT, Order, WAIT_ENDED, WAIT_GOES_ON};
-use crate::exec::{Exec, ExecError, ExitReason, LogState, ProcessId, ProcessState, Report, Sight};
+use crate::exec::{Exec, ExecError, ExitReason, LogState, Origin, ProcessId, ProcessState, Report, Sight};
 use crate::llm::message::Outcome;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::{Value, json};
@@ -242,8 +242,13 @@ fn vitals(value: &mut Value, report: &Report) {
         value["restarts"] = report.exits.len().into();
         value["earlier_exit_codes"] = report.exits.iter().map(|exit| exit.code).collect::<Vec<_>>().into();
     }
-    if vitals.detached {
-        value["detached"] = true.into();
+    match vitals.origin {
+        Origin::Ours => {}
+        Origin::Earlier => value["detached"] = true.into(),
+        Origin::Elsewhere => {
+            value["status"] = "unknown".into();
+            value["elsewhere"] = "of another machine or container: it can only be ended there".into();
+        }
     }
     match vitals.log {
         LogState::Whole => {}

@@ -1,5 +1,6 @@
 //! A page of lines out of a file of any size, in one pass and little memory.
 
+use crate::text::clean::clean;
 use std::io::{self, Read};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,8 @@ pub struct Wanted {
     pub limit: usize,
     /// Characters of a line; what is longer is cut.
     pub line_chars: usize,
+    /// It is what a terminal got: each line is given as the terminal would show it.
+    pub terminal: bool,
 }
 
 /// Some lines of a file.
@@ -68,6 +71,7 @@ struct Pager {
     first: u64,
     limit: usize,
     line_chars: usize,
+    terminal: bool,
     /// The line being read, counted from 1.
     line: u64,
     current: Vec<u8>,
@@ -84,6 +88,7 @@ impl Pager {
             first: wanted.offset as u64,
             limit: wanted.limit,
             line_chars: wanted.line_chars,
+            terminal: wanted.terminal,
             line: 1,
             current: Vec::new(),
             cut: false,
@@ -128,7 +133,10 @@ impl Pager {
 
     fn end_line(&mut self) {
         let bytes = self.current.strip_suffix(b"\r").filter(|_| !self.cut).unwrap_or(&self.current);
-        let text = String::from_utf8_lossy(bytes);
+        let text = match self.terminal {
+            true => clean(bytes).into(),
+            false => String::from_utf8_lossy(bytes),
+        };
         let line = match text.char_indices().nth(self.line_chars) {
             Some((at, _)) => format!("{}... [truncated]", &text[..at]),
             None if self.cut => format!("{text}... [truncated]"),
@@ -199,7 +207,7 @@ mod tests {
         let page = page(
             endless,
             Path::new("f"),
-            &Wanted { offset: 1, limit: 10, line_chars: 2_000 },
+            &Wanted { offset: 1, limit: 10, line_chars: 2_000, terminal: false },
             &CancellationToken::new(),
         )
         .unwrap();
@@ -216,7 +224,7 @@ mod tests {
             ("a", 2, 1, vec![], 1),
         ] {
             // one byte at a time
-            let mut pager = Pager::new(&Wanted { offset, limit, line_chars: 2_000 });
+            let mut pager = Pager::new(&Wanted { offset, limit, line_chars: 2_000, terminal: false });
             text.as_bytes().chunks(1).for_each(|byte| pager.feed(byte));
             let page = pager.finish();
             assert_eq!(
@@ -226,5 +234,16 @@ mod tests {
             );
         }
         assert_eq!(newlines(&[b'\n'; 1_000]), 1_000);
+    }
+
+    #[test]
+    fn a_log_of_a_terminal_is_read_as_it_would_show_it() {
+        let log = b"\x1b[32mgreen\x1b[0m\n 10%\r 100%\x1b[K\nlast\x07";
+        let wanted = |terminal| Wanted { offset: 1, limit: 10, line_chars: 2_000, terminal };
+        let cancel = CancellationToken::new();
+        let read = |terminal| page(&log[..], Path::new("a.log"), &wanted(terminal), &cancel).unwrap();
+        assert_eq!(read(true).lines, ["green", " 100%", "last"]);
+        assert!(read(false).lines[0].contains('\u{1b}'), "another file is read as it is");
+        assert_eq!(read(true).total_lines, 3);
     }
 }

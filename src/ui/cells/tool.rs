@@ -5,8 +5,8 @@ use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
 use crate::llm::message::{Outcome, PERSONS};
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
-use crate::text::wrap::{Wrap, wrap_into};
-use crate::text::{Ground, Line, Role, Row, Span, ansi, diff, format, highlight};
+use crate::text::wrap::{Joint, Wrap, wrap_into};
+use crate::text::{Ground, Line, Role, Row, Span, ansi, columns, diff, format, highlight};
 
 /// Cells of the time, which a running clock needs too: `59 m 59 s`.
 pub const TIME: usize = 10;
@@ -149,7 +149,13 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
     let body = context.room();
     if !tool.approval.is_empty() {
         let rest = [indent.clone()];
-        let how = Wrap { width: body + usize::from(super::TEXT), first: &rest, rest: &rest, verbatim: false };
+        let how = Wrap {
+            width: body + usize::from(super::TEXT),
+            first: &rest,
+            rest: &rest,
+            verbatim: false,
+            ..Wrap::default()
+        };
         wrap_into(rows, &[Span::new(tool.approval.clone(), Role::Dim)], Ground::Base, &how);
     }
     for change in &tool.diffs {
@@ -168,8 +174,8 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
     if tool.diffs.is_empty() && !tool.output.is_empty() {
         let lines = ansi::lines(&tool.output);
         let more = lines.len().saturating_sub(OPEN_LINES);
-        for line in lines.iter().take(OPEN_LINES) {
-            output(rows, line, body);
+        for at in 0..lines.len().min(OPEN_LINES) {
+            output(rows, &lines, at, body);
         }
         if more > 0 {
             rows.push(marker(format!("… {more} more lines")));
@@ -184,7 +190,7 @@ fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows
         return;
     }
     let hidden = lines.len().saturating_sub(head + tail);
-    for (index, line) in lines.iter().enumerate() {
+    for index in 0..lines.len() {
         // One hidden line takes as much room as saying so.
         let inside = index >= head && index < head + hidden;
         if hidden > 1 && inside {
@@ -193,15 +199,27 @@ fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows
             }
             continue;
         }
-        output(rows, line, body);
+        output(rows, &lines, index, body);
     }
 }
 
-fn output(rows: &mut Vec<Row>, line: &Line, body: usize) {
+fn output(rows: &mut Vec<Row>, lines: &[Line], at: usize, body: usize) {
+    let Some(line) = lines.get(at) else { return };
     let first = [Span::new(" ".repeat(usize::from(super::TEXT) + 2), Role::Text)];
     // One cell of padding on the right of the block.
     let width = (body + usize::from(super::TEXT)).saturating_sub(1).max(1);
-    let how = Wrap { width, first: &first, rest: &first, verbatim: true };
+    if let Some(names) = columns::names(lines, at, width.saturating_sub(usize::from(super::TEXT) + 2)) {
+        let text = line.text();
+        for (index, row) in names.into_iter().enumerate() {
+            let spans = first.iter().cloned().chain(row.line.spans).collect();
+            let raw = text.get(row.source.clone()).map(Box::from);
+            let joint = if index == 0 { Joint::Line } else { Joint::Soft(0) };
+            let line = Line { spans, ground: Ground::Raised };
+            rows.push(Row { line, source: row.source, lead: super::TEXT + 2, joint, raw });
+        }
+        return;
+    }
+    let how = Wrap { width, first: &first, rest: &first, verbatim: true, terminal_tabs: true };
     wrap_into(rows, &line.spans, Ground::Raised, &how);
 }
 

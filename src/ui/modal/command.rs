@@ -243,7 +243,7 @@ pub fn said(text: &str, room: usize) -> Vec<Row> {
 fn note(out: &mut Told, lead: &str, text: &str, room: usize) {
     let first = [Span::new(lead, Role::Careful)];
     let rest = [Span::new(" ".repeat(width(lead)), Role::Text)];
-    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
     let shown = visible(text).text.replace('\n', " ");
     let from = out.rows.len();
     wrap_into(&mut out.rows, &[Span::new(shown, Role::Text)], Ground::Base, &how);

@@ -20,8 +20,8 @@ pub fn draw(state: &Confirm, now: i64, paint: &mut Paint<'_>, area: Rect, layout
     let inert = state.inert_until > now;
     let foot = match (inert, &state.no) {
         (true, _) => "answers after a quiet moment",
-        (false, None) => "y yes · n no · Enter takes the marked one",
-        (false, Some(_)) => "y · n · Enter the marked one · Esc neither",
+        (false, None) => "y or n marks · Enter takes it",
+        (false, Some(_)) => "y or n marks · Enter takes it · Esc neither",
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);
     let frame = Frame { title: &state.title, title_role: Role::Careful, foot, ..Frame::default() };

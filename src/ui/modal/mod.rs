@@ -102,6 +102,7 @@ impl Frame<'_> {
             0..=SLIVERS if !self.aside => Rect { x: area.x, width: area.width, ..place },
             _ => Rect { x: place.x.saturating_sub(1), width: width.saturating_add(2), ..place },
         };
+        paint.over = Some(place);
         paint.clear(air.intersection(area), Slot::Base);
         paint.clear(place, Slot::Overlay);
         let line = paint.slot(Slot::BorderFocused);

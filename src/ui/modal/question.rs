@@ -40,7 +40,7 @@ pub fn draw(
         let number = format!("{}{} ", if chosen { "▸ " } else { "  " }, index + 1);
         let first = [Span::new(number.clone(), Role::Accent)];
         let rest = [Span::new(" ".repeat(crate::text::width::width(&number)), Role::Text)];
-        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false };
+        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
         let role = if chosen { Role::Strong } else { Role::Text };
         wrap_into(&mut wrapped, &[Span::new(choice, role)], Ground::Base, &how);
         rows.extend(wrapped.drain(..).map(|row| (row, Some(index))));

@@ -44,6 +44,7 @@ pub fn in_skin(skin: &str) -> Model {
         mode: Mode::Manual,
         cwd: "~/src/app".into(),
         place: "local".into(),
+        lacks: Default::default(),
         window: Some(200_000),
         toolsets: None,
         adviser: Some("anthropic:claude-haiku".into()),

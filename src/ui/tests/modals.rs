@@ -135,7 +135,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
     out.push(("queue", queued));
     let mut chord = busy();
     let keys = crate::config::keymap::parse("ctrl-x").unwrap();
-    chord.chord = Some(Chord { keys, since: NOW - 600, shown: true });
+    chord.chord = Some(Chord { keys, since: NOW - 600, shown: true, page: 0 });
     out.push(("which-key", chord));
     out
 }

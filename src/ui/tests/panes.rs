@@ -269,3 +269,52 @@ fn a_program_that_needs_a_screen_gets_it() {
     let (conversation, _, composer) = rows(&model, (60, 20));
     assert!(conversation > 0 && composer > 0, "handed back");
 }
+
+#[test]
+fn the_footer_names_the_keys_that_work_on_the_shown_command_the_most_useful_first() {
+    let mut model = with_terminal();
+    model.processes.pane.taken_over = false;
+    model.focus = Pane::Terminal;
+    let footer = |model: &Model, size: (u16, u16)| {
+        let (text, _) = screen(model, &mut ViewCache::default(), size.0, size.1);
+        text.lines().last().unwrap_or_default().to_owned()
+    };
+    let wide = footer(&model, (140, 45));
+    for key in ["Enter take over", "K end it", "/ find", "| two", "Ctrl-T close"] {
+        assert!(wide.contains(key), "{key}: {wide}");
+    }
+    let narrow = footer(&model, (60, 20));
+    assert!(narrow.contains("Enter take over") && !narrow.contains("close"), "{narrow}");
+    let shown = model.processes.pane.shown.clone();
+    let row = model.processes.rows.iter_mut().find(|row| Some(&row.id) == shown.as_ref()).expect("the shown one");
+    row.state = ProcessState::Exited(Exit { code: 0, reason: ExitReason::Exited, duration: Default::default() });
+    let ended = footer(&model, (140, 45));
+    assert!(ended.contains("x off the list") && !ended.contains("take over") && !ended.contains("end it"), "{ended}");
+    model.processes.pane.screen = Some(Arc::new(Snapshot::default()));
+    let (text, _) = screen(&model, &mut ViewCache::default(), 140, 45);
+    assert!(text.contains("It has ended and left nothing here."), "{text}");
+}
+
+#[test]
+fn the_way_back_in_a_terminal_says_what_was_found_and_what_came() {
+    let mut model = printed(b"one\r\ntwo");
+    let hit = crate::exec::Hit { nth: 3, of: 17 };
+    model.processes.pane.find = Some(processes::Seek { words: "two".into(), hit: Some(hit) });
+    (model.processes.pane.scroll, model.processes.pane.fresh) = (65, 5);
+    let (text, _) = drawn(&mut model, (140, 45));
+    assert!(text.contains("3/17 · ↑ 60 lines · 5 new"), "{text}");
+}
+
+#[test]
+fn a_notice_is_read_beside_a_modal_or_not_at_all() {
+    use crate::agent::event::Level;
+    for size in [(60, 20), (100, 30), (140, 45)] {
+        let mut model = approval();
+        let now = model.now;
+        model.notices.add(now, Level::Info, "mark begins here and goes on to the very end of the row mark");
+        let (text, _) = drawn(&mut model, size);
+        for line in text.lines().filter(|line| line.contains("mark") || line.contains("begins here")) {
+            assert!(!line.contains('│') && !line.contains('╭') && !line.contains('╰'), "{size:?}\n{text}");
+        }
+    }
+}

@@ -23,6 +23,8 @@ struct Person {
     found: mpsc::UnboundedSender<(ApprovalId, Vec<Target>)>,
     told: Mutex<Vec<String>>,
     numbers: Mutex<u64>,
+    /// What they are just saying when the question is taken back.
+    saying: Mutex<Option<(oneshot::Sender<Decision>, Decision)>>,
 }
 
 impl Asker for Person {
@@ -42,6 +44,9 @@ impl Asker for Person {
     fn granted(&self, _: &[String]) {}
     fn withdraw(&self, id: ApprovalId, _: Decision) {
         self.withdrawn.lock().unwrap().push(id);
+        if let Some((answer, decision)) = self.saying.lock().unwrap().take() {
+            answer.send(decision).unwrap();
+        }
     }
     fn found(&self, id: ApprovalId, targets: Vec<Target>, _: Vec<Payload>) {
         self.found.send((id, targets)).unwrap();
@@ -86,6 +91,7 @@ fn waits(change: impl FnOnce(&mut crate::config::Config)) -> Waits {
         found: found_tx,
         told: Mutex::default(),
         numbers: Mutex::default(),
+        saying: Mutex::default(),
     });
     let ctx = bench.ctx();
     let asker = Arc::clone(&person) as Arc<dyn Asker>;
@@ -136,6 +142,19 @@ async fn a_question_that_the_rules_answer_meanwhile_is_taken_back_and_says_why()
         assert!(told.contains(says) && told.contains("rm -rf build"), "{told}");
         assert!(body.view.approval.contains(says), "{}", body.view.approval);
     }
+}
+
+#[tokio::test]
+async fn a_denial_on_its_way_counts_though_the_rules_allow_the_call_by_now() {
+    let mut waits = waits(|_| {});
+    std::fs::create_dir(waits.bench.path("build")).unwrap();
+    let running = waits.call("c", "rm -rf build");
+    let (_, answer) = waits.next().await;
+    let no = Decision::Deny { feedback: "not this one".into() };
+    *waits.person.saying.lock().unwrap() = Some((answer, no));
+    waits.gate.set_rules(listed(Action::Allow, "recursive delete"));
+    let body = end(running).await;
+    assert_eq!((body.outcome, waits.bench.path("build").exists()), (Outcome::Denied, true));
 }
 
 #[tokio::test]

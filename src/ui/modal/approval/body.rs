@@ -142,7 +142,8 @@ impl Body {
                     let (word, role) = if edit.removes { ("removes ", Role::Bad) } else { ("writes ", Role::Dim) };
                     let first = [Span::new(word, role)];
                     let rest = [Span::new("  ", Role::Text)];
-                    let how = Wrap { width: room.columns, first: &first, rest: &rest, verbatim: true };
+                    let how =
+                        Wrap { width: room.columns, first: &first, rest: &rest, verbatim: true, ..Wrap::default() };
                     wrap_into(&mut self.rows, &[Span::new(path, Role::Strong)], Ground::Base, &how);
                     self.must_from(from, TOUCHED);
                     let mut code = highlight::Highlighter::default();
@@ -241,9 +242,14 @@ fn targets(targets: &[Target], room: usize) -> Vec<Row> {
         }
         let rest = [Span::new("    ", Role::Text)];
         let first = [Span::new("  ", Role::Text)];
-        wrap_into(&mut rows, &spans, Ground::Base, &Wrap { width: room, first: &first, rest: &rest, verbatim: false });
+        wrap_into(
+            &mut rows,
+            &spans,
+            Ground::Base,
+            &Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() },
+        );
         if below {
-            let how = Wrap { width: room, first: &rest, rest: &rest, verbatim: false };
+            let how = Wrap { width: room, first: &rest, rest: &rest, verbatim: false, ..Wrap::default() };
             wrap_into(&mut rows, &[Span::new(note, Role::Dim)], Ground::Base, &how);
         }
     }

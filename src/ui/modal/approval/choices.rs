@@ -155,7 +155,7 @@ pub fn widths(approval: &Approval, state: &ApprovalModal) -> usize {
 /// A text in as many rows as it needs, hanging from a mark.
 fn hanging(text: &str, role: Role, first: &[Span], rest: &[Span], room: usize) -> Vec<Part> {
     let mut rows = Vec::new();
-    let how = Wrap { width: room, first, rest, verbatim: false };
+    let how = Wrap { width: room, first, rest, verbatim: false, ..Wrap::default() };
     wrap_into(&mut rows, &[Span::new(visible(text).text.replace('\n', " "), role)], Ground::Base, &how);
     rows.into_iter().map(|row| Part::Line(row.line)).collect()
 }

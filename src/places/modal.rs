@@ -1,0 +1,312 @@
+//! A sandbox of Modal. The service is reached by Modal's own package, which is what it supports: a small program in Python
+//! (`modal_client.py`) runs in the interpreter of the person's `modal` and is the client of every command.
+
+use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
+use super::container::{Setting, begin};
+use super::job::MARK;
+use super::keys::{Keys, mark};
+use super::remote::lock;
+use crate::config::TerminalConfig;
+use crate::exec::Scratch;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+/// The program in Python.
+const BRIDGE: &str = include_str!("modal_client.py");
+/// The app that holds all sandboxes of ours.
+const APP: &str = "hermes-agent";
+/// How long a word of the service may take: the package is loaded, and a session opened.
+const WORD: Duration = Duration::from_secs(60);
+/// How long a sandbox may take to be there, or to be kept: an image is built.
+const FETCH: Duration = Duration::from_secs(900);
+/// The longest life that the service gives to a sandbox, in seconds.
+const LIFE: u64 = 24 * 3600;
+/// The least time without use before a sandbox ends, in seconds.
+const LEAST: u64 = 60;
+/// The exit code of the client when its sandbox is gone.
+const BROKEN: i32 = 255;
+
+/// `modal`.
+pub(crate) struct Modal {
+    traits: Traits,
+    programs: Programs,
+    setting: Setting,
+    config: TerminalConfig,
+    /// Holds the program in Python.
+    folder: OnceLock<Scratch>,
+    held: Mutex<Option<Held>>,
+}
+
+/// The sandbox in use.
+#[derive(Clone)]
+struct Held {
+    id: String,
+    name: String,
+    bridge: PathBuf,
+    python: OsString,
+}
+
+impl Modal {
+    /// # Errors
+    /// When there is no token.
+    pub(crate) fn new(
+        config: &TerminalConfig,
+        setting: Setting,
+        keys: &Keys,
+        mut traits: Traits,
+    ) -> Result<Self, PlaceError> {
+        let tokens = ["MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET", "MODAL_PROFILE"]
+            .into_iter()
+            .filter_map(|name| Some((OsString::from(name), OsString::from(keys.get(name)?))));
+        let tokens: Vec<_> = tokens.collect();
+        let given = ["MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"].iter().all(|name| keys.get(name).is_some());
+        if !given && !login().is_some_and(|path| path.is_file()) {
+            return Err(PlaceError::Config(
+                "there is no token for Modal: run `modal setup`, or put MODAL_TOKEN_ID and MODAL_TOKEN_SECRET into .env"
+                    .into(),
+            ));
+        }
+        let image = config.modal_image.trim();
+        traits.label = format!("modal {}", image.rsplit('/').next().unwrap_or_default()).trim_end().to_owned();
+        traits.cwd = Some(begin(&config.cwd, "")).filter(|folder| folder.is_absolute());
+        traits.isolated = true;
+        traits.broken = Some(BROKEN);
+        traits.size_over_link = true;
+        traits.patience = FETCH;
+        let programs = setting.programs.with(tokens);
+        Ok(Self { traits, programs, setting, config: config.clone(), folder: OnceLock::new(), held: Mutex::default() })
+    }
+
+    fn bridge(&self) -> Result<PathBuf, String> {
+        if self.folder.get().is_none() {
+            let temp = std::env::temp_dir();
+            let folder = Scratch::new(&temp, "place").map_err(|error| format!("{}: {error}", temp.display()))?;
+            let path = folder.path().join("modal_client.py");
+            std::fs::write(&path, BRIDGE).map_err(|error| format!("{}: {error}", path.display()))?;
+            // Another thread's is as good.
+            let _another = self.folder.set(folder);
+        }
+        let folder = self.folder.get().ok_or("no folder for its client")?;
+        Ok(folder.path().join("modal_client.py"))
+    }
+
+    /// What the sandbox of this home and task is called. One that keeps nothing is nobody else's.
+    fn name(&self) -> Result<String, String> {
+        let mark = mark(&self.setting.home).map_err(|error| format!("{}: {error}", self.setting.home.display()))?;
+        let name = format!("hermes-{}-{mark}", self.setting.task);
+        Ok(match self.config.container_persistent {
+            true => name,
+            false => format!("{name}-{:08x}", fastrand::u32(..)),
+        })
+    }
+
+    /// Names the image that keeps what was in the sandbox.
+    fn snapshot(&self, name: &str) -> PathBuf {
+        self.setting.home.join("sandboxes").join("modal").join(name)
+    }
+
+    fn wanted(&self, name: &str) -> Value {
+        let config = &self.config;
+        let snapshot = std::fs::read_to_string(self.snapshot(name)).ok().map(|id| id.trim().to_owned());
+        json!({
+            "app": APP,
+            "name": name,
+            "image": config.modal_image.trim(),
+            "snapshot": snapshot.filter(|id| !id.is_empty() && config.container_persistent),
+            "cpu": config.container_cpu,
+            "memory": config.container_memory,
+            "timeout": LIFE,
+            "idle": config.lifetime_seconds.clamp(LEAST, LIFE),
+        })
+    }
+
+    /// One word of the program in Python; what it says.
+    fn word(&self, python: &OsString, bridge: &Path, words: &[&str], time: Duration) -> Result<Value, String> {
+        let mut all: Vec<OsString> = vec![bridge.into()];
+        all.extend(words.iter().map(OsString::from));
+        let said = self.programs.run(&python.to_string_lossy(), &all, time).map_err(|why| told(&why))?;
+        let last = said.lines().next_back().unwrap_or_default();
+        serde_json::from_str(last).map_err(|_| format!("its package says what is not understood: {last}"))
+    }
+
+    fn find_or_make(&self, name: &str) -> Result<Held, String> {
+        let python = self.programs.find("modal").and_then(|program| interpreter(&program)).ok_or(
+            "the program `modal` is not installed: install the package modal (pipx install modal, uv tool install modal)",
+        )?;
+        let bridge = self.bridge()?;
+        let said = self.word(&python, &bridge, &["ready", &self.wanted(name).to_string()], FETCH)?;
+        let id = said["id"].as_str().ok_or("the service names no sandbox")?.to_owned();
+        if said["made"] == true && said["restored"] == false && self.snapshot(name).is_file() {
+            tracing::warn!("what the sandbox {name} kept is gone: it begins anew from its image");
+        }
+        Ok(Held { id, name: name.to_owned(), bridge, python })
+    }
+
+    fn is_running(&self, held: &Held) -> Result<bool, String> {
+        Ok(self.word(&held.python, &held.bridge, &["state", &held.id], WORD)?["running"] == true)
+    }
+
+    fn held(&self) -> Option<Held> {
+        lock(&self.held).clone()
+    }
+
+    fn keep(&self, name: &str, image: &str) -> std::io::Result<()> {
+        let path = self.snapshot(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(&self.setting.home))?;
+        let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(&self.setting.home))?;
+        std::io::Write::write_all(&mut file, image.as_bytes())?;
+        file.persist(&path).map_err(|error| error.error).map(drop)
+    }
+}
+
+/// Where `modal setup` keeps tokens.
+fn login() -> Option<PathBuf> {
+    let named = std::env::var_os("MODAL_CONFIG_PATH").map(PathBuf::from);
+    named.or_else(|| Some(crate::config::paths::user_home()?.join(".modal.toml")))
+}
+
+/// The interpreter that a script of Python names in its first lines: it is the one that has the package. `None` when the
+/// script cannot be read.
+fn interpreter(script: &Path) -> Option<OsString> {
+    let bytes = std::fs::read(script).ok()?;
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).into_owned();
+    let mut lines = head.lines();
+    let first = lines.next()?.strip_prefix("#!").unwrap_or_default().trim().to_owned();
+    // A path too long for the system stands in the second line (`'''exec' "/long/python" "$0" "$@"`).
+    let second = lines.next().and_then(|line| line.strip_prefix("'''exec' ")).unwrap_or_default();
+    let second = second.trim_start_matches('"').split('"').next().unwrap_or_default().split(" $").next();
+    let named = [first.as_str(), second.unwrap_or_default()];
+    let path = named.into_iter().find(|path| {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        path.starts_with('/') && last.starts_with("python")
+    });
+    // `/usr/bin/env python3`, and shims that choose by themselves.
+    Some(path.unwrap_or("python3").into())
+}
+
+/// What the package's error means, with what to do.
+fn told(why: &str) -> String {
+    let (kind, words) = why.split_once(": ").unwrap_or(("", why));
+    match kind {
+        "AuthError" => format!("the service refuses the token ({words}): run `modal setup`, or check MODAL_TOKEN_ID"),
+        "PermissionDeniedError" => format!("the token or the account may not do this ({words})"),
+        "ResourceExhaustedError" => {
+            format!("the account's limit is reached ({words}): wait, or end something at modal.com")
+        }
+        "ConnectionError" | "TimeoutError" | "ServiceError" => {
+            format!("the service cannot be reached or fails ({words}): try again later")
+        }
+        "ImageBuildError" | "RemoteError" => format!("its image cannot be made ({words}): check terminal.modal_image"),
+        "ModuleNotFoundError" => {
+            format!("{words}: install the package modal (pipx install modal, uv tool install modal)")
+        }
+        "VersionError" => format!("the package modal is too old ({words}): pip install --upgrade modal"),
+        _ => why.to_owned(),
+    }
+}
+
+impl Backend for Modal {
+    fn traits(&self) -> &Traits {
+        &self.traits
+    }
+
+    fn start(&self) -> Result<(), PlaceError> {
+        let mut held = lock(&self.held);
+        if let Some(known) = &*held
+            && self.is_running(known).is_ok_and(|runs| runs)
+        {
+            return Ok(());
+        }
+        let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
+        let name = match &*held {
+            Some(known) => known.name.clone(),
+            None => self.name().map_err(unreachable)?,
+        };
+        *held = Some(self.find_or_make(&name).map_err(unreachable)?);
+        Ok(())
+    }
+
+    fn client(&self, words: &[&str], terminal: Terminal) -> Command {
+        // Without one nothing was started, and nobody asks.
+        let Some(held) = self.held() else { return self.programs.command("false") };
+        let mut command = self.programs.command(&held.python.to_string_lossy());
+        command.arg(&held.bridge).arg("enter").arg(&held.id).arg(match terminal {
+            Terminal::None => "pipes",
+            Terminal::Output | Terminal::Full => "terminal",
+        });
+        command.args(words);
+        command
+    }
+
+    fn gone(&self) -> Option<String> {
+        let held = self.held()?;
+        match self.is_running(&held) {
+            Ok(true) => None,
+            Ok(false) => Some(format!(
+                "its sandbox {} has ended (idle too long, after a day, or from outside); the next command makes a new one \
+                 from what was kept",
+                held.name
+            )),
+            Err(why) => Some(why),
+        }
+    }
+
+    fn stop(&self) {
+        let Some(held) = lock(&self.held).take() else { return };
+        // Work in the background goes on, and so does the sandbox until nobody has used it for long enough.
+        let busy = format!("grep -ls {MARK}= /proc/[0-9]*/environ 2>/dev/null");
+        let what = if self.config.container_persistent { "keep" } else { "drop" };
+        let said = self.word(&held.python, &held.bridge, &["stop", &held.id, what, &busy], FETCH);
+        let kept = said.and_then(|said| match said["image"].as_str() {
+            Some(image) => self.keep(&held.name, image).map_err(|error| error.to_string()),
+            None => Ok(()),
+        });
+        if let Err(why) = kept {
+            tracing::warn!("the sandbox {} was not ended in order: {why}", held.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interpreter_of_the_program_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("modal");
+        for (text, want) in [
+            ("#!/opt/venv/bin/python3\nimport modal\n", "/opt/venv/bin/python3"),
+            ("#!/opt/venv/bin/python3.12\n", "/opt/venv/bin/python3.12"),
+            ("#!/bin/sh\n'''exec' \"/very long/bin/python\" \"$0\" \"$@\"\n", "/very long/bin/python"),
+            ("#!/bin/sh\n'''exec' /long/bin/python \"$0\" \"$@\"\n", "/long/bin/python"),
+            ("#!/usr/bin/env python3\n", "python3"),
+            ("#!/usr/bin/env bash\nexec pyenv\n", "python3"),
+            ("\u{7f}ELF", "python3"),
+        ] {
+            std::fs::write(&script, text).unwrap();
+            let found = interpreter(&script).unwrap();
+            let found = found.to_string_lossy();
+            assert_eq!(found.trim(), want, "{text}");
+        }
+        assert!(interpreter(&folder.path().join("none")).is_none());
+    }
+
+    #[test]
+    fn errors_of_the_package_say_what_to_do() {
+        for (why, word) in [
+            ("AuthError: Token missing", "modal setup"),
+            ("ResourceExhaustedError: quota", "limit is reached (quota)"),
+            ("ConnectionError: no route", "try again later"),
+            ("ImageBuildError: no such image", "terminal.modal_image"),
+            ("ModuleNotFoundError: No module named 'modal'", "pipx install modal"),
+            ("something else", "something else"),
+        ] {
+            assert!(told(why).contains(word), "{}", told(why));
+        }
+    }
+}
