@@ -17,6 +17,7 @@ use hermes::policy::redact::RedactKind;
 use hermes::policy::{ApprovalId, Decision, Grant, Scope, Speaker, Width};
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
+use hermes::tools::file::ground::Ground;
 use hermes::tools::registry::Registry;
 use hermes::tools::world::LocalWorld;
 use std::borrow::Cow;
@@ -445,8 +446,16 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
     // What it would mean, from outside: the same function that the screen asks.
     let store = Store::spawn(world.root.path().join("home"));
     let blobs = hermes::store::Blobs::new(world.root.path().join("home/history"));
-    let preview =
-        hermes::agent::rewind::preview(&store, &blobs, &Registry::builtin(), &id, item, &world.work()).await.unwrap();
+    let preview = hermes::agent::rewind::preview(
+        &store,
+        &blobs,
+        &Registry::builtin(),
+        &id,
+        item,
+        (&Ground::default(), &world.work()),
+    )
+    .await
+    .unwrap();
     let preview = preview.unwrap();
     let files: Vec<(&str, u32, u32)> = preview.files.iter().map(|f| (f.path.as_str(), f.added, f.removed)).collect();
     assert_eq!(files, [("a.txt", 1, 1), ("b.txt", 0, 1)]);

@@ -4,8 +4,8 @@ use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, 
 use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::diff::file_diff;
-use crate::tools::file::edit::MAX_BYTES;
-use crate::tools::file::restore::{Back, Now, Verdict, undoing};
+use crate::tools::file::ground::{Ground, Now};
+use crate::tools::file::restore::{Back, Verdict, named, undoing};
 use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
 use std::collections::HashMap;
@@ -36,33 +36,35 @@ pub async fn points(store: &Store, tools: &Registry, session: &SessionId) -> Res
     Ok(prompts.into_iter().map(point).collect())
 }
 
-/// What going back to a prompt would do now. `None`: the prompt is not in the conversation.
+/// What going back to a prompt would do now. `None`: the prompt is not in the conversation. `ground` says where files can
+/// be looked at, and the working folder there.
 pub async fn preview(
     store: &Store,
     blobs: &Blobs,
     tools: &Registry,
     session: &SessionId,
     item: ItemId,
-    cwd: &Path,
+    ground: (&Ground, &Path),
 ) -> Result<Option<RewindPreview>, StoreError> {
     let since = store.since(session, item).await?;
     if since.items.is_empty() {
         return Ok(None);
     }
     let mut preview = said(&since, tools);
-    let (blobs, cwd) = (blobs.clone(), cwd.to_owned());
-    let files = tokio::task::spawn_blocking(move || files(&since, &blobs, &cwd)).await;
+    let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
+    let files = tokio::task::spawn_blocking(move || files(&since, &blobs, &cwd, &ground)).await;
     // A task that was ended with the program is missed by nobody.
     preview.files = files.unwrap_or_default();
     Ok(Some(preview))
 }
 
-fn files(since: &Since, blobs: &Blobs, cwd: &Path) -> Vec<FileBack> {
-    undoing(&since.changes, blobs).iter().map(|back| file(back, blobs, cwd)).collect()
+fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &Ground) -> Vec<FileBack> {
+    undoing(&since.changes, blobs, ground).iter().map(|back| file(back, blobs, cwd, ground)).collect()
 }
 
-fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
-    let path = back.path.strip_prefix(cwd).unwrap_or(&back.path).display().to_string();
+fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &Ground) -> FileBack {
+    let path = back.path.strip_prefix(cwd).unwrap_or(&back.path);
+    let path = named(&back.place, path).display().to_string();
     let kind = match (&back.now, &back.target.hash) {
         (Now::Missing, _) => FileKind::Added,
         (_, None) => FileKind::Deleted,
@@ -70,8 +72,7 @@ fn file(back: &Back, blobs: &Blobs, cwd: &Path) -> FileBack {
     };
     let (mut added, mut removed) = (0, 0);
     if matches!(back.verdict, Verdict::Ready | Verdict::Foreign(_)) {
-        let small = std::fs::metadata(&back.path).is_ok_and(|about| about.len() <= MAX_BYTES);
-        let now = if small { std::fs::read(&back.path).ok() } else { None };
+        let now = ground.read(&back.place, &back.path).ok();
         let then = back.target.hash.as_ref().and_then(|hash| blobs.read(hash).ok().flatten());
         let diff = file_diff(&path, now.as_deref(), then.as_deref());
         (added, removed) = (diff.added, diff.removed);
@@ -92,22 +93,23 @@ pub async fn changed(
     store: &Store,
     blobs: &Blobs,
     session: &SessionId,
-    cwd: &Path,
+    ground: (&Ground, &Path),
 ) -> Result<Vec<(String, u32, u32)>, StoreError> {
     let changes = store.changes(session).await?;
-    let (blobs, cwd) = (blobs.clone(), cwd.to_owned());
+    let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
     let work = move || {
         let cwd = cwd.canonicalize().unwrap_or(cwd);
-        let mut order: Vec<&Path> = Vec::new();
+        let mut order: Vec<(&str, &Path)> = Vec::new();
         for change in changes.iter().rev() {
-            if order.len() < FILES && !order.contains(&change.path.as_path()) {
-                order.push(&change.path);
+            let spot = (change.place.as_str(), change.path.as_path());
+            if order.len() < FILES && !order.contains(&spot) {
+                order.push(spot);
             }
         }
-        let backs = undoing(&changes, &blobs);
-        let differs = |path: &&Path| {
-            let back = backs.iter().find(|back| back.path == **path)?;
-            let file = file(back, &blobs, &cwd);
+        let backs = undoing(&changes, &blobs, &ground);
+        let differs = |spot: &(&str, &Path)| {
+            let back = backs.iter().find(|back| (back.place.as_str(), back.path.as_path()) == *spot)?;
+            let file = file(back, &blobs, &cwd, &ground);
             // Putting it back adds what was removed.
             match file.fate {
                 Fate::Ready | Fate::Foreign(_) => Some((file.path, file.removed, file.added)),

@@ -139,6 +139,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         registry: Arc::clone(&house.registry),
         extensions: beside.extensions.clone(),
         mcp: beside.mcp.clone(),
+        places: beside.places.clone(),
         policy: Arc::clone(&house.deps.policy),
     };
     let exec = house.deps.exec.clone();

@@ -30,8 +30,17 @@ pub struct FarEnd {
     pub cwd: Option<PathBuf>,
     /// Names of variables that it exported and that later commands do not get.
     pub not_kept: Vec<String>,
-    /// What became of it and what to do, when its client did not live to see that.
-    pub lost: Option<String>,
+    /// What became of it and what to do, when that was not its own end.
+    pub lost: Option<Lost>,
+}
+
+/// What the place did to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// What happened and what comes next.
+    pub why: String,
+    /// A few words for a line.
+    pub short: &'static str,
 }
 
 /// One command on another machine.

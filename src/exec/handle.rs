@@ -72,8 +72,8 @@ pub struct Finished {
     pub cwd_after: Option<PathBuf>,
     /// Names of variables that it exported and that later commands do not get: they make programs run something else.
     pub not_kept: Vec<String>,
-    /// What became of it on another machine and what to do, when the connection did not live to see that.
-    pub lost: Option<String>,
+    /// What another machine did to it and what to do, when that was not its own end.
+    pub lost: Option<super::Lost>,
     /// What it started still holds its output or its terminal; it is in the table under the same id.
     pub survivors: bool,
 }

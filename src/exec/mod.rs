@@ -62,7 +62,7 @@ pub use asks::{Ask, AskId};
 pub use browse::browse;
 pub use confine::confine;
 pub use env::keeps_back;
-pub use far::{Far, FarEnd, FarSignal, Variables, exported, left_behind};
+pub use far::{Far, FarEnd, FarSignal, Lost, Variables, exported, left_behind};
 pub use front::Front;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use hidden::Hidden;

@@ -268,6 +268,14 @@ impl Backend for Container {
         }
     }
 
+    fn clear(&self) -> Option<String> {
+        let name = self.name()?;
+        match self.engine.run(&["kill", &name], WORD) {
+            Ok(_) => Some(format!("its container {name} was stopped, and the next command starts it again")),
+            Err(error) => Some(format!("its container {name} could not be stopped: {error}")),
+        }
+    }
+
     fn stop(&self) {
         let Some(name) = self.name() else { return };
         if self.config.docker_persist_across_processes || !reaper::is_idle(&self.engine, &name) {

@@ -7,13 +7,17 @@
 use super::backend::{PlaceError, Terminal};
 use super::remote::{Remote, SMALL, SOON, lock};
 use super::script::Script;
-use crate::exec::{Far, FarEnd, FarSignal, left_behind};
+use crate::exec::{Far, FarEnd, FarSignal, Lost, Said, left_behind};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
+/// The start of those that belong to one job, which a later command may run in no more.
+const JOB: &str = "SLURM_";
 /// By it all that a command started is found again, in whatever session.
 pub(crate) const MARK: &str = "HERMES_JOB";
 /// A pager would wait for keys that nobody presses.
@@ -21,7 +25,10 @@ const ADDED: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("PYTHONUNBUFFERED", "1")];
 /// Bytes of what a shell leaves behind.
 const STATE: usize = 1024 * 1024;
-/// How often the follower of background work looks for more, and how often a broken connection is tried again.
+/// How often a command that was to end is killed once more while it lives, and how long that is waited for.
+const ENDINGS: u32 = 25;
+const ENDING: Duration = Duration::from_millis(20);
+/// Tells more of background work as it comes, from where it was last told.
 const FOLLOW: &str = r#"
 seen=$(cat "$J/seen" 2>/dev/null || echo 0)
 while :; do
@@ -36,13 +43,70 @@ done
 [ -e "$J/code" ] && exit "$(cat "$J/code")"
 exit 137
 "#;
+/// Before a kill: what makes processes faster than they can be ended is stopped first, with all that descends from it.
+const STOP: &str = r#"h_all=" $h_l "; h_i=0; h_new=1
+while [ -n "$h_new" ] && [ $h_i -lt 20 ]; do
+  h_new=; h_i=$((h_i + 1))
+  for h_f in /proc/[0-9]*/stat; do
+    { read -r h_x <"$h_f"; } 2>/dev/null || continue
+    h_y=${h_x##*") "}; set -- $h_y
+    h_f=${h_f#/proc/}; h_f=${h_f%/stat}
+    case $h_all in
+      *" $h_f "*) continue;;
+      *" $2 "*) ;;
+      *) [ "$4" = "$h_l" ] || continue;;
+    esac
+    kill -s STOP "$h_f" && { h_all="$h_all$h_f "; h_new=1; }
+  done
+done
+for h_f in $h_all; do [ "$h_f" = "$h_l" ] || kill -s KILL "$h_f"; done
+"#;
+/// Follows again while the connection is broken: for about ten minutes, and from the start once it held for one.
 const AGAIN: &str = r#"n=0; broken=$1; shift
 while :; do
-  "$@"; code=$?
+  begun=$(date +%s); "$@"; code=$?
   [ "$code" = "$broken" ] || exit "$code"
-  n=$((n + 1)); [ "$n" -le 5 ] || exit "$code"
-  sleep "$n"
+  [ $(($(date +%s) - begun)) -lt 60 ] || n=0
+  n=$((n + 1)); [ "$n" -le 120 ] || exit "$code"
+  if [ "$n" -lt 5 ]; then sleep "$n"; else sleep 5; fi
 done"#;
+
+/// What is left of a command. Where no process can be made, only that is said.
+const LEFT: &str = r#"h_pids
+if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full
+elif [ -d "$J" ]; then
+if [ ! -e "$J/state" ] && [ ! -e "$J/code" ] && [ -s "$J/pid" ] && h_p=$(cat "$J/pid") &&
+  kill -0 "$h_p" 2>/dev/null && ! grep -qs '^State:.Z' "/proc/$h_p/status"
+then echo alive
+else
+  [ -e "$J/code" ] && echo code || { [ -e "$J/state" ] && echo state || echo none; }
+  cat "$J/state" 2>/dev/null; rm -rf -- "$J"
+fi; else echo none; fi"#;
+
+/// The bound on processes there.
+struct Pids {
+    /// How often one could not be made.
+    refused: u64,
+    /// How many there may be; `None`: as many as wanted.
+    most: Option<u64>,
+}
+
+impl Pids {
+    /// From the first line of an answer; and the rest of it.
+    fn read(out: &[u8]) -> (Self, &[u8]) {
+        let end = out.iter().position(|byte| *byte == b'\n').unwrap_or(out.len());
+        let line = String::from_utf8_lossy(&out[..end]);
+        let mut words = line.split(' ');
+        let mut number = || words.next().and_then(|word| word.parse().ok());
+        let pids = Self { refused: number().unwrap_or(0), most: number() };
+        (pids, out.get(end + 1..).unwrap_or_default())
+    }
+}
+
+/// Whether an answer says that no process can be made there.
+fn is_full(out: &[u8]) -> bool {
+    out.starts_with(b"full\n")
+}
 
 /// A command to start on another machine.
 #[derive(Clone, Debug)]
@@ -68,6 +132,10 @@ pub struct Job {
     id: String,
     /// How often the link was broken when it started.
     breaks: u64,
+    /// How often no process could be made there before it started.
+    refused: u64,
+    /// What was done when it was to be ended and nothing could be started there.
+    cleared: Mutex<Option<String>>,
 }
 
 impl Job {
@@ -79,7 +147,7 @@ impl Job {
         let facts = place.facts()?;
         let id = format!("{:012x}", fastrand::u64(..1 << 48));
         let folder = facts.dir.join("jobs").join(&id);
-        let job = Self { breaks: place.breaks(), id, folder, spec, place };
+        let mut job = Self { breaks: place.breaks(), refused: 0, cleared: Mutex::default(), id, folder, spec, place };
         let script = job.script(facts.has("bash"), facts.has("setsid"))?;
         let said = if job.spec.detached {
             job.place.ask_once(&script, SOON, SMALL)?
@@ -90,12 +158,18 @@ impl Job {
         lock(&job.place.looked).forget();
         let lost = |why: String| PlaceError::Lost { place: job.place.label().to_owned(), why };
         match said.code {
-            0 => Ok(job),
+            0 => {
+                job.refused = Pids::read(&said.out).0.refused;
+                Ok(job)
+            }
             2 => Err(lost(format!(
                 "the working folder {} is gone there: nothing was run; make it again, or name another one",
                 job.spec.cwd.display()
             ))),
-            _ => Err(lost(format!("the command could not be handed over: {}; is the disk there full?", said.text()))),
+            _ => {
+                let why = String::from_utf8_lossy(Pids::read(&said.out).1).trim().to_owned();
+                Err(lost(format!("the command could not be handed over: {why}; is the disk there full?")))
+            }
         }
     }
 
@@ -106,7 +180,7 @@ impl Job {
 
     /// Writes its files and, in the background, starts it.
     fn script(&self, bash: bool, setsid: bool) -> Result<Script, PlaceError> {
-        let jobs = Script::new("").set("J", &self.folder);
+        let jobs = Script::new("h_pids\n").set("J", &self.folder);
         let mut script = jobs.add("[ -d ").word(&self.spec.cwd).add(" ] || (exit 2) && (umask 077; mkdir -p \"$J\"\n");
         script = script.add("cat >\"$J/line\"").text(&self.spec.line);
         script = script.add("cat >\"$J/keep\"").text(&self.prelude(bash));
@@ -157,7 +231,8 @@ impl Job {
             let name = name.to_str()?;
             let first = name.bytes().next()?;
             let fits = !first.is_ascii_digit() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            (fits && !OWN.contains(&name)).then(|| name.to_owned())
+            let own = OWN.contains(&name) || name.starts_with(JOB);
+            (fits && !own).then(|| name.to_owned())
         };
         for name in facts.base.keys().filter(|name| !wanted.contains_key(*name)).filter_map(plain) {
             run = run.add(&format!("unset {name}\n"));
@@ -174,9 +249,10 @@ impl Job {
         run = run.add("case $TERM in ''|dumb) TERM=xterm-256color; export TERM;; esac\n");
         run = run.add("cd ").word(&self.spec.cwd).add(" || exit 126\n");
         // Jobs get groups of their own: what a command leaves running is not hung up with its shell. Without a terminal
-        // nothing is, and bash complains.
+        // nothing is, and bash complains. Where the leader of the terminal's session is not to be seen from, a shell would
+        // wait for its turn for ever.
         run = run.add("set --\n");
-        if !self.spec.detached {
+        if !self.spec.detached && !self.place.backend().traits().signals_here {
             run = run.add("[ -t 1 ] && set -- -m\n");
         }
         Ok(match bash {
@@ -187,23 +263,40 @@ impl Job {
         })
     }
 
+    /// What the place did to it by its bound on processes.
+    fn crowded(&self, pids: &Pids, cleared: Option<String>) -> Option<Lost> {
+        if pids.refused <= self.refused && cleared.is_none() {
+            return None;
+        }
+        let limit = pids.most.map_or_else(|| "of processes".to_owned(), |most| format!("of {most} processes"));
+        let next = cleared.map(|done| format!("; {done}")).unwrap_or_default();
+        let why = format!(
+            "{} reached its limit {limit} while this ran: some of it could not be started{next}",
+            self.place.label()
+        );
+        Some(Lost { why, short: "process limit reached" })
+    }
+
     /// What became of it, when its shell left nothing behind although nobody ended it.
-    fn lost(&self, alive: bool, code_known: bool) -> Option<String> {
+    fn lost(&self, alive: bool, code_known: bool) -> Option<Lost> {
+        let broke = |why: String| Some(Lost { why, short: "connection lost" });
         let label = self.place.label();
         if alive {
             let log =
                 if self.spec.detached { format!(", its output in {}", self.log().display()) } else { String::new() };
-            return Some(format!(
+            return broke(format!(
                 "the connection to {label} broke, and the command still runs there{log}; \
                  its process group is in {}: `kill -- -$(cat FILE)` ends it",
                 self.folder.join("pid").display()
             ));
         }
-        if code_known || self.place.breaks() == self.breaks {
+        // A shell that is told to end leaves its folder and variables, too: whoever keeps the place knows better.
+        let why = self.place.why();
+        if self.place.breaks() == self.breaks || code_known && (why.is_none() || self.spec.detached) {
             return None;
         }
-        let why = self.place.why().unwrap_or_else(|| "the connection broke".to_owned());
-        Some(format!("{label}: {why}; the command ended with it, and what it did so far stays done"))
+        let why = why.unwrap_or_else(|| "the connection broke".to_owned());
+        broke(format!("{label}: {why}; the command ended with it, and what it did so far stays done"))
     }
 }
 
@@ -239,10 +332,15 @@ impl Far for Job {
             FarSignal::Kill => "KILL",
         };
         // By the words of the shell alone: where no process can be started any more, this still works.
-        let mut script = Script::new("").set("J", &self.folder).set("H_S", name).add(
-            r#"h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
+        let stop = if signal == FarSignal::Kill { STOP } else { "" };
+        let mut script = Script::new("h_pids >/dev/null\n").set("J", &self.folder).set("H_S", name).add(
+            r#"if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full; else
+h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
 if [ -n "$h_l" ]; then
-for h_f in /proc/[0-9]*/stat; do
+"#,
+        );
+        script = script.add(stop).add(
+            r#"for h_f in /proc/[0-9]*/stat; do
   { read -r h_x <"$h_f"; } 2>/dev/null || continue
   h_y=${h_x##*") "}; set -- $h_y
   [ "$4" = "$h_l" ] && { h_f=${h_f#/proc/}; kill -s "$H_S" "${h_f%/stat}"; }
@@ -257,7 +355,18 @@ else false; fi 2>/dev/null"#,
                 self.id
             ));
         }
-        self.place.ask_now(&script).is_some_and(|said| said.code == 0)
+        let said = self.place.ask_now(&script.add("\nfi"));
+        match (said, signal) {
+            // Whatever is ended one by one is made again at once: all of it goes.
+            (Some(said), FarSignal::Kill) if is_full(&said.out) => {
+                let done = self.place.backend().clear();
+                let is_done = done.is_some();
+                *lock(&self.cleared) = done;
+                is_done
+            }
+            (Some(said), _) => said.code == 0 && !is_full(&said.out),
+            (None, _) => false,
+        }
     }
 
     fn resized(&self, (columns, rows): (u16, u16)) {
@@ -280,48 +389,47 @@ else false; fi 2>/dev/null"#,
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
             self.signal(FarSignal::Kill);
         }
-        let tries = if ended { "50" } else { "0" };
-        let script = Script::new("").set("J", &self.folder).set("N", tries).add(
-            r#"if [ -d "$J" ]; then
-h_p=$(cat "$J/pid" 2>/dev/null)
-h_lives() {
-  [ ! -e "$J/state" ] && [ ! -e "$J/code" ] && [ -n "$h_p" ] && kill -0 "$h_p" 2>/dev/null &&
-  ! grep -qs '^State:.Z' "/proc/$h_p/status"
-}
-while [ "$N" -gt 0 ] && h_lives; do N=$((N - 1)); sleep 0.02 2>/dev/null || break; done
-if h_lives
-then echo alive
-else
-  [ -e "$J/code" ] && echo code || { [ -e "$J/state" ] && echo state || echo none; }
-  cat "$J/state" 2>/dev/null; rm -rf -- "$J"
-fi; else echo none; fi"#,
-        );
-        // A client that was told to end may be gone before the command: it is on its way.
-        let mut said = self.place.ask(&script, SOON, STATE);
-        if ended && said.as_ref().is_ok_and(|said| said.out.starts_with(b"alive")) {
-            // The signal found no way while the connection was broken; now there is one.
+        let script = Script::new("").set("J", &self.folder).add(LEFT);
+        let mut asked = self.place.ask(&script, SOON, STATE);
+        let is_alive = |said: &Said| Pids::read(&said.out).1.starts_with(b"alive\n");
+        for _ in 0..ENDINGS {
+            if !ended || !asked.as_ref().is_ok_and(is_alive) {
+                break;
+            }
+            // While the connection was broken the signal found no way: now there is one.
             self.signal(FarSignal::Kill);
-            said = self.place.ask(&script, SOON, STATE);
+            std::thread::sleep(ENDING);
+            asked = self.place.ask(&script, SOON, STATE);
         }
-        let said = match said {
+        let mut cleared = lock(&self.cleared).take();
+        if ended && cleared.is_none() && asked.as_ref().map_or(true, |said| is_full(Pids::read(&said.out).1)) {
+            // What was to be ended goes on, and nothing can be done from inside.
+            cleared = self.place.backend().clear();
+        }
+        // A client that was told to end may be gone before the command: it is on its way.
+        let said = match asked {
             Ok(said) => said,
             Err(error) => {
-                let rest = match ended {
-                    true => "whether the command still runs there is not known",
-                    false => "what it did so far stays done",
-                };
-                return FarEnd { lost: Some(format!("{error}; {rest}")), ..FarEnd::default() };
+                let next = cleared.unwrap_or_else(|| {
+                    let next = if ended { "it may still run there" } else { "what it did so far stays done" };
+                    next.to_owned()
+                });
+                let lost = Lost { why: format!("{error}; {next}"), short: "connection lost" };
+                return FarEnd { lost: Some(lost), ..FarEnd::default() };
             }
         };
+        let (pids, out) = Pids::read(&said.out);
+        let crowded = self.crowded(&pids, cleared);
         lock(&self.place.looked).forget();
-        let (word, rest) = match said.out.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (&said.out[..at], &said.out[at + 1..]),
-            None => (&said.out[..], &[][..]),
+        let (word, rest) = match out.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (&out[..at], &out[at + 1..]),
+            None => (out, &[][..]),
         };
         if word == b"alive" {
-            return FarEnd { lost: self.lost(true, false), ..FarEnd::default() };
+            let lost = self.lost(true, false);
+            return FarEnd { lost: lost.or(crowded), ..FarEnd::default() };
         }
-        let lost = self.lost(false, word == b"code" || word == b"state").filter(|_| !ended);
+        let lost = self.lost(false, word == b"code" || word == b"state").filter(|_| !ended).or(crowded);
         let mut base = self.place.facts().map(|facts| (*self.place.base(&facts)).clone()).unwrap_or_default();
         // What this file adds is no doing of the command.
         base.extend(ADDED.iter().map(|(name, value)| (name.into(), value.into())));
@@ -330,7 +438,7 @@ fi; else echo none; fi"#,
             return FarEnd { lost, ..FarEnd::default() };
         };
         if let Some(mut variables) = variables {
-            variables.remove(std::ffi::OsStr::new(MARK));
+            variables.remove(OsStr::new(MARK));
             self.place.keep(&self.spec.task, variables);
         }
         FarEnd { cwd: Some(cwd), not_kept, lost }

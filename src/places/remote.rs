@@ -30,6 +30,14 @@ d=${XDG_STATE_HOME:-$HOME/.local/state}/hermes
 (umask 077; mkdir -p "$d" && : >"$d/.w") 2>/dev/null || d=/tmp/hermes-$(id -u 2>/dev/null || echo x)
 (umask 077; mkdir -p "$d/$S/jobs") || d=
 H_DIR=${d:+$d/$S}
+# How often no process could be made there, how many there may be, and how many there are: with the words of the shell alone.
+h_pids() {
+  for h_p in /sys/fs/cgroup/pids /sys/fs/cgroup; do
+    { read -r h_x h_n <"$h_p/pids.events" && read -r h_m <"$h_p/pids.max" && read -r h_k <"$h_p/pids.current"; } 2>/dev/null &&
+    { printf '%s %s %s\n' "$h_n" "$h_m" "$h_k"; return; }
+  done
+  h_k=0; h_m=max; printf '0 max 0\n'
+}
 has() { command -v "$1" >/dev/null 2>&1; }
 if stat -L -c %s / >/dev/null 2>&1
 then h_stat() { stat -L -c '%f|%s|%Y|%y|%a' -- "$1"; }
@@ -341,6 +349,10 @@ fn told(error: &LinkError) -> String {
     let remedy = match &*text {
         text if text.contains("Permission denied") => "log in there once by hand, or set terminal.ssh_key",
         text if text.contains("Host key verification failed") => "connect to it once by hand and check its key",
+        // Shells and engines, each in their own words.
+        text if ["Cannot fork", "Resource temporarily unavailable", "read init-p"].iter().any(|w| text.contains(w)) => {
+            "no process can be started there any more: end what runs in it"
+        }
         text if text.contains("Could not resolve") => "check terminal.ssh_host",
         text if text.contains("Connection refused") || text.contains("timed out") => "is it up, and the port right?",
         _ => return text,

@@ -101,8 +101,10 @@ impl Backend for Singularity {
 
     fn client(&self, words: &[&str], _: Terminal) -> Command {
         let mut command = self.programs.command(self.traits.kind);
-        // The terminal that the client has is the one there.
-        command.arg("exec").arg(format!("instance://{}", self.name)).args(words);
+        // The terminal that the client has is the one there, so its warnings would stand in the output; one is that the
+        // folder here is not there. By itself it sends all of this machine's environment.
+        command.args(["--silent", "exec", "--cleanenv", "--pwd", "/"]);
+        command.arg(format!("instance://{}", self.name)).args(words);
         command
     }
 
@@ -139,7 +141,7 @@ mod tests {
             let line = made.words(true).join(" ");
             let head = format!("instance start --containall --no-home {want} --cpus 1 --memory 5120M docker://");
             assert!(line.starts_with(&head) && line.ends_with(&made.name), "{line}");
-            assert_eq!(made.client(&["sh"], Terminal::Full).get_args().count(), 3);
+            assert_eq!(made.client(&["sh"], Terminal::Full).get_args().count(), 7);
         }
     }
 }

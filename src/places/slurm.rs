@@ -13,6 +13,9 @@ const WORD: Duration = Duration::from_secs(20);
 /// How long an allocation may be waited for.
 const QUEUE: Duration = Duration::from_secs(600);
 
+/// What of this machine's environment goes along: who it is that works there. By itself `srun` sends all of it.
+const SENT: &str = "--export=HOME,USER,LOGNAME,SHELL,PATH";
+
 /// `salloc` and `srun`.
 pub(crate) struct Slurm {
     traits: Traits,
@@ -66,15 +69,11 @@ impl Backend for Slurm {
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
         let mut command = self.programs.command("srun");
         // Steps may share what the allocation has: the link stays open beside commands.
-        command.arg(format!("--jobid={}", self.held().unwrap_or_default())).args([
-            "--overlap",
-            "--quiet",
-            "--ntasks=1",
-        ]);
+        command.arg(format!("--jobid={}", self.held().unwrap_or_default())).args(["--overlap", "--ntasks=1", SENT]);
         match terminal {
-            Terminal::None => command.arg("--unbuffered"),
-            Terminal::Output => command.args(["--unbuffered", "--input=none"]),
-            Terminal::Full => command.arg("--pty"),
+            Terminal::None => command.args(["--quiet", "--unbuffered"]),
+            // Said twice it keeps the code of a command to itself, which would stand in the output.
+            Terminal::Output | Terminal::Full => command.args(["--quiet", "--quiet", "--pty"]),
         };
         command.args(words);
         command

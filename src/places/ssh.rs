@@ -78,11 +78,12 @@ impl Ssh {
         made.as_ref()
     }
 
-    /// Options that make one connection carry all.
-    fn shared(&self) -> Vec<String> {
+    /// Options that make one connection carry all. Only the link makes it: a command that ends up without it connects by
+    /// itself.
+    fn shared(&self, master: &str) -> Vec<String> {
         let Some(folder) = self.sockets() else { return Vec::new() };
         let path = format!("ControlPath={}/%C", folder.path().display());
-        ["-o", "ControlMaster=auto", "-o", "ControlPersist=300", "-o", &path].map(str::to_owned).to_vec()
+        ["-o", master, "-o", "ControlPersist=300", "-o", &path].map(str::to_owned).to_vec()
     }
 }
 
@@ -97,7 +98,8 @@ impl Backend for Ssh {
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
         let mut command = self.programs.command("ssh");
-        command.args(self.shared());
+        let makes = if terminal == Terminal::None { "ControlMaster=auto" } else { "ControlMaster=no" };
+        command.args(self.shared(makes));
         // The word of the end of a connection would stand in the output. Of the link it is read: why a login is refused.
         match terminal {
             Terminal::None => command.arg("-T"),
@@ -114,7 +116,7 @@ impl Backend for Ssh {
 
     fn stop(&self) {
         let Some(Some(_)) = self.sockets.get() else { return };
-        let mut words = self.shared();
+        let mut words = self.shared("ControlMaster=no");
         words.extend(["-O".to_owned(), "exit".to_owned()]);
         words.extend(self.words.iter().cloned());
         if let Err(error) = self.programs.run("ssh", &words, Duration::from_secs(2)) {
@@ -145,11 +147,11 @@ mod tests {
         let ssh = Ssh::new(&config, Programs::default(), Traits { kind: "ssh", ..Traits::default() }).unwrap();
         assert_eq!(ssh.traits().label, "ssh dev@box");
         let line = words(&ssh.client(&["sh", "-c", "echo 'a b'"], Terminal::Full));
-        assert!(line.contains("ControlMaster=auto") && line.contains("ControlPersist=300"), "{line}");
+        assert!(line.contains("ControlMaster=no") && line.contains("ControlPersist=300"), "{line}");
         assert!(line.ends_with(r"-p 2222 -i /k/id -l dev -J jump -- box exec sh -c 'echo '\''a b'\'''"), "{line}");
         assert!(line.contains("-tt -q") && !line.contains("HostKey") && !line.contains("-F"), "{line}");
         let line = words(&ssh.client(&["sh"], Terminal::None));
-        assert!(line.contains("-T ") && !line.contains("-q"), "{line}");
+        assert!(line.contains("-T ") && line.contains("ControlMaster=auto") && !line.contains("-q"), "{line}");
     }
 
     #[test]

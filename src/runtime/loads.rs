@@ -13,6 +13,7 @@ use crate::exec::Exec;
 use crate::llm::message::ItemId;
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::store::{Blobs, Store, StoreError};
+use crate::tools::file::ground::Ground;
 use crate::tools::listing::{Listing, listing};
 use crate::tools::offer::Offer;
 use std::path::PathBuf;
@@ -49,7 +50,8 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());
-            let files = crate::agent::rewind::changed(&facts.store, &blobs, &session, &facts.cwd).await;
+            let ground = Ground::of(&context.places);
+            let files = crate::agent::rewind::changed(&facts.store, &blobs, &session, (&ground, &facts.cwd)).await;
             match files {
                 Ok(files) => LoadReply::Files { session, files },
                 Err(error) => {
@@ -103,8 +105,9 @@ async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Resul
     let gone = || "that prompt is no longer in the conversation".to_owned();
     let session = facts.session.as_ref().ok_or_else(gone)?;
     let blobs = Blobs::new(context.paths.history());
-    let seen =
-        crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, &facts.cwd).await;
+    let ground = Ground::of(&context.places);
+    let ground = (&ground, facts.cwd.as_path());
+    let seen = crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, ground).await;
     seen.map_err(|error| error.to_string())?.ok_or_else(gone)
 }
 

@@ -281,6 +281,7 @@ pub struct Context {
     pub registry: Arc<crate::tools::registry::Registry>,
     pub extensions: crate::plugins::Extensions,
     pub mcp: crate::mcp::Mcp,
+    pub places: crate::places::Places,
     /// The files of the policy: what the screen writes for the person goes through it.
     pub policy: Arc<crate::agent::frozen::Frozen>,
 }

@@ -31,6 +31,8 @@ pub struct FileChange {
     pub at: i64,
     /// The tool call.
     pub call: String,
+    /// The other machine that the file is on, as people read it; empty: this one.
+    pub place: String,
     /// Absolute, without links.
     pub path: PathBuf,
     pub before: FileState,
@@ -43,6 +45,8 @@ pub struct FileChange {
 /// A file that a rewind put back, for the redo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RewoundFile {
+    /// As of its change.
+    pub place: String,
     pub path: PathBuf,
     pub was: FileState,
     pub became: FileState,
@@ -91,7 +95,7 @@ fn turn_of(conn: &Connection, key: i64, item: ItemId) -> rusqlite::Result<Option
 }
 
 fn changes(conn: &Connection, key: i64, turn: u32) -> rusqlite::Result<Vec<FileChange>> {
-    let sql = "SELECT turn, at, call, path, before, mode, size, after FROM changes
+    let sql = "SELECT turn, at, call, path, before, mode, size, after, place FROM changes
                WHERE session = ?1 AND turn >= ?2 AND undone = 0 ORDER BY key";
     let read = |row: &Row<'_>| {
         Ok(FileChange {
@@ -102,6 +106,7 @@ fn changes(conn: &Connection, key: i64, turn: u32) -> rusqlite::Result<Vec<FileC
             before: FileState { hash: row.get(4)?, mode: row.get(5)? },
             size: u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
             after: row.get(7)?,
+            place: row.get(8)?,
         })
     };
     conn.prepare_cached(sql)?.query_map((key, turn), read)?.collect()
@@ -109,7 +114,7 @@ fn changes(conn: &Connection, key: i64, turn: u32) -> rusqlite::Result<Vec<FileC
 
 fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
     let sql = format!(
-        "SELECT {COLUMNS}, (SELECT count(DISTINCT path) FROM changes c
+        "SELECT {COLUMNS}, (SELECT count(DISTINCT place || hex(path)) FROM changes c
            WHERE c.session = ?1 AND c.turn >= items.turn AND c.undone = 0)
          FROM items WHERE session = ?1 AND role = 'user' AND rewound = 0 ORDER BY id DESC LIMIT ?2"
     );
@@ -137,8 +142,8 @@ fn ran(conn: &Connection, key: i64) -> rusqlite::Result<Vec<(ItemId, String)>> {
 
 fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> rusqlite::Result<Vec<i64>> {
     let mut insert = tx.prepare_cached(
-        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
     let mut keys = Vec::with_capacity(changes.len());
     for change in changes {
@@ -154,6 +159,7 @@ fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> rusqlite::R
             mode,
             size,
             &change.after,
+            &change.place,
         ))?;
         keys.push(tx.last_insert_rowid());
     }
@@ -169,15 +175,16 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<b
     )?;
     let number = tx.last_insert_rowid();
     let mut file = tx.prepare_cached(
-        "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut undo = tx.prepare_cached(
-        "UPDATE changes SET undone = ?1 WHERE session = ?2 AND turn >= ?3 AND undone = 0 AND path = ?4",
+        "UPDATE changes SET undone = ?1 WHERE session = ?2 AND turn >= ?3 AND undone = 0 AND path = ?4 AND place = ?5",
     )?;
     for moved in &wanted.files {
         let (was, became) = (&moved.was, &moved.became);
-        file.execute((number, bytes(&moved.path), &was.hash, was.mode, &became.hash, became.mode))?;
-        undo.execute((number, key, turn, bytes(&moved.path)))?;
+        let path = bytes(&moved.path);
+        file.execute((number, path, &was.hash, was.mode, &became.hash, became.mode, &moved.place))?;
+        undo.execute((number, key, turn, path, &moved.place))?;
     }
     if wanted.conversation {
         tx.execute(
@@ -201,13 +208,14 @@ fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> 
         .optional()?;
     let Some((number, item, conversation)) = found else { return Ok(None) };
     let mut get = conn.prepare_cached(
-        "SELECT path, was, was_mode, became, became_mode FROM rewind_files WHERE rewind = ?1 ORDER BY path",
+        "SELECT path, was, was_mode, became, became_mode, place FROM rewind_files WHERE rewind = ?1 ORDER BY place, path",
     )?;
     let files = get.query_map([number], |row| {
         Ok(RewoundFile {
             path: path(row, 0)?,
             was: FileState { hash: row.get(1)?, mode: row.get(2)? },
             became: FileState { hash: row.get(3)?, mode: row.get(4)? },
+            place: row.get(5)?,
         })
     })?;
     let files = files.collect::<rusqlite::Result<_>>()?;
@@ -243,8 +251,8 @@ fn fork(tx: &Transaction<'_>, key: i64, id: &SessionId, at: i64) -> rusqlite::Re
         "INSERT INTO prompts (session, text) SELECT ?2, text FROM prompts WHERE session = ?1",
         "INSERT INTO session_meta (session, name, value)
          SELECT ?2, name, value FROM session_meta WHERE session = ?1 AND name <> 'grants'",
-        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
-         SELECT ?2, turn, at, call, path, before, mode, size, after FROM changes WHERE session = ?1 AND undone = 0 ORDER BY key",
+        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
+         SELECT ?2, turn, at, call, path, before, mode, size, after, place FROM changes WHERE session = ?1 AND undone = 0 ORDER BY key",
     ] {
         tx.execute(sql, (key, copy))?;
     }

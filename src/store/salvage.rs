@@ -52,8 +52,13 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
         if old.prepare("SELECT 1 FROM audit").is_ok() {
             saved.unreadable += audit(&old, tx)?;
         }
-        let has_changes = old.prepare("SELECT 1 FROM changes").is_ok();
-        for (from, into) in SMALL.into_iter().chain(has_changes.then_some(CHANGES)) {
+        let has = |what: &str| old.prepare(what).is_ok();
+        let changes = match (has("SELECT place FROM changes"), has("SELECT 1 FROM changes")) {
+            (true, _) => Some(CHANGES),
+            (false, true) => Some(CHANGES_HERE),
+            (false, false) => None,
+        };
+        for (from, into) in SMALL.into_iter().chain(changes) {
             saved.unreadable += rest(&old, from, |row| {
                 // The first column is a session's key, or NULL.
                 let mut values: Vec<Value> =
@@ -111,11 +116,17 @@ fn audit(old: &Connection, tx: &Transaction<'_>) -> rusqlite::Result<u64> {
 
 /// What tools changed; not in databases of the first schema.
 const CHANGES: (&str, &str) = (
-    "SELECT session, turn, at, call, path, before, mode, size, after FROM changes WHERE undone = 0 ORDER BY key",
-    "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after)
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-     WHERE NOT EXISTS (SELECT 1 FROM changes WHERE session = ?1 AND at = ?3 AND call = ?4 AND path = ?5)",
+    "SELECT session, turn, at, call, path, before, mode, size, after, place FROM changes WHERE undone = 0 ORDER BY key",
+    CHANGE,
 );
+/// The same from before there were places.
+const CHANGES_HERE: (&str, &str) = (
+    "SELECT session, turn, at, call, path, before, mode, size, after, '' FROM changes WHERE undone = 0 ORDER BY key",
+    CHANGE,
+);
+const CHANGE: &str = "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
+     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+     WHERE NOT EXISTS (SELECT 1 FROM changes WHERE session = ?1 AND at = ?3 AND call = ?4 AND path = ?5 AND place = ?10)";
 
 /// Calls `take` with rows until one can't be read. Returns how many failed.
 fn rest(old: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> u64 {

@@ -428,7 +428,7 @@ fn result(
         value["hint"] = "something it started still runs; `process` can read and kill it by this session_id".into();
     }
     if let Some(lost) = &lost {
-        value["error"] = lost.clone().into();
+        value["error"] = lost.why.clone().into();
     }
     let mut result = ToolOutput::json(&value);
     result.outcome = match exit.reason {
@@ -438,9 +438,12 @@ fn result(
     };
     result.view.summary = match exit.reason {
         ExitReason::Stopped => "stopped".into(),
-        ExitReason::TimedOut => format!("timed out after {} s", command.timeout),
+        ExitReason::TimedOut => match &lost {
+            Some(lost) => format!("timed out after {} s, {}", command.timeout, lost.short),
+            None => format!("timed out after {} s", command.timeout),
+        },
         ExitReason::Killed => "killed".into(),
-        _ if lost.is_some() => "connection lost".into(),
+        _ if lost.is_some() => lost.map(|lost| lost.short.to_owned()).unwrap_or_default(),
         _ if exit.code != 0 => format!("exit {}", exit.code),
         _ => match output.lines().count() {
             0 => String::new(),

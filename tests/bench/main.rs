@@ -18,6 +18,7 @@ mod harness;
 mod inside;
 mod judge;
 mod measures;
+mod places;
 mod proc;
 mod processes;
 mod sandbox;

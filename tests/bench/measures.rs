@@ -32,6 +32,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("patch", crate::files::patch),
     ("terminals", crate::terminals::terminals),
     ("processes", crate::processes::processes),
+    ("places", crate::places::places),
     ("sandbox", crate::sandbox::sandbox),
 ];
 
@@ -43,7 +44,7 @@ pub fn ms(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
-fn median(mut all: Vec<Duration>) -> Duration {
+pub fn median(mut all: Vec<Duration>) -> Duration {
     all.sort();
     all[all.len() / 2]
 }

@@ -16,7 +16,7 @@ struct Person {
 
 impl Person {
     /// A home to make things in, before the program is started.
-    fn new() -> (Mock, Home) {
+    fn place() -> (Mock, Home) {
         let mock = Mock::start(vec![]);
         let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
         (mock, home)
@@ -24,7 +24,7 @@ impl Person {
 
     /// The agent runs this command; once the pane shows `sign`, the person has its keys.
     fn at(command: &str, sign: &str) -> Self {
-        let (mock, home) = Self::new();
+        let (mock, home) = Self::place();
         Self::with(mock, home, command, sign)
     }
 
@@ -113,7 +113,7 @@ fn python_answers_and_ends_with_ctrl_d() {
 fn a_rebase_is_edited_by_hand() {
     let test = "a_rebase_is_edited_by_hand";
     let (Some(vi), Some(_)) = (first(test, VI), first(test, &["git"])) else { return };
-    let (mock, home) = Person::new();
+    let (mock, home) = Person::place();
     let git = |home: &Home, args: &[&str]| {
         let mut command = Command::new("git");
         command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args);
@@ -161,7 +161,7 @@ fn htop_ends_by_key_and_by_mouse() {
 fn tmux_has_its_prefix_and_is_detached_from() {
     let Some(tmux) = first("tmux_has_its_prefix_and_is_detached_from", &["tmux"]) else { return };
     let socket = "s";
-    let (mock, mut home) = Person::new();
+    let (mock, mut home) = Person::place();
     home.set("TMUX_TMPDIR", &home.tmp().display().to_string());
     let command = format!("{tmux} -L {socket} -f /dev/null new-session sh");
     let mut person = Person::with(mock, home, &command, "0:sh*");
@@ -194,7 +194,7 @@ for line in sys.stdin:
 #[test]
 fn a_program_is_told_of_another_size_once() {
     let Some(python) = first("a_program_is_told_of_another_size_once", &["python3"]) else { return };
-    let (mock, home) = Person::new();
+    let (mock, home) = Person::place();
     std::fs::write(home.project().join("counts.py"), COUNTS).unwrap();
     let mut person = Person::with(mock, home, &format!("{python} counts.py"), "primed");
     // The pane's own size, before the first key.

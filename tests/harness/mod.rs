@@ -1,19 +1,23 @@
 //! What the integration tests share: a home of their own, the built program in a real PTY, a model on loopback.
 
+pub mod apptainer;
 pub mod daytona;
 pub mod disk;
 pub mod engine;
 pub mod home;
 pub mod mock;
+pub mod slurm;
 pub mod sshd;
 pub mod term;
 pub mod wiki;
 
+pub use apptainer::Apptainer;
 pub use daytona::Daytona;
 pub use disk::Disk;
 pub use engine::Engine;
 pub use home::Home;
 pub use mock::{Mock, Step};
+pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use term::{Modes, Term};
 pub use wiki::Wiki;

@@ -1,5 +1,5 @@
-//! Clients whose real counterparts cannot run here (a cluster, a queue, user name spaces): stand-ins that answer as their
-//! manuals say, through the built program.
+//! Clients whose real counterparts cannot run everywhere (a cluster, a queue, user name spaces): stand-ins that answer as
+//! their manuals say, through the built program. `real` has those that can.
 
 use crate::harness::home::{err, out};
 use crate::harness::{Home, Sshd, skipped};
@@ -31,11 +31,12 @@ while case $1 in --*) :;; *) false;; esac; do shift; done
 enter "$@""#;
 
 const APPTAINER: &str = r#"
+[ "$1" != --silent ] || shift
 case "$1 $2" in
   "instance start") shift 2; while [ $# -gt 1 ]; do shift; done; touch "$STANDIN/$1";;
   "instance list") [ -e "$STANDIN/$3" ] && echo "$3 1 image";;
   "instance stop") rm "$STANDIN/$3";;
-  "exec instance://"*) [ -e "$STANDIN/${2#instance://}" ] || exit 255; shift 2; enter "$@";;
+  "exec --cleanenv") [ -e "$STANDIN/${5#instance://}" ] || exit 255; shift 5; enter "$@";;
   *) echo "unknown: $*" >&2; exit 1;;
 esac
 "#;

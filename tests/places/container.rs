@@ -104,6 +104,44 @@ fn one_that_is_killed_from_outside_is_told_with_what_comes_next() {
     assert_eq!(site.prints("echo again"), "again");
 }
 
+/// What makes processes without end; it looks whether it is in the container of this test before the first one.
+const FILL: &str = include_str!("../fixtures/fill.pl");
+
+/// Processes of this machine whose words name that program: those of the container are among them.
+fn filling(name: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let words = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    words.filter(|words| String::from_utf8_lossy(words).contains(name)).count()
+}
+
+#[test]
+fn one_that_is_full_of_processes_is_told_and_usable_again() {
+    let test = "one_that_is_full_of_processes_is_told_and_usable_again";
+    let Some((engine, site)) = site(test, |config| config.terminal.container_cpu = 0.5) else { return };
+    let bound = site.prints("cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max 2>/dev/null; true");
+    if bound != "256" {
+        return skipped(test, &format!("this machine bounds no processes of a container (pids.max is {bound:?})"));
+    }
+    let names = engine.containers();
+    let folder = Site::home_in(site.root.path()).join("sandboxes/docker/default/workspace");
+    let name = format!("fill-{}.pl", site.root.path().file_name().unwrap().to_string_lossy().trim_start_matches('.'));
+    std::fs::write(folder.join(&name), FILL).unwrap();
+    let here = std::process::Command::new("perl").arg(folder.join(&name)).output();
+    assert!(here.is_err() || here.unwrap().status.code() != Some(0), "outside of the container it refuses");
+    std::fs::write(folder.join("processes-may-end-here"), "").unwrap();
+    // In one session, and each in a session of its own.
+    for how in ["", " apart"] {
+        let full = site.call("terminal", json!({"command": format!("perl {name}{how}"), "timeout": 3}));
+        assert_eq!(full["exit_code"], 124, "{how}: {full}");
+        assert!(full["output"].as_str().unwrap().starts_with("begun"), "{how}: {full}");
+        let why = full["error"].as_str().unwrap_or_else(|| panic!("{how}: {full}"));
+        assert!(why.contains("reached its limit of 256 processes"), "{how}: {why}");
+        assert_eq!(site.prints("echo usable; (echo forks)"), "usable\nforks");
+        until("nothing of it is left", || filling(&name) == 0);
+    }
+    assert_eq!(engine.containers(), names, "it is the same container");
+}
+
 #[test]
 fn questions_about_what_stays_in_it_may_be_left_out_and_refusals_may_not() {
     let relaxed = |config: &mut Config| {

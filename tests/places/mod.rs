@@ -5,6 +5,7 @@ mod clients;
 mod container;
 mod daytona;
 mod modal;
+mod real;
 mod ssh;
 
 use hermes::agent::Port;

@@ -3,6 +3,11 @@
 use super::*;
 use crate::harness::sshd::runs;
 use crate::harness::{Sshd, skipped, until};
+use hermes::llm::message::{Body, Item, ItemId, Origin, SessionId};
+use hermes::store::{Blobs, Store};
+use hermes::tools::file::ground::Ground;
+use hermes::tools::file::history::FileHistory;
+use hermes::tools::file::restore::{Back, Verdict, foreign, redoing, restore, undoing};
 
 fn terminal(sshd: &Sshd) -> TerminalConfig {
     TerminalConfig {
@@ -116,6 +121,55 @@ fn files_with_variables_of_a_command_are_gone_when_it_runs() {
 }
 
 #[test]
+fn edits_there_are_put_back_there() {
+    let Some((sshd, mut site)) = site("edits_there_are_put_back_there") else { return };
+    let store = Store::spawn(site.root.path().join("store"));
+    let (blobs, session) = (Blobs::new(site.root.path().join("history")), SessionId("one".into()));
+    let body = Body::User {
+        text: "go".into(),
+        images: vec![],
+        context: String::new(),
+        origin: Origin::Person,
+        gist: String::new(),
+    };
+    site.runtime.block_on(store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }])).unwrap();
+    let ground = Ground::of(&site.places);
+    site.ctx.history = Some(FileHistory {
+        store: store.clone(),
+        blobs: blobs.clone(),
+        session: session.clone(),
+        turn: 1,
+        ground: ground.clone(),
+    });
+    site.prints("echo one >old; chmod 640 old");
+    site.call("patch", json!({"path": "old", "old_string": "one", "new_string": "two"}));
+    site.call("write_file", json!({"path": "new", "content": "x"}));
+    let changes = site.runtime.block_on(store.changes(&session)).unwrap();
+    assert!(changes.len() == 2 && changes.iter().all(|change| change.place == "ssh there"), "{changes:?}");
+    let lost = |ground: &Ground, word: &str| {
+        let backs = undoing(&changes, &blobs, ground);
+        let told = |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains(word));
+        assert!(backs.len() == 2 && backs.iter().all(told), "{backs:?}");
+        assert_eq!(restore(&backs, true, &blobs, ground).files, []);
+    };
+    lost(&Ground::default(), "go there with /backend first");
+    sshd.cut();
+    lost(&ground, "ssh there");
+    sshd.mend();
+    let done = restore(&undoing(&changes, &blobs, &ground), false, &blobs, &ground);
+    assert_eq!((done.files.len(), done.lost.len(), done.failed.len()), (2, 0, 0), "{done:?}");
+    let there = "cat old; stat -c %a old; [ -e new ] || echo gone";
+    assert_eq!(site.prints(there), "one\n640\ngone");
+    let again = restore(&redoing(&done.files, &blobs, &ground), false, &blobs, &ground);
+    assert_eq!((again.files.len(), site.prints("cat old new").as_str()), (2, "two\nx"), "{again:?}");
+    site.prints("echo theirs >old");
+    let backs = undoing(&changes, &blobs, &ground);
+    assert_eq!(foreign(&backs), [PathBuf::from(format!("ssh there: {}/old", sshd.home().display()))]);
+    let done = restore(&backs, false, &blobs, &ground);
+    assert_eq!((done.files.len(), done.left.len(), site.prints("cat old").as_str()), (1, 1, "theirs"), "{done:?}");
+}
+
+#[test]
 fn a_host_that_is_not_known_is_not_trusted() {
     let Some((sshd, site)) = site("a_host_that_is_not_known_is_not_trusted") else { return };
     std::fs::write(sshd.known_hosts(), "").unwrap();
@@ -129,9 +183,10 @@ fn nothing_is_left_behind() {
     let Some((sshd, site)) = site("nothing_is_left_behind") else { return };
     site.prints("echo x");
     drop(site);
-    let left: Vec<_> =
-        std::fs::read_dir(sshd.home().join(".state/hermes")).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left, [".w"]);
+    // The server tells nobody when the last word has been carried out.
+    let folder = sshd.home().join(".state/hermes");
+    let left = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    until("only the mark of the folder is left", || left() == [".w"]);
 }
 
 /// `sudo` is tried where the line runs: one that needs no password works, and no password is sent to another machine.

@@ -6,6 +6,7 @@ use crate::agent::turn::Input;
 use crate::llm::Delta;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
+use crate::tools::file::ground::Ground;
 use crate::tools::file::history::FileHistory;
 use crate::tools::gate::{CallEvent, Gate};
 use crate::tools::parallel::{Segment, repeats, segments_in};
@@ -169,12 +170,12 @@ impl Runner {
             agent: Arc::clone(&self.port) as Arc<dyn crate::tools::spec::AgentPort>,
             progress,
             cancel: cancel.child_token(),
-            // Files of other machines are not kept: a rewind leaves them as they are.
-            history: self.deps.places.current().is_none().then(|| FileHistory {
+            history: Some(FileHistory {
                 store: self.deps.store.clone(),
                 blobs: Blobs::new(self.deps.paths.history()),
                 session: self.session.id.clone(),
                 turn: self.session.turn,
+                ground: Ground::of(&self.deps.places),
             }),
             spill: self.deps.paths.spill().join(&self.session.id.0),
             room,

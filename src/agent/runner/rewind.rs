@@ -7,6 +7,7 @@ use crate::agent::rewind;
 use crate::llm::message::{Body, Item, ItemId, SessionId};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
+use crate::tools::file::ground::Ground;
 use crate::tools::file::restore::{self, Restored};
 use crate::tools::file::{edit, write};
 use std::path::{Path, PathBuf};
@@ -43,13 +44,14 @@ impl Runner {
         let mut done = Restored::default();
         if order.files {
             let (blobs, changes) = (Blobs::new(self.deps.paths.history()), since.changes.clone());
+            let ground = Ground::of(&self.deps.places);
             let restore = move || {
-                let backs = restore::undoing(&changes, &blobs);
+                let backs = restore::undoing(&changes, &blobs, &ground);
                 let foreign = restore::foreign(&backs);
                 if order.theirs == Theirs::Ask && !foreign.is_empty() {
                     return Err(foreign);
                 }
-                Ok(restore::restore(&backs, order.theirs == Theirs::Overwrite, &blobs))
+                Ok(restore::restore(&backs, order.theirs == Theirs::Overwrite, &blobs, &ground))
             };
             match tokio::task::spawn_blocking(restore).await {
                 Ok(Ok(restored)) => done = restored,
@@ -110,11 +112,12 @@ impl Runner {
             Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
         };
         let (blobs, files) = (Blobs::new(self.deps.paths.history()), last.files.clone());
+        let ground = Ground::of(&self.deps.places);
         let restore = move || {
-            let backs = restore::redoing(&files, &blobs);
+            let backs = restore::redoing(&files, &blobs, &ground);
             let foreign = restore::foreign(&backs);
             // All or nothing: a file that is left out now could never be redone.
-            if foreign.is_empty() { Ok(restore::restore(&backs, false, &blobs)) } else { Err(foreign) }
+            if foreign.is_empty() { Ok(restore::restore(&backs, false, &blobs, &ground)) } else { Err(foreign) }
         };
         let done = match tokio::task::spawn_blocking(restore).await {
             Ok(Ok(done)) => done,
@@ -208,7 +211,7 @@ impl Runner {
         ledger.forget_reads();
         for path in paths {
             // Files and conversation went back together: the model knows this state.
-            let known = in_step && done.files.iter().any(|file| file.path == *path);
+            let known = in_step && done.files.iter().any(|file| file.path == *path && file.place.is_empty());
             if known {
                 ledger.wrote(path, write::stamp(path));
             } else {

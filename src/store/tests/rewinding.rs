@@ -23,6 +23,7 @@ fn change(turn: u32, path: &str, before: Option<&str>, after: Option<&str>) -> F
         turn,
         at: 7,
         call: "c".into(),
+        place: String::new(),
         path: path.into(),
         before: FileState { hash: before.map(str::to_owned), mode: before.map(|_| 0o640) },
         size: 3,
@@ -32,6 +33,7 @@ fn change(turn: u32, path: &str, before: Option<&str>, after: Option<&str>) -> F
 
 fn to(item: i64, conversation: bool, paths: &[&str]) -> Rewind {
     let file = |path: &&str| RewoundFile {
+        place: String::new(),
         path: path.into(),
         was: FileState { hash: Some("was".into()), mode: Some(0o600) },
         became: FileState::default(),

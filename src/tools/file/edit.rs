@@ -183,8 +183,7 @@ impl Call for EditCall {
             }
             let (added, removed) =
                 self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));
-            let lasting = kept.failed || ctx.places.current().is_some();
-            let summary = match (self.diffs.is_empty(), lasting) {
+            let summary = match (self.diffs.is_empty(), kept.failed) {
                 (true, _) => "no change".to_owned(),
                 (false, false) => format!("+{added} −{removed}"),
                 // The edit is worth more than its undo, but nobody should count on one that is not there.

@@ -1,10 +1,9 @@
 //! Files as they were: kept before a file tool changes them, at the one place that all file tools go through.
 
 use super::edit::{After, Change};
-use super::restore;
+use super::ground::{Ground, Now};
 use crate::llm::message::SessionId;
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +14,8 @@ pub struct FileHistory {
     pub blobs: Blobs,
     pub session: SessionId,
     pub turn: u32,
+    /// Where the files are that are changed now.
+    pub ground: Ground,
 }
 
 /// What was written down for one call.
@@ -22,6 +23,7 @@ pub struct FileHistory {
 pub struct Kept {
     rows: Vec<(i64, FileChange)>,
     store: Option<Store>,
+    ground: Ground,
     /// The history took none or not all of it.
     pub failed: bool,
 }
@@ -30,10 +32,11 @@ impl Kept {
     /// The call failed: what it did not do after all is forgotten; a file that stayed changed keeps its row.
     pub async fn forget(self) {
         let Some(store) = self.store else { return };
-        let rows = self.rows;
+        let (rows, ground) = (self.rows, self.ground);
         let look = move || -> Vec<i64> {
-            let as_it_was =
-                |change: &FileChange| restore::look(&change.path).hash() == Some(change.before.hash.as_deref());
+            let as_it_was = |change: &FileChange| {
+                ground.look(&change.place, &change.path).hash() == Some(change.before.hash.as_deref())
+            };
             rows.iter().filter(|(_, change)| as_it_was(change)).map(|(key, _)| *key).collect()
         };
         let Ok(keys) = crate::tools::blocking(look).await else { return };
@@ -48,9 +51,10 @@ impl Kept {
     pub async fn settle(&self, changed: &[PathBuf]) {
         let Some(store) = &self.store else { return };
         let rows: Vec<_> = self.rows.iter().filter(|(_, change)| changed.contains(&change.path)).cloned().collect();
+        let ground = self.ground.clone();
         let look = move || -> Vec<(i64, String)> {
-            let moved = rows.into_iter().filter_map(|(key, change)| match restore::look(&change.path) {
-                restore::Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {
+            let moved = rows.into_iter().filter_map(|(key, change)| match ground.look(&change.place, &change.path) {
+                Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {
                     Some((key, hash))
                 }
                 _ => None,
@@ -68,9 +72,9 @@ impl Kept {
 pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<Change>>) -> Kept {
     let Some(history) = history.cloned() else { return Kept::default() };
     let (call, changes) = (call.to_owned(), Arc::clone(changes));
-    let (blobs, turn) = (history.blobs, history.turn);
+    let (blobs, turn, ground) = (history.blobs, history.turn, history.ground.clone());
     let written = crate::tools::blocking(move || {
-        let rows: Vec<FileChange> = changes.iter().flat_map(|change| rows(change, turn, &call)).collect();
+        let rows: Vec<FileChange> = changes.iter().flat_map(|change| rows(change, turn, &call, &ground)).collect();
         let bytes = changes.iter().filter_map(|change| change.before.as_ref().filter(|_| alters(change)));
         for bytes in bytes.filter(|bytes| bytes.len() as u64 <= LARGEST) {
             blobs.keep(bytes)?;
@@ -89,7 +93,10 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
         Err(error) => return failed(error.to_string()),
     };
     match history.store.record_changes(&history.session, rows.clone()).await {
-        Ok(keys) => Kept { rows: keys.into_iter().zip(rows).collect(), store: Some(history.store), failed: false },
+        Ok(keys) => {
+            let rows = keys.into_iter().zip(rows).collect();
+            Kept { rows, store: Some(history.store), ground: history.ground, failed: false }
+        }
         Err(error) => failed(error.to_string()),
     }
 }
@@ -100,16 +107,17 @@ fn alters(change: &Change) -> bool {
 }
 
 /// A row for each path that the change touches: a move has two.
-fn rows(change: &Change, turn: u32, call: &str) -> Vec<FileChange> {
+fn rows(change: &Change, turn: u32, call: &str, ground: &Ground) -> Vec<FileChange> {
     if !alters(change) {
         return Vec::new();
     }
     let before = change.before.as_deref().map(hash);
-    let mode = std::fs::symlink_metadata(&change.path).ok().map(|about| about.permissions().mode() & 0o7777);
+    let mode = ground.mode(&change.path);
     let row = |path: &std::path::Path, before: Option<String>, after: Option<String>| FileChange {
         turn,
         at: chrono::Utc::now().timestamp_millis(),
         call: call.to_owned(),
+        place: ground.place(),
         path: path.to_owned(),
         size: if before.is_some() { change.before.as_ref().map_or(0, |bytes| bytes.len() as u64) } else { 0 },
         before: FileState { mode: mode.filter(|_| before.is_some()), hash: before },
@@ -127,10 +135,12 @@ fn rows(change: &Change, turn: u32, call: &str) -> Vec<FileChange> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::restore;
     use super::*;
     use crate::llm::message::{Body, Item, ItemId, Origin};
     use crate::tools::testing::Bench;
     use serde_json::{Value, json};
+    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
     /// A bench whose calls are made in turn 1 of a stored session.
@@ -154,7 +164,11 @@ mod tests {
             };
             store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }]).await.unwrap();
             let blobs = Blobs::new(home.path().join("history"));
-            Self { bench: Bench::new(), history: FileHistory { store, blobs, session, turn: 1 }, home }
+            Self {
+                bench: Bench::new(),
+                history: FileHistory { store, blobs, session, turn: 1, ground: Ground::default() },
+                home,
+            }
         }
 
         async fn call(&self, name: &str, args: Value) -> crate::tools::spec::ToolOutput {
@@ -221,7 +235,7 @@ mod tests {
         kept.call("write_file", json!({"path": "f.txt", "content": "a\n"})).await;
         assert_eq!(kept.bench.read("f.txt"), "b\n");
         let since = kept.history.store.since(&kept.history.session, ItemId(1)).await.unwrap();
-        let back = &restore::undoing(&since.changes, &kept.history.blobs)[0];
+        let back = &restore::undoing(&since.changes, &kept.history.blobs, &kept.history.ground)[0];
         assert_eq!(back.verdict, restore::Verdict::Ready);
     }
 
@@ -244,7 +258,7 @@ mod tests {
         assert!(kept.bench.read("large").starts_with("two"));
         assert_eq!(kept.changes().await[0].1, None);
         let since = kept.history.store.since(&kept.history.session, ItemId(1)).await.unwrap();
-        let back = &restore::undoing(&since.changes, &kept.history.blobs)[0];
+        let back = &restore::undoing(&since.changes, &kept.history.blobs, &kept.history.ground)[0];
         assert!(matches!(&back.verdict, restore::Verdict::Lost(why) if why.contains("10 MB")), "{back:?}");
     }
 

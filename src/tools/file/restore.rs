@@ -2,79 +2,16 @@
 //!
 //! A path is never followed through a link: it was recorded without links, and where one stands now the file is left alone.
 
-use super::edit::MAX_BYTES;
-use super::write;
-use crate::store::{Blobs, FileChange, FileState, RewoundFile, hash};
+use super::ground::{Ground, Now};
+use crate::store::{Blobs, FileChange, FileState, RewoundFile};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-/// What stands at a path now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Now {
-    Missing,
-    File {
-        hash: String,
-        mode: u32,
-    },
-    /// Something that is neither read nor replaced; says what.
-    Other(String),
-}
-
-impl Now {
-    /// The hash of the file, `Some(None)` when there is none; `None` for something else.
-    pub fn hash(&self) -> Option<Option<&str>> {
-        match self {
-            Self::Missing => Some(None),
-            Self::File { hash, .. } => Some(Some(hash)),
-            Self::Other(_) => None,
-        }
-    }
-
-    fn state(&self) -> FileState {
-        match self {
-            Self::File { hash, mode } => FileState { hash: Some(hash.clone()), mode: Some(*mode) },
-            Self::Missing | Self::Other(_) => FileState::default(),
-        }
-    }
-}
-
-/// Looks at a path without following links, its folders' included.
-pub fn look(path: &Path) -> Now {
-    let mut folder = path.parent();
-    while let Some(at) = folder {
-        match at.canonicalize() {
-            Ok(real) if real == at => break,
-            Ok(_) => return Now::Other(format!("{} is a link now", at.display())),
-            Err(error) if error.kind() == ErrorKind::NotFound && at.symlink_metadata().is_err() => folder = at.parent(),
-            Err(error) => return Now::Other(error.to_string().to_lowercase()),
-        }
-    }
-    let about = match fs::symlink_metadata(path) {
-        Ok(about) => about,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Now::Missing,
-        Err(error) => return Now::Other(error.to_string().to_lowercase()),
-    };
-    if about.is_symlink() {
-        return Now::Other("it is a link now".into());
-    }
-    if !about.is_file() {
-        return Now::Other("it is no regular file now".into());
-    }
-    if about.len() > MAX_BYTES {
-        return Now::Other(format!("it has {} bytes now", about.len()));
-    }
-    match fs::read(path) {
-        Ok(bytes) => Now::File { hash: hash(&bytes), mode: about.permissions().mode() & 0o7777 },
-        Err(error) => Now::Other(format!("it could not be read: {error}")),
-    }
-}
 
 /// One file and what it should become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Back {
+    /// The machine that it is on, as of its changes.
+    pub place: String,
     pub path: PathBuf,
     pub target: FileState,
     /// The hash that our own last change left; anything else there is somebody else's work.
@@ -96,15 +33,17 @@ pub enum Verdict {
 }
 
 /// What going back before these changes means for each file, by path. Changes come oldest first.
-pub fn undoing(changes: &[FileChange], blobs: &Blobs) -> Vec<Back> {
-    let mut files: BTreeMap<&Path, Vec<&FileChange>> = BTreeMap::new();
+pub fn undoing(changes: &[FileChange], blobs: &Blobs, ground: &Ground) -> Vec<Back> {
+    let mut files: BTreeMap<(&str, &Path), Vec<&FileChange>> = BTreeMap::new();
     for change in changes {
-        files.entry(&change.path).or_default().push(change);
+        files.entry((&change.place, &change.path)).or_default().push(change);
     }
-    let backs = files.into_iter().filter_map(|(path, changes)| {
+    let backs = files.into_iter().filter_map(|((place, path), changes)| {
         let (first, last) = (changes.first()?, changes.last()?);
         let unbroken = changes.windows(2).all(|pair| pair[0].after == pair[1].before.hash);
-        Some(back(path, &first.before, last.after.as_deref(), unbroken, first.size, blobs))
+        let now = ground.look(place, path);
+        let spot = (place.to_owned(), path.to_owned());
+        Some(back(spot, now, &first.before, last.after.as_deref(), unbroken, first.size, blobs))
     });
     let mut backs: Vec<Back> = backs.collect();
     keep_moved(changes, &mut backs);
@@ -117,11 +56,11 @@ fn keep_moved(changes: &[FileChange], backs: &mut [Back]) {
         let [from, to] = pair else { continue };
         let moved =
             from.call == to.call && from.after.is_none() && from.before.hash.is_some() && to.before.hash.is_none();
-        let stays =
-            |back: &&Back| back.path == from.path && matches!(back.verdict, Verdict::Lost(_) | Verdict::Foreign(_));
+        let same = |back: &Back, change: &FileChange| back.path == change.path && back.place == change.place;
+        let stays = |back: &&Back| same(back, from) && matches!(back.verdict, Verdict::Lost(_) | Verdict::Foreign(_));
         if moved
             && backs.iter().any(|back| stays(&back))
-            && let Some(back) = backs.iter_mut().find(|back| back.path == to.path && back.target.hash.is_none())
+            && let Some(back) = backs.iter_mut().find(|back| same(back, to) && back.target.hash.is_none())
             && back.verdict == Verdict::Ready
         {
             back.verdict = Verdict::Lost("the file it was moved from can't be put back".into());
@@ -130,18 +69,36 @@ fn keep_moved(changes: &[FileChange], backs: &mut [Back]) {
 }
 
 /// What taking a rewind back means for each of its files.
-pub fn redoing(files: &[RewoundFile], blobs: &Blobs) -> Vec<Back> {
-    files.iter().map(|file| back(&file.path, &file.was, file.became.hash.as_deref(), true, 0, blobs)).collect()
+pub fn redoing(files: &[RewoundFile], blobs: &Blobs, ground: &Ground) -> Vec<Back> {
+    let redoing = |file: &RewoundFile| {
+        let now = ground.look(&file.place, &file.path);
+        let spot = (file.place.clone(), file.path.clone());
+        back(spot, now, &file.was, file.became.hash.as_deref(), true, 0, blobs)
+    };
+    files.iter().map(redoing).collect()
 }
 
 /// The files that somebody else changed.
 pub fn foreign(backs: &[Back]) -> Vec<PathBuf> {
     let theirs = backs.iter().filter(|back| matches!(back.verdict, Verdict::Foreign(_)));
-    theirs.map(|back| back.path.clone()).collect()
+    theirs.map(|back| named(&back.place, &back.path)).collect()
 }
 
-fn back(path: &Path, target: &FileState, left: Option<&str>, unbroken: bool, size: u64, blobs: &Blobs) -> Back {
-    let now = look(path);
+/// A file as people read it: with the name of its machine, when that is another one.
+pub fn named(place: &str, path: &Path) -> PathBuf {
+    if place.is_empty() { path.to_owned() } else { format!("{place}: {}", path.display()).into() }
+}
+
+/// `spot` is its place and path.
+fn back(
+    spot: (String, PathBuf),
+    now: Now,
+    target: &FileState,
+    left: Option<&str>,
+    unbroken: bool,
+    size: u64,
+    blobs: &Blobs,
+) -> Back {
     let lost = || match &target.hash {
         Some(hash) if !blobs.has(hash) && size > crate::store::LARGEST => {
             Some(format!("its {} were too large to keep", crate::text::format::bytes(size)))
@@ -160,7 +117,8 @@ fn back(path: &Path, target: &FileState, left: Option<&str>, unbroken: bool, siz
         },
         (_, None) => Verdict::Lost("it can't be read".into()),
     };
-    Back { path: path.to_owned(), target: target.clone(), left: left.map(str::to_owned), now, verdict }
+    let (place, path) = spot;
+    Back { place, path, target: target.clone(), left: left.map(str::to_owned), now, verdict }
 }
 
 /// What a restore did.
@@ -177,10 +135,10 @@ pub struct Restored {
 }
 
 /// Puts files back, each by one rename, and keeps what was there. A restore that was cut off is completed by the next.
-pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs) -> Restored {
+pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &Ground) -> Restored {
     let mut done = Restored::default();
     for back in backs {
-        let path = back.path.clone();
+        let path = named(&back.place, &back.path);
         match &back.verdict {
             Verdict::Foreign(_) if !overwrite => done.left.push(path),
             Verdict::Lost(why) => done.lost.push((path, why.clone())),
@@ -190,9 +148,10 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs) -> Restored {
                 let known = back.left.as_ref().is_none_or(|hash| blobs.has(hash));
                 let was = FileState { hash: back.left.clone(), mode: mode.filter(|_| back.left.is_some()) };
                 let was = if known { was } else { back.target.clone() };
-                done.files.push(RewoundFile { path, was, became: back.target.clone() });
+                let (place, path) = (back.place.clone(), back.path.clone());
+                done.files.push(RewoundFile { place, path, was, became: back.target.clone() });
             }
-            Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs) {
+            Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs, ground) {
                 Ok(file) => done.files.push(file),
                 Err(error) => done.failed.push((path, error.to_string().to_lowercase())),
             },
@@ -201,28 +160,31 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs) -> Restored {
     done
 }
 
-fn put(back: &Back, blobs: &Blobs) -> std::io::Result<RewoundFile> {
-    let path = &back.path;
-    if look(path) != back.now {
+fn put(back: &Back, blobs: &Blobs, ground: &Ground) -> std::io::Result<RewoundFile> {
+    let (place, path) = (&back.place, &back.path);
+    if ground.look(place, path) != back.now {
         return Err(std::io::Error::other("it changed just now"));
     }
     let was = back.now.state();
     if was.hash.is_some() {
-        blobs.keep(&fs::read(path)?)?;
+        blobs.keep(&ground.read(place, path)?)?;
     }
     match &back.target.hash {
-        None => write::remove(path)?,
+        None => ground.remove(place, path)?,
         Some(name) => {
             let bytes = blobs.read(name)?.ok_or_else(|| std::io::Error::other("what was in it is no longer kept"))?;
-            write::atomic_as(path, &bytes, back.target.mode)?;
+            ground.write(place, path, &bytes, back.target.mode)?;
         }
     }
-    Ok(RewoundFile { path: path.clone(), was, became: back.target.clone() })
+    Ok(RewoundFile { place: place.clone(), path: path.clone(), was, became: back.target.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::hash;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     struct Place {
         _dir: tempfile::TempDir,
@@ -255,6 +217,7 @@ mod tests {
                 turn: 1,
                 at: 0,
                 call: "c".into(),
+                place: String::new(),
                 path,
                 before: FileState { mode: mode.filter(|_| before.is_some()), hash: before_hash },
                 size: before.map_or(0, |text| text.len() as u64),
@@ -276,14 +239,20 @@ mod tests {
         from.path = place.path("from");
         from.before = FileState { hash: Some("0".repeat(64)), mode: Some(0o644) };
         from.after = None;
-        let done = restore(&undoing(&[from.clone(), to.clone()], &place.blobs), true, &place.blobs);
+        let done = restore(
+            &undoing(&[from.clone(), to.clone()], &place.blobs, &Ground::default()),
+            true,
+            &place.blobs,
+            &Ground::default(),
+        );
         assert_eq!((done.lost.len(), done.files.len()), (2, 0), "{done:?}");
         assert_eq!(fs::read_to_string(place.path("to")).unwrap(), "moved");
         // Somebody made a new file at the old place: it is theirs, and the moved one stays too.
         let kept = place.blobs.keep(b"moved").unwrap();
         from.before.hash = Some(kept);
         fs::write(place.path("from"), "theirs").unwrap();
-        let done = restore(&undoing(&[from, to], &place.blobs), false, &place.blobs);
+        let done =
+            restore(&undoing(&[from, to], &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
         assert_eq!((done.left.len(), done.lost.len(), done.files.len()), (1, 1, 0), "{done:?}");
         assert_eq!(fs::read_to_string(place.path("to")).unwrap(), "moved");
     }
@@ -301,15 +270,16 @@ mod tests {
             place.change("edited", Some("two"), Some("three")),
             place.change("deleted", Some("one"), None),
         ];
-        let backs = undoing(&changes, &place.blobs);
+        let backs = undoing(&changes, &place.blobs, &Ground::default());
         assert!(backs.iter().all(|back| back.verdict == Verdict::Ready), "{backs:?}");
-        let done = restore(&backs, false, &place.blobs);
+        let done = restore(&backs, false, &place.blobs, &Ground::default());
         assert_eq!((done.files.len(), done.left.len(), done.failed.len()), (3, 0, 0), "{done:?}");
         let state = |place: &Place| (place.read("edited"), place.read("new"), place.read("deleted"));
         assert_eq!(state(&place), (Some("one".into()), None, Some("one".into())));
         let mode = fs::metadata(place.path("deleted")).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o640);
-        let again = restore(&redoing(&done.files, &place.blobs), false, &place.blobs);
+        let again =
+            restore(&redoing(&done.files, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
         assert_eq!(again.files.len(), 3);
         assert_eq!(state(&place), (Some("three".into()), Some("fresh".into()), None));
     }
@@ -325,17 +295,17 @@ mod tests {
         changes.push(place.change("between", Some("one"), Some("two")));
         fs::write(place.path("between"), "two and mine").unwrap();
         changes.push(place.change("between", Some("two and mine"), Some("three")));
-        let backs = undoing(&changes, &place.blobs);
+        let backs = undoing(&changes, &place.blobs, &Ground::default());
         assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Foreign(_))), "{backs:?}");
-        let done = restore(&backs, false, &place.blobs);
+        let done = restore(&backs, false, &place.blobs, &Ground::default());
         assert_eq!(
             (done.left.len(), place.read("after"), place.read("between")),
             (2, Some("mine".into()), Some("three".into()))
         );
-        let done = restore(&backs, true, &place.blobs);
+        let done = restore(&backs, true, &place.blobs, &Ground::default());
         assert_eq!((place.read("after"), place.read("between")), (Some("one".into()), Some("one".into())));
         // Even that is not lost.
-        restore(&redoing(&done.files, &place.blobs), false, &place.blobs);
+        restore(&redoing(&done.files, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
         assert_eq!((place.read("after"), place.read("between")), (Some("mine".into()), Some("three".into())));
     }
 
@@ -347,11 +317,12 @@ mod tests {
         }
         let changes = [place.change("a", Some("one"), Some("two")), place.change("b", Some("one"), Some("two"))];
         // The first file only, and then the program is gone.
-        restore(&undoing(&changes, &place.blobs)[..1], false, &place.blobs);
+        restore(&undoing(&changes, &place.blobs, &Ground::default())[..1], false, &place.blobs, &Ground::default());
         assert_eq!((place.read("a"), place.read("b")), (Some("one".into()), Some("two".into())));
-        let done = restore(&undoing(&changes, &place.blobs), false, &place.blobs);
+        let done =
+            restore(&undoing(&changes, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
         assert_eq!((place.read("a"), place.read("b")), (Some("one".into()), Some("one".into())));
-        restore(&redoing(&done.files, &place.blobs), false, &place.blobs);
+        restore(&redoing(&done.files, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
         assert_eq!((place.read("a"), place.read("b")), (Some("two".into()), Some("two".into())));
     }
 
@@ -368,9 +339,9 @@ mod tests {
         std::os::unix::fs::symlink(place.path("elsewhere/f"), place.path("f")).unwrap();
         fs::remove_dir_all(place.path("dir")).unwrap();
         std::os::unix::fs::symlink(place.path("elsewhere"), place.path("dir")).unwrap();
-        let backs = undoing(&changes, &place.blobs);
+        let backs = undoing(&changes, &place.blobs, &Ground::default());
         assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Lost(_))), "{backs:?}");
-        let done = restore(&backs, true, &place.blobs);
+        let done = restore(&backs, true, &place.blobs, &Ground::default());
         assert_eq!((done.lost.len(), place.read("elsewhere/f")), (2, Some("two".into())));
     }
 
@@ -380,7 +351,9 @@ mod tests {
         fs::write(place.path("big"), "one").unwrap();
         let mut change = place.change("big", Some("one"), Some("two"));
         change.before.hash = Some(hash(b"never kept"));
-        let verdict = |change: &FileChange| undoing(std::slice::from_ref(change), &place.blobs)[0].verdict.clone();
+        let verdict = |change: &FileChange| {
+            undoing(std::slice::from_ref(change), &place.blobs, &Ground::default())[0].verdict.clone()
+        };
         assert_eq!(verdict(&change), Verdict::Lost("what was in it is no longer kept".into()));
         change.size = crate::store::LARGEST + 1;
         let Verdict::Lost(why) = verdict(&change) else { panic!() };
