@@ -17,6 +17,8 @@ const LOGIN_BYTES: u64 = 256 * 1024;
 const PROJECT_FILES: usize = 24;
 const PROJECT_BYTES: u64 = 128 * 1024;
 const ENTRIES: usize = 4096;
+/// Their usual names, which are looked up without reading the folder.
+const USUAL: [&str; 5] = [".env", ".envrc", ".env.local", ".env.production", ".env.development"];
 /// Characters of a value that are masked at least.
 const SHORTEST: usize = 8;
 /// Endings of files that show how the others are written.
@@ -63,17 +65,21 @@ fn env_files(cwd: &Path) -> Vec<(PathBuf, Option<std::time::SystemTime>, u64)> {
     let top = cwd.ancestors().find(|dir| dir.join(".git").exists()).filter(|top| *top != cwd);
     let mut found = Vec::new();
     for dir in std::iter::once(cwd).chain(top) {
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten().take(ENTRIES) {
-            let name = entry.file_name();
+        // Those that nearly every project has by name: the order of a large folder is the disk's.
+        let names = std::fs::read_dir(dir).into_iter().flatten().flatten().take(ENTRIES).map(|entry| entry.file_name());
+        let others = names.filter(|name| {
             let name = name.to_string_lossy();
-            let is_one = name == ".env" || name.starts_with(".env.") || name == ".envrc";
-            if is_one
+            name.starts_with(".env.")
+                && !USUAL.contains(&&*name)
                 && !SAMPLES.iter().any(|ending| name.ends_with(ending))
-                && found.len() < PROJECT_FILES
-                && let Ok(about) = std::fs::metadata(entry.path())
+        });
+        for name in USUAL.iter().map(Into::into).chain(others) {
+            let path = dir.join(&name);
+            if found.len() < PROJECT_FILES
+                && let Ok(about) = std::fs::metadata(&path)
                 && about.is_file()
             {
-                found.push((entry.path(), about.modified().ok(), about.len()));
+                found.push((path, about.modified().ok(), about.len()));
             }
         }
     }
@@ -204,6 +210,25 @@ mod tests {
             "login-secret-1",
         ];
         assert_eq!(known, want);
+    }
+
+    #[test]
+    fn a_project_file_is_found_in_a_folder_of_any_size() {
+        let folder = tempfile::tempdir().unwrap();
+        for count in 0..ENTRIES + 200 {
+            std::fs::write(folder.path().join(format!("{count:08}")), "").unwrap();
+        }
+        // Wherever the disk lists it: last, on most.
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let beyond: Vec<_> = names.skip(ENTRIES - 100).collect();
+        for path in &beyond {
+            std::fs::remove_file(path).unwrap();
+        }
+        std::fs::write(folder.path().join(".env"), "API_TOKEN=of-a-large-folder-1\n").unwrap();
+        for path in beyond {
+            std::fs::write(path, "").unwrap();
+        }
+        assert_eq!(of_project(folder.path()), ["of-a-large-folder-1"]);
     }
 
     #[test]

@@ -171,24 +171,24 @@ impl Container {
     }
 
     fn is_running(&self, name: &str) -> bool {
-        self.engine.run(&["inspect", "-f", "{{.State.Running}}", name], WORD).is_ok_and(|said| said == "true")
+        self.engine.run(&["inspect", "-f", "{{.State.Status}}", name], WORD).is_ok_and(|said| said == "running")
     }
 
     fn find_or_make(&self) -> Result<String, String> {
         let known = self.known()?;
         // As podman (`up 3 minutes`) and docker (`running`) say it.
-        let runs = |state: &str| state == "running" || state.starts_with("up");
+        let paused = |state: &str| state.contains("paused");
+        let runs = |state: &str| state == "running" || (state.starts_with("up") && !paused(state));
         if let Some((name, _)) = known.iter().find(|(_, state)| runs(state)) {
             return Ok(name.clone());
         }
-        for (name, _) in &known {
-            if self.engine.run(&["start", name.as_str()], WORD).is_ok() {
-                return Ok(name.clone());
-            }
-            tracing::warn!("the container {name} cannot be started again and is made anew");
-            self.engine.run(&["rm", "-f", name.as_str()], WORD)?;
-        }
-        self.make()
+        let Some((name, state)) = known.first() else { return self.make() };
+        let word = if paused(state) { "unpause" } else { "start" };
+        // What was installed and written in it is work: only the person may give it up.
+        self.engine.run(&[word, name.as_str()], WORD).map(|_| name.clone()).map_err(|why| {
+            let program = &self.engine.program;
+            format!("the container {name} could not be started again: {why}; `{program} rm {name}` gives it up for a new one")
+        })
     }
 
     fn make(&self) -> Result<String, String> {

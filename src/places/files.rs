@@ -79,18 +79,33 @@ const LARGE: u64 = 256 * 1024;
 /// How long a large file may take.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Reads `$p` from standard input and puts it in place.
+/// Puts `$L` bytes of standard input in place of `$p`, by the name `$t` until they are whole. Nobody can have made that
+/// name before, nobody else reads what the old file kept from them, and an end of input that comes too early (a connection
+/// that broke looks like one) leaves the old file as it is.
 const PLACE: &str = r#"
 [ -d "$p" ] && { echo 'is a folder'; exit 1; }
 d=${p%/*}; mkdir -p -- "${d:-/}" 2>&1 || exit 1
-t="$d/.hermes-$$.tmp"
-cat >"$t" 2>/dev/null || { rm -f -- "$t"; [ -w "$p" ] && echo 'the folder cannot be written' || echo 'cannot be written: no permission, or no room'; exit 1; }
+t="$d/$t"; m=; o=
 if [ -e "$p" ]; then
   m=$(stat -L -c %a -- "$p" 2>/dev/null || stat -L -f %Lp "$p"); o=$(stat -L -c %u:%g -- "$p" 2>/dev/null || stat -L -f %u:%g "$p")
-  chown "$o" "$t" 2>/dev/null; chmod "$m" "$t" 2>/dev/null
 fi
+fails() { rm -f -- "$t"; [ -w "$p" ] && echo 'the folder cannot be written' || echo 'cannot be written: no permission, or no room'; exit 1; }
+([ -z "$m" ] || umask 077; set -C; : >"$t") 2>/dev/null || fails
+trap 'rm -f -- "$t"; exit 1' HUP INT TERM
+{
+  [ -z "$m" ] || { chown "$o" "$t"; chmod "$m" "$t"; } 2>/dev/null
+  cat >&3 2>/dev/null || fails
+  [ "$(wc -c <&4)" -eq "$L" ] || { rm -f -- "$t"; echo 'not all of it arrived: the file is as it was'; exit 1; }
+  [ -z "$m" ] || chmod "$m" "$t" 2>/dev/null
+} 3>>"$t" 4<"$t"
 mv -f -- "$t" "$p" 2>&1 || { rm -f -- "$t"; exit 1; }
 "#;
+
+/// The script that puts so many bytes in place.
+fn place(before: &str, path: &Path, length: usize) -> Script {
+    let name = format!(".hermes-{:016x}.tmp", fastrand::u64(..));
+    Script::new(before).set("p", path).set("t", name).set("L", length.to_string()).add(PLACE)
+}
 
 fn gone(error: &PlaceError) -> io::Error {
     io::Error::new(ErrorKind::NotConnected, error.to_string())
@@ -181,13 +196,11 @@ impl Files for Remote {
         let base64 = self.facts().map_err(|error| gone(&error))?.has("base64");
         if bytes.len() as u64 <= LARGE && base64 {
             let text = base64::engine::general_purpose::STANDARD.encode(bytes);
-            let place =
-                Script::new("h_place() {\n").set("p", path).add(PLACE).add("}\nbase64 -d <<'END_' | (h_place)\n");
+            let place = place("h_place() {\n", path, bytes.len()).add("}\nbase64 -d <<'END_' | (h_place)\n");
             let whole = place.add(&text).add("\nEND_\n");
             return self.small(&whole).map(|_| ());
         }
-        let script = Script::new("").set("p", path).add(PLACE);
-        let (code, out, words) = self.apart(&script, bytes, Most::Last(2048), LONG)?;
+        let (code, out, words) = self.apart(&place("", path, bytes.len()), bytes, Most::Last(2048), LONG)?;
         match code {
             0 => Ok(()),
             _ if out.is_empty() => Err(said(&words)),
@@ -240,6 +253,9 @@ fn about(text: &str) -> Option<About> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::process::Stdio;
 
     #[test]
     fn what_stat_says_is_read() {
@@ -249,6 +265,60 @@ mod tests {
         let busybox = about("41ed|4096|1700000000|2023-11-14 22:13:20.000000000 +0000|755").unwrap();
         assert_eq!((busybox.kind, busybox.mode), (Kind::Folder, 0o755));
         assert!(about("stat: no such thing").is_none());
+    }
+
+    /// Runs the script here; its input is written by the caller.
+    fn placing(path: &Path, length: usize) -> std::process::Child {
+        let script = String::from_utf8(place("", path, length).0).unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[test]
+    fn an_input_that_ends_too_early_leaves_the_file_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("it's a file");
+        std::fs::write(&path, "all of the old text").unwrap();
+        let mut shell = placing(&path, 10);
+        shell.stdin.take().unwrap().write_all(b"new").unwrap();
+        let done = shell.wait_with_output().unwrap();
+        assert!(!done.status.success());
+        assert!(String::from_utf8_lossy(&done.stdout).contains("not all of it arrived"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of the old text");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing lies beside it");
+        let mut shell = placing(&path, 3);
+        shell.stdin.take().unwrap().write_all(b"new").unwrap();
+        assert!(shell.wait().unwrap().success());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_file_that_others_may_not_read_is_never_readable_while_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [0o600, 0o400] {
+            let path = folder.path().join(format!("secret-{mode:o}"));
+            std::fs::write(&path, "old").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let mut shell = placing(&path, 7);
+            let mut input = shell.stdin.take().unwrap();
+            input.write_all(b"one").unwrap();
+            let half = loop {
+                let beside = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+                let half = beside.filter(|entry| entry.file_name().to_string_lossy().starts_with(".hermes-"));
+                let found = half.filter_map(|entry| entry.metadata().ok()).find(|about| about.len() == 3);
+                if let Some(about) = found {
+                    break about;
+                }
+                assert!(shell.try_wait().unwrap().is_none(), "it ended before its input did");
+                std::thread::yield_now();
+            };
+            assert_eq!(half.mode() & 0o777, mode);
+            input.write_all(b" two").unwrap();
+            drop(input);
+            assert!(shell.wait().unwrap().success());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "one two");
+            assert_eq!(path.metadata().unwrap().mode() & 0o777, mode);
+        }
     }
 
     #[test]

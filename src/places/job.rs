@@ -7,11 +7,12 @@
 use super::backend::{PlaceError, Terminal};
 use super::remote::{Remote, SMALL, SOON, lock};
 use super::script::Script;
-use crate::exec::{Far, FarEnd, FarSignal, Lost, left_behind};
+use crate::exec::{Far, FarEnd, FarSignal, Lost, Said, left_behind};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
@@ -24,6 +25,9 @@ const ADDED: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("PYTHONUNBUFFERED", "1")];
 /// Bytes of what a shell leaves behind.
 const STATE: usize = 1024 * 1024;
+/// How often a command that was to end is killed once more while it lives, and how long that is waited for.
+const ENDINGS: u32 = 25;
+const ENDING: Duration = Duration::from_millis(20);
 /// Tells more of background work as it comes, from where it was last told.
 const FOLLOW: &str = r#"
 seen=$(cat "$J/seen" 2>/dev/null || echo 0)
@@ -214,7 +218,9 @@ impl Job {
     fn run(&self, bash: bool) -> Result<Script, PlaceError> {
         let facts = self.place.facts()?;
         let wanted = self.place.environment_of(&self.spec.task)?;
-        let mut run = Script::new("").set("J", &self.folder);
+        // Its variables may be secrets: both files are gone before the command begins, whatever becomes of it.
+        let mut run =
+            Script::new("").set("J", &self.folder).add("h_line=$(cat \"$J/line\"); rm -f -- \"$J/run\" \"$J/line\"\n");
         if !self.spec.detached {
             run = run.add("echo $$ >\"$J/pid\"\n");
         }
@@ -252,8 +258,8 @@ impl Job {
         Ok(match bash {
             true => run
                 .add("BASH_ENV=$J/keep; export BASH_ENV\n")
-                .add("exec bash --noprofile --norc \"$@\" -c \"$(cat \"$J/line\")\" bash"),
-            false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$(cat \"$J/line\")\""),
+                .add("exec bash --noprofile --norc \"$@\" -c \"$h_line\" bash"),
+            false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$h_line\""),
         })
     }
 
@@ -384,7 +390,17 @@ else false; fi 2>/dev/null"#,
             self.signal(FarSignal::Kill);
         }
         let script = Script::new("").set("J", &self.folder).add(LEFT);
-        let asked = self.place.ask(&script, SOON, STATE);
+        let mut asked = self.place.ask(&script, SOON, STATE);
+        let is_alive = |said: &Said| Pids::read(&said.out).1.starts_with(b"alive\n");
+        for _ in 0..ENDINGS {
+            if !ended || !asked.as_ref().is_ok_and(is_alive) {
+                break;
+            }
+            // While the connection was broken the signal found no way: now there is one.
+            self.signal(FarSignal::Kill);
+            std::thread::sleep(ENDING);
+            asked = self.place.ask(&script, SOON, STATE);
+        }
         let mut cleared = lock(&self.cleared).take();
         if ended && cleared.is_none() && asked.as_ref().map_or(true, |said| is_full(Pids::read(&said.out).1)) {
             // What was to be ended goes on, and nothing can be done from inside.
@@ -394,7 +410,10 @@ else false; fi 2>/dev/null"#,
         let said = match asked {
             Ok(said) => said,
             Err(error) => {
-                let next = cleared.unwrap_or_else(|| "what it did so far stays done".to_owned());
+                let next = cleared.unwrap_or_else(|| {
+                    let next = if ended { "it may still run there" } else { "what it did so far stays done" };
+                    next.to_owned()
+                });
                 let lost = Lost { why: format!("{error}; {next}"), short: "connection lost" };
                 return FarEnd { lost: Some(lost), ..FarEnd::default() };
             }
@@ -407,7 +426,7 @@ else false; fi 2>/dev/null"#,
             None => (out, &[][..]),
         };
         if word == b"alive" {
-            let lost = self.lost(true, false).filter(|_| !ended);
+            let lost = self.lost(true, false);
             return FarEnd { lost: lost.or(crowded), ..FarEnd::default() };
         }
         let lost = self.lost(false, word == b"code" || word == b"state").filter(|_| !ended).or(crowded);

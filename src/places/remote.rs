@@ -276,16 +276,19 @@ impl Remote {
         }
     }
 
-    /// Asks without waiting behind others: over a client of its own when the link is busy. For signals.
+    /// Asks without waiting behind others: over a client of its own when the link is busy or
+    /// broken. For signals, which may come twice.
     pub(crate) fn ask_now(&self, script: &Script) -> Option<Said> {
         let deadline = Instant::now() + QUEUE;
         while Instant::now() < deadline {
             if let Ok(mut open) = self.open.try_lock() {
-                let said = open.link.as_mut()?.ask(&script.0, SIGNAL, SMALL).ok();
-                if said.is_none() {
+                if let Some(link) = open.link.as_mut() {
+                    if let Ok(said) = link.ask(&script.0, SIGNAL, SMALL) {
+                        return Some(said);
+                    }
                     self.broke(&mut open);
                 }
-                return said;
+                break;
             }
             std::thread::sleep(Duration::from_millis(5));
         }

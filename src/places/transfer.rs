@@ -4,9 +4,12 @@ use super::files::{Files, Kind};
 use super::remote::Remote;
 use super::script::Script;
 use super::{PlaceError, Terminal};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Bytes of complaints that are kept: the last line is told.
+const WORDS: usize = 4096;
 
 /// What was moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,16 +28,35 @@ fn pipe(mut from: Command, mut to: Command) -> io::Result<Result<(), String>> {
     let mut source = from.spawn()?;
     let stream = source.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
     to.stdin(stream).stdout(Stdio::null()).stderr(Stdio::piped());
-    // Both are short of words: their complaints fit into a pipe.
-    let taken = to.spawn().and_then(std::process::Child::wait_with_output);
-    let sent = source.wait_with_output()?;
-    let taken = taken?;
-    if sent.status.success() && taken.status.success() {
+    // Read beside: one that complains of a thousand files would wait for a reader, and the other one for it.
+    let complaints = source.stderr.take();
+    let complaints = std::thread::spawn(move || complaints.map(last_words).unwrap_or_default());
+    let target = to.spawn();
+    // It holds the other end of the stream: the source must learn when nobody reads.
+    drop(to);
+    let taken = target.and_then(|mut target| {
+        let words = target.stderr.take().map(last_words).unwrap_or_default();
+        Ok((target.wait()?, words))
+    });
+    let sent = source.wait()?;
+    let words = complaints.join().unwrap_or_default();
+    let (taken, more) = taken?;
+    if sent.success() && taken.success() {
         return Ok(Ok(()));
     }
-    let words = [sent.stderr, taken.stderr].concat();
+    let words = [words, more].concat();
     let words = String::from_utf8_lossy(&words);
     Ok(Err(words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed").to_owned()))
+}
+
+/// Reads to the end and keeps the last of it.
+fn last_words(mut stream: impl Read) -> Vec<u8> {
+    let (mut kept, mut part) = (Vec::new(), [0; 4096]);
+    while let Ok(count @ 1..) = stream.read(&mut part) {
+        kept.extend_from_slice(&part[..count]);
+        kept.drain(..kept.len().saturating_sub(WORDS));
+    }
+    kept
 }
 
 fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
@@ -119,4 +141,29 @@ pub fn pull(place: &Remote, from: &Path, to: &Path) -> Result<Moved, PlaceError>
         failed(place, &shown(&target), why)
     })?;
     Ok(Moved { from: shown(&source), to: shown(&target) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]);
+        command
+    }
+
+    #[test]
+    fn one_that_complains_much_does_not_stop_the_other() {
+        let many =
+            "i=0; while [ $i -lt 5000 ]; do echo 'tar: a name of some length: Permission denied' >&2; i=$((i+1)); done";
+        let ended = pipe(shell(&format!("{many}; echo the last one >&2; exit 2")), shell("cat")).unwrap();
+        assert_eq!(ended, Err("the last one".into()));
+        assert_eq!(pipe(shell("echo x"), shell(&format!("cat; {many}"))).unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn a_target_that_cannot_start_ends_the_source() {
+        assert!(pipe(shell("exec cat /dev/zero"), Command::new("/no/such/program")).is_err());
+    }
 }

@@ -115,11 +115,6 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     if line.contains('\0') {
         return Err(ToolError::Args("`command` contains a NUL character, which no shell accepts".into()));
     }
-    if ctx.config.security.redact_secrets && line.contains(crate::policy::redact::MASK) {
-        let why = "`command` holds a mask («redacted:…»): it stands for a secret that is kept from you and is no value; have \
-                   the program read it from its file or variable";
-        return Err(ToolError::Failed(why.into()));
-    }
     let flag = |name: &str| args.get(name).and_then(Value::as_bool).unwrap_or(false);
     let (background, pty) = (flag("background"), flag("pty"));
     let limits = &ctx.config.terminal;
@@ -261,7 +256,14 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         biased;
         waited = running.wait() => waited,
         () = ctx.cancel.cancelled() => ended(&running, ExitReason::Stopped).await,
-        () = running.time(limit) => ended(&running, ExitReason::TimedOut).await,
+        () = running.time(limit) => {
+            let waited = ended(&running, ExitReason::TimedOut).await;
+            if let Waited::Moved(captured) = &waited {
+                let output = output::present(captured, ctx.config.tool_output.max_bytes, &file);
+                return Ok(unended(&output, command.timeout, &running.id.0, running.pid));
+            }
+            waited
+        }
         () = running.wants_input(), if ctx.config.terminal.on_input == OnInput::AskAgent => {
             return Ok(waits::told(&running, &ctx, &file));
         }
@@ -460,6 +462,18 @@ fn interrupted(output: &str, code: i32) -> ToolOutput {
     result.outcome = Outcome::Interrupted;
     result.view.exit_code = Some(code);
     result.view.output = output.to_owned();
+    result
+}
+
+/// The result of a command that was to end at its time limit and has not: it may hang in the kernel.
+fn unended(output: &str, limit: u64, id: &str, pid: u32) -> ToolOutput {
+    let mut output = output.to_owned();
+    append(&mut output, &format!("[Command timed out after {limit}s and was told to end; it has not ended yet]"));
+    let value = json!({ "output": output, "session_id": id, "pid": pid, "exit_code": 124, "error": null });
+    let mut result = ToolOutput::json(&value).summary(format!("timed out after {limit} s, not ended yet"));
+    result.outcome = Outcome::Failed;
+    result.view.exit_code = Some(124);
+    result.view.output = output;
     result
 }
 

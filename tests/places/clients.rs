@@ -41,6 +41,18 @@ case "$1 $2" in
 esac
 "#;
 
+const PODMAN: &str = r#"
+echo "$*" >>"$STANDIN/words"
+case $1 in
+  ps) echo "hermes-made $(cat "$STANDIN/state")";;
+  inspect) cat "$STANDIN/state";;
+  unpause) echo running >"$STANDIN/state";;
+  start) echo "Error: the engine is busy" >&2; exit 1;;
+  exec) shift; while case $1 in -*) :;; *) false;; esac; do shift; done; shift; enter "$@";;
+  *) echo "unknown: $*" >&2; exit 1;;
+esac
+"#;
+
 /// A home whose programs are these.
 fn home(programs: &[(&str, &str)], config: &str) -> Home {
     let mut home = Home::empty();
@@ -107,6 +119,21 @@ fn an_allocation_runs_commands_and_is_given_back() {
 fn an_instance_runs_commands_and_is_stopped() {
     let config = "terminal:\n  backend: apptainer\n  cwd: /tmp\n";
     works(&home(&[("apptainer", APPTAINER)], config), config);
+}
+
+#[test]
+fn a_container_that_does_not_start_is_never_deleted() {
+    let home =
+        home(&[("podman", PODMAN)], "terminal:\n  backend: podman\n  docker_orphan_reaper: false\n  cwd: /tmp\n");
+    let folder = home.user().join("programs");
+    std::fs::write(folder.join("state"), "exited\n").unwrap();
+    let said = run(&home, "true");
+    let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(why.contains("the engine is busy") && why.contains("podman rm hermes-made"), "{why}");
+    std::fs::write(folder.join("state"), "paused\n").unwrap();
+    assert_eq!(run(&home, "echo there")["output"], "there");
+    let words = std::fs::read_to_string(folder.join("words")).unwrap();
+    assert!(words.contains("unpause hermes-made") && !words.lines().any(|line| line.starts_with("rm ")), "{words}");
 }
 
 #[test]

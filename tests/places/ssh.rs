@@ -100,6 +100,27 @@ fn a_connection_that_breaks_is_told_and_mended() {
 }
 
 #[test]
+fn background_work_is_ended_after_the_connection_broke() {
+    let Some((sshd, site)) = site("background_work_is_ended_after_the_connection_broke") else { return };
+    let pid = sshd.home().join("worker");
+    let line = "echo $$ >worker; exec sleep 600";
+    let started = site.call("terminal", json!({"command": line, "background": true}));
+    let id = started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
+    until("the worker runs", || std::fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+    let worker: u32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    sshd.cut();
+    sshd.mend();
+    site.call("process", json!({"action": "kill", "session_id": id}));
+    until("the worker is gone", || !runs(worker));
+}
+
+#[test]
+fn files_with_variables_of_a_command_are_gone_when_it_runs() {
+    let Some((_sshd, site)) = site("files_with_variables_of_a_command_are_gone_when_it_runs") else { return };
+    assert_eq!(site.prints("cd ~/.state/hermes/*/jobs/* && ls"), "keep\npid");
+}
+
+#[test]
 fn edits_there_are_put_back_there() {
     let Some((sshd, mut site)) = site("edits_there_are_put_back_there") else { return };
     let store = Store::spawn(site.root.path().join("store"));

@@ -65,7 +65,7 @@ struct Search {
     min_depth: usize,
     max_depth: usize,
     follows: bool,
-    /// `-delete` removes folders only when they are empty: after what is in them.
+    /// A folder that matches goes with all below it (`-exec rm -r`); `-delete` removes only what matches.
     whole: bool,
 }
 
@@ -253,7 +253,7 @@ fn one(words: &[&str], at: &mut usize, search: &mut Search, depth: usize) -> Tes
         "-path" | "-wholename" | "-ipath" => {
             Test::Path { pattern: value(words, at).to_owned(), case: word != "-ipath" }
         }
-        "-type" | "-xtype" => Test::Type(value(words, at).to_owned()),
+        "-type" => Test::Type(value(words, at).to_owned()),
         "-empty" => Test::Empty,
         "-mtime" | "-mmin" => match number(value(words, at)) {
             Some((sign, count, _)) => Test::Age { sign, count, unit: if word == "-mtime" { 86_400 } else { 60 } },
@@ -298,7 +298,7 @@ fn one(words: &[&str], at: &mut usize, search: &mut Search, depth: usize) -> Tes
         }
         "-newer" | "-anewer" | "-cnewer" | "-user" | "-group" | "-perm" | "-regex" | "-iregex" | "-atime"
         | "-ctime" | "-amin" | "-cmin" | "-links" | "-inum" | "-samefile" | "-uid" | "-gid" | "-lname" | "-fstype"
-        | "-regextype" | "-newermt" | "-used" => {
+        | "-regextype" | "-xtype" | "-newermt" | "-used" => {
             *at += 1;
             Test::Unknown
         }
