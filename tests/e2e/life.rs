@@ -176,7 +176,7 @@ fn a_foreground_command_that_ignores_the_hangup_is_found_again() {
     term.send("\x14").wait("no typing");
     term.send("\x1b[20~").wait("cannot be typed into");
     term.send("K").wait("End a command");
-    term.send("y");
+    term.send("y\r");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
 }
