@@ -242,7 +242,9 @@ fn a_session_keeps_its_backend_and_moves_no_other() {
     let listed = home.run(&["sessions", "list", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let rows = listed["sessions"].as_array().or(listed.as_array()).unwrap();
-    let first = rows.iter().map(|row| row["id"].as_str().unwrap()).min().unwrap();
+    // Their names tell the second of their start, no less.
+    let is_first = |row: &&Value| ["title", "preview"].iter().any(|name| row[*name] == "one");
+    let first = rows.iter().find(is_first).unwrap_or_else(|| panic!("{rows:?}"))["id"].as_str().unwrap();
     let mut term = Term::sized(&home, &["--resume", first], (140, 45));
     term.wait("first-answer").wait("ssh there");
     term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
