@@ -57,7 +57,7 @@ impl Reader {
         self.process.ended.notify_all();
         self.hub.passwords.dismiss(&self.process.id);
         super::waiting::went_on(&self.hub, &self.process);
-        self.process.phase.send_modify(|phase| phase.exited = true);
+        self.process.phase.send_modify(|phase| (phase.exited, phase.closed) = (true, !survivors));
         if notify {
             let tail = lock(&self.process.out).log.tail(8192);
             self.hub.notices.post(Notice::completed(&self.process, exit, &tail, self.hub.masks()));
@@ -120,6 +120,7 @@ impl Reader {
             super::spill::catch_up(&self.process);
             lock(&self.process.life).closed = true;
             self.process.ended.notify_all();
+            self.process.phase.send_modify(|phase| phase.closed = true);
             return;
         }
         *lock(&self.process.tty) = None;
@@ -136,6 +137,7 @@ impl Reader {
             life.survivors && life.exit.is_some()
         };
         self.process.ended.notify_all();
+        self.process.phase.send_modify(|phase| phase.closed = true);
         if survived {
             self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));
         }

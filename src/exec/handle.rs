@@ -96,6 +96,23 @@ impl Running {
         }
     }
 
+    /// Waits until the leader has exited, wherever it runs by then.
+    pub async fn exited(&self) {
+        self.reaches(|phase| phase.exited).await;
+    }
+
+    /// Waits until nothing that it started holds its output or terminal any more.
+    pub async fn closed(&self) {
+        self.reaches(|phase| phase.closed).await;
+    }
+
+    async fn reaches(&self, there: impl FnMut(&Phase) -> bool) {
+        // The sender is part of the process, which this value holds.
+        if let Err(error) = self.process.phase.subscribe().wait_for(there).await {
+            tracing::debug!("{}: {error}", self.id.0);
+        }
+    }
+
     /// Ends it with short graces; returns at once, `wait` tells the end. A second call kills.
     pub fn stop(&self, reason: ExitReason) {
         end::end(&self.process, reason, Graces::SHORT);

@@ -31,6 +31,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Phase {
     /// The leader has exited and its output is in the log.
     pub(crate) exited: bool,
+    /// And nothing that it started holds its output or terminal any more.
+    pub(crate) closed: bool,
     /// It was in the foreground and is no more.
     pub(crate) moved: bool,
     /// It waits for input.

@@ -77,6 +77,11 @@ impl Exec {
         Ok(report(&process, last_characters(&plain_rest(&bytes), 1000).to_owned()))
     }
 
+    /// The task that started a process.
+    pub fn task_of(&self, id: &ProcessId) -> Result<String, ExecError> {
+        Ok(self.hub.find(id)?.task.clone())
+    }
+
     /// The last `count` characters of output.
     pub fn last_output(&self, id: &ProcessId, count: usize) -> Result<Report, ExecError> {
         let process = self.hub.find(id)?;

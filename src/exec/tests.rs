@@ -280,10 +280,11 @@ async fn every_editing_key_is_echoed_as_it_is_expected() {
 #[tokio::test]
 async fn a_terminal_is_fitted_once_before_the_first_key() {
     let mut room = room();
-    let command = "trap 'printf w' WINCH; stty size; read x; stty size; read x; stty size; read x; echo";
+    let command = "trap 'printf w' WINCH; stty size; echo ready; read x; stty size; read x; stty size; read x; echo";
     let running = room.start(command).await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (50, 10)));
-    room.screen("24 1000").await;
+    // The shell has its terminal back from `stty`: the signal goes to whoever has it.
+    room.screen("ready").await;
     for wanted in 2..=3 {
         room.exec.command(ProcessCommand::Write(running.id.clone(), b"k\r".to_vec()));
         until("it answers", || text_of(&running).matches("10 50").count() == wanted - 1).await;

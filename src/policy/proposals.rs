@@ -9,7 +9,6 @@ use super::rule::{Action, Exact, Rules};
 use super::table::Level;
 use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Names of questions that are no class of effect: a grant of them would answer questions about anything.
 const NO_CLASS: &[&str] = &[
@@ -115,8 +114,13 @@ pub fn with(rules: &mut Rules, grant: &Grant, world: &dyn World) {
     if grant.scope == Scope::Session {
         return rules.grant(&grant.entries);
     }
+    rules.hold(lines(rules, grant, world));
+}
+
+/// The lines that an answer which lasts beyond the session adds to these rules.
+pub fn lines(rules: &Rules, grant: &Grant, world: &dyn World) -> Vec<Permission> {
     if grant.scope == Scope::Global && !matches!(grant.width, Width::Words | Width::Command) {
-        return rules.hold(grant.entries.iter().map(|entry| Permission::entry(Action::Allow, entry)));
+        return grant.entries.iter().map(|entry| Permission::entry(Action::Allow, entry)).collect();
     }
     let here = (grant.scope == Scope::Project).then(|| rules.here.folder.clone());
     let place = |entry: &String| match Exact::read(entry) {
@@ -131,9 +135,7 @@ pub fn with(rules: &mut Rules, grant: &Grant, world: &dyn World) {
         file: Some(PathBuf::from("permissions.yaml")),
         ..one
     });
-    let mut all = rules.permissions.to_vec();
-    all.extend(lines);
-    rules.permissions = Arc::new(all);
+    lines.collect()
 }
 
 /// The classes of effect that are asked about, each once.

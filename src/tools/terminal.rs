@@ -16,9 +16,9 @@ pub use meaning::exit_code_meaning;
 pub use sudo::rewrite_sudo;
 pub use summary::shell_summary;
 
-use super::spec::{Access, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use super::spec::{Access, AgentPort, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::config::OnInput;
-use crate::exec::{ExitReason, Far, Finished, Launch, Running, Spawn, Waited};
+use crate::exec::{ExitReason, Far, Finished, Launch, ProcessInfo, Running, Sandbox, Spawn, Waited};
 use crate::llm::message::Outcome;
 use crate::places::{Job, JobSpec, Kind, Remote};
 use crate::policy::Intent;
@@ -250,6 +250,12 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         }
         return Ok(output);
     }
+    // It leaves this call, and the sandbox's eye stays on it.
+    let goes_on = || {
+        if let Some(sandbox) = sandbox.clone() {
+            held::watched(held(None, sandbox), running.clone(), Arc::clone(&ctx.agent));
+        }
+    };
     let limit = Duration::from_secs(command.timeout);
     let file = ctx.spill.join(format!("{name}.txt"));
     let waited = tokio::select! {
@@ -259,30 +265,37 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
         () = running.time(limit) => {
             let waited = ended(&running, ExitReason::TimedOut).await;
             if let Waited::Moved(captured) = &waited {
+                goes_on();
                 let output = output::present(captured, ctx.config.tool_output.max_bytes, &file);
                 return Ok(unended(&output, command.timeout, &running.id.0, running.pid));
             }
             waited
         }
         () = running.wants_input(), if ctx.config.terminal.on_input == OnInput::AskAgent => {
+            goes_on();
             return Ok(waits::told(&running, &ctx, &file));
         }
     };
     match waited {
         Waited::Finished(finished) => {
-            let failed = held::failed(&finished);
+            let (failed, survivors) = (held::failed(&finished), finished.survivors);
             let output = result(&command, runs.as_deref(), &ctx, &running, finished, &file);
-            match sandbox {
-                Some(sandbox) => Ok(held::told(output, held(failed, sandbox), &running).await),
-                None => Ok(output),
+            let Some(sandbox) = sandbox else { return Ok(output) };
+            let held = held(failed, sandbox);
+            let output = held::told(output, held.clone(), &running).await;
+            if survivors {
+                held::outlived(held, running, Arc::clone(&ctx.agent));
             }
+            Ok(output)
         }
         Waited::Moved(captured) if ctx.cancel.is_cancelled() => {
+            goes_on();
             let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
             append(&mut output, "[Command interrupted; it has not ended yet]");
             Ok(interrupted(&output, 130))
         }
         Waited::Moved(captured) => {
+            goes_on();
             let output = output::present(&captured, ctx.config.tool_output.max_bytes, &file);
             let mut value = json!({
                 "output": output,
@@ -300,6 +313,12 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
             Ok(result)
         }
     }
+}
+
+/// Tells what the sandbox blocks of a command that was started again, as of one in the background.
+pub(crate) fn watched(info: &ProcessInfo, sandbox: Sandbox, running: Running, agent: Arc<dyn AgentPort>) {
+    let (line, cwd) = (info.command.clone(), info.cwd.clone());
+    held::watched(held::Held { line, cwd, sandbox, failed: None }, running, agent);
 }
 
 /// The command on the machine that it is for, ready to start; `None` on this one.

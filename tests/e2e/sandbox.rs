@@ -114,3 +114,24 @@ fn a_background_command_that_was_blocked_is_told_by_a_notice_and_a_row() {
     let count = "SELECT count(*) FROM items WHERE CAST(body AS TEXT) LIKE '%the sandbox (read-only) blocked writing%'";
     assert_eq!(database.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
 }
+
+#[test]
+fn what_a_command_leaves_running_is_watched_to_its_end() {
+    let calls = vec![call("terminal", json!({ "command": "sh later.sh" }))];
+    let mock = Mock::start(vec![Step::Calls(String::new(), calls), Step::Text("all-said".into())]);
+    let home = Home::with(&mock, "approvals:\n  mode: \"off\"\nsandbox: workspace-write\n");
+    if !able(&home, "what_a_command_leaves_running_is_watched_to_its_end") {
+        return;
+    }
+    let project = home.project();
+    std::fs::create_dir_all(project.join(".git/hooks")).unwrap();
+    let script = "(until [ -e go ]; do sleep 0.05; done; echo x > .envrc) &\n";
+    std::fs::write(project.join("later.sh"), script).unwrap();
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯").wait("sandbox rw");
+    term.send("go on\r").wait("all-said");
+    std::fs::write(project.join("go"), "").unwrap();
+    term.wait("blocked making");
+    until("it is put aside", || project.join(".envrc.sandboxed").exists());
+    assert!(!project.join(".envrc").exists());
+}

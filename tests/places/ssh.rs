@@ -117,7 +117,7 @@ fn background_work_is_ended_after_the_connection_broke() {
 #[test]
 fn files_with_variables_of_a_command_are_gone_when_it_runs() {
     let Some((_sshd, site)) = site("files_with_variables_of_a_command_are_gone_when_it_runs") else { return };
-    assert_eq!(site.prints("cd ~/.state/hermes/*/jobs/* && ls"), "keep\npid");
+    assert_eq!(site.prints("cd ~/.state/hermes/*/jobs/* && ls -1"), "keep\npid");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::super::EditIntent;
 use super::super::tests::Alice;
 use super::*;
+use std::sync::Arc;
 
 const CWD: &str = "/home/alice/project";
 

@@ -388,16 +388,11 @@ impl Gate {
         let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
         match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
             Ok(()) => {
-                let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // Away from the lock: it looks where the folder of a command is.
+                let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // Away from the lock: it looks where the folder of a command is. What is loaded meanwhile stays.
                 let (world, made) = (Arc::clone(&self.world), grant.clone());
-                let work = move || {
-                    proposals::with(&mut rules, &made, &*world);
-                    rules.permissions
-                };
-                if let Ok(permissions) = tokio::task::spawn_blocking(work).await {
-                    self.rules.lock().unwrap_or_else(PoisonError::into_inner).permissions = permissions;
-                }
+                let lines = tokio::task::spawn_blocking(move || proposals::lines(&rules, &made, &*world)).await;
+                self.rules.lock().unwrap_or_else(PoisonError::into_inner).hold(lines.unwrap_or_default());
                 self.stir();
                 self.made(&grant, ctx);
                 let place = if grant.scope == Scope::Project { " in this project" } else { "" };

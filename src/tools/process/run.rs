@@ -5,6 +5,7 @@ use crate::exec::{Exec, ExecError, ExitReason, LogState, Origin, ProcessId, Proc
 use crate::llm::message::Outcome;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Carries an order out.
@@ -12,7 +13,7 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
     let exec = &ctx.exec;
     let id = &order.id;
     // Another session's processes are none of this one's business.
-    if order.action != Action::List && *exec.last_output(id, 0)?.task != *ctx.task {
+    if order.action != Action::List && *exec.task_of(id)? != *ctx.task {
         return Err(ExecError::NotFound(id.clone()));
     }
     // What would touch it waits until the person hands it back.
@@ -75,10 +76,14 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
             if ctx.places.current().is_some() {
                 return Err(ExecError::Elsewhere(id.clone()));
             }
-            let running = exec.restart(id, crate::tools::confine::sandbox(ctx)).await?;
+            let sandbox = crate::tools::confine::sandbox(ctx);
+            let running = exec.restart(id, sandbox.clone()).await?;
             let report = exec.last_output(id, 0)?;
             let mut value = row(&report);
             value["pid"] = running.pid.into();
+            if let Some(sandbox) = sandbox {
+                crate::tools::terminal::watched(&report.info, sandbox, running, Arc::clone(&ctx.agent));
+            }
             Ok(ToolOutput::json(&value).summary("started again"))
         }
         Action::Write | Action::Submit => {

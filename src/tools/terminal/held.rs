@@ -17,6 +17,7 @@ pub(super) fn said(mut output: ToolOutput, sandbox: Option<&Sandbox>) -> ToolOut
 }
 
 /// A command that ended in its sandbox.
+#[derive(Clone)]
 pub(super) struct Held {
     pub line: String,
     pub cwd: PathBuf,
@@ -41,20 +42,41 @@ impl Held {
         });
         work.await.ok().filter(|told| !told.is_empty()).map(|told| told.join("; "))
     }
+
+    async fn tell(&self, text: String, running: &Running, agent: &dyn AgentPort) {
+        if let Some(what) = self.blocked(text, running).await {
+            let name = crate::text::width::truncate_end(&self.line, NAME);
+            agent.tell(format!("the sandbox ({}) blocked {what}: {name} ({})", self.sandbox.words(), running.id.0));
+        }
+    }
+
+    /// Once all that it started has ended.
+    async fn rest(mut self, running: &Running, agent: &dyn AgentPort) {
+        running.closed().await;
+        self.failed = None;
+        self.tell(String::new(), running, agent).await;
+    }
 }
 
-/// Tells what is blocked of a command that goes on in the background, when it has ended.
+/// Tells what is blocked of a command that goes on in the background, when it has ended, and once more when nothing of it
+/// is left.
 pub(super) fn watched(mut held: Held, running: Running, agent: Arc<dyn AgentPort>) {
     tokio::spawn(async move {
+        running.exited().await;
         let Waited::Finished(finished) = running.wait().await else { return };
         held.failed = failed(&finished);
         let captured = running.captured();
         let text = crate::text::clean::clean(if captured.omitted > 0 { &captured.tail } else { &captured.head });
-        if let Some(what) = held.blocked(text, &running).await {
-            let name = crate::text::width::truncate_end(&held.line, NAME);
-            agent.tell(format!("the sandbox ({}) blocked {what}: {name} ({})", held.sandbox.words(), running.id.0));
+        held.tell(text, &running, &*agent).await;
+        if finished.survivors {
+            held.rest(&running, &*agent).await;
         }
     });
+}
+
+/// What a command in the foreground left running may still make what must not stay.
+pub(super) fn outlived(held: Held, running: Running, agent: Arc<dyn AgentPort>) {
+    tokio::spawn(async move { held.rest(&running, &*agent).await });
 }
 
 /// Cells of a command in a notice.
