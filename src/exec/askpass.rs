@@ -165,6 +165,9 @@ fn target(program: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::NotFound, "this program's file is gone"))
 }
 
+/// How long a command that began may need until it is in the table, on a machine with much to do.
+const IN_TABLE: Duration = Duration::from_secs(1);
+
 async fn listen(listener: UnixListener, hub: Weak<Hub>) {
     loop {
         match listener.accept().await {
@@ -199,7 +202,7 @@ async fn serve(mut stream: UnixStream, hub: &Weak<Hub>) -> io::Result<()> {
     tokio::time::timeout(QUESTION, reading).await.map_err(io::Error::other)??;
     let Some(hub) = hub.upgrade() else { return Ok(()) };
     let answer = match parse(&question) {
-        Some(question) => match asking(&hub, &peer) {
+        Some(question) => match asking_soon(&hub, &peer).await {
             Ok(asking) => asking.answer(&hub, question, &mut stream).await,
             Err(why) => Err(why),
         },
@@ -241,6 +244,17 @@ struct Asking {
     is_helper: bool,
     by: Identity,
     program: Program,
+}
+
+/// A command is in the table a moment after it has begun, and may be quick to ask.
+async fn asking_soon(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
+    let deadline = Instant::now() + IN_TABLE;
+    loop {
+        match asking(hub, peer) {
+            Err(_) if Instant::now() < deadline => tokio::time::sleep(IN_TABLE / 50).await,
+            done => return done,
+        }
+    }
 }
 
 fn asking(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
