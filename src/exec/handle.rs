@@ -36,7 +36,8 @@ pub struct Launch {
     pub watch_patterns: Vec<String>,
     /// It runs on another machine: its client program is started in its place, everything on its terminal.
     pub far: Option<Arc<dyn Far>>,
-    /// How many `sudo`s of the line were judged and made to ask here: as many may be told a password that is kept.
+    /// How many `sudo`s of the line were judged and made to ask here: a kept password is told only where that
+    /// is all of the line.
     pub sudos: usize,
 }
 
@@ -193,8 +194,9 @@ impl Exec {
         id: ProcessId,
         exits: Vec<Exit>,
     ) -> Result<Running, ExecError> {
+        let _launching = self.hub.asking.launching();
         let kept = launch.clone();
-        let Launch { spawn, spill, notify_on_complete, watch_patterns, far, sudos } = launch;
+        let Launch { spawn, spill, notify_on_complete, watch_patterns, far, .. } = launch;
         let shell = self.hub.shell().await?;
         // A client has this program's environment: variables that commands export belong to the other side.
         let env = if far.is_some() { Arc::clone(self.hub.base().await) } else { self.hub.env_of(&spawn.task).await };
@@ -216,7 +218,6 @@ impl Exec {
             }
         };
         command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
-        command.envs(self.hub.sudo_pass(&id, sudos));
         if let Some(prelude) = prelude {
             command.env("BASH_ENV", prelude);
         }

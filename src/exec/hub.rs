@@ -1,6 +1,6 @@
 //! What all processes share: the table, shell states, and the ways out to the UI and the agent.
 
-use super::askpass::{self, Askpass, Passwords};
+use super::askpass::{self, Askpass, Passwords, UnderWay};
 use super::asks::Asks;
 use super::detached::MARK;
 use super::env::{self, Env};
@@ -42,6 +42,8 @@ pub(crate) struct Hub {
     pub(crate) secrets: OnceLock<Secrets>,
     /// Passwords of `sudo`.
     pub(super) passwords: Passwords,
+    /// Who asks by the helper just now.
+    pub(super) asking: UnderWay,
     /// Where programs ask; made for the first command, `None` where it cannot be had.
     pub(crate) askpass: OnceCell<Option<Askpass>>,
     /// What the two panes show.
@@ -67,6 +69,7 @@ impl Hub {
             asks: Asks::default(),
             secrets: OnceLock::new(),
             passwords: Passwords::new(options.sudo_password.clone()),
+            asking: UnderWay::default(),
             askpass: OnceCell::new(),
             keeper: Keeper::new(options.program.clone()),
             register: Arc::new(Register::new(options.register.clone())),
