@@ -351,6 +351,8 @@ impl Asking {
         if keeps {
             hub.passwords.typed(&self.process.task, self.by, answer.clone());
             self.keep_when_right(hub);
+        } else if is_sudo {
+            hub.passwords.answered(&self.process.task, self.by);
         }
         Ok(answer)
     }

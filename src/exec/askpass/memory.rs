@@ -31,6 +31,8 @@ struct Kept {
     password: Option<(Hidden, Instant)>,
     /// What has not proved right yet, with the `sudo` that has it; `None` is the configured one.
     given: Vec<(Identity, Option<Hidden>)>,
+    /// The `sudo` that the person answered last, whatever its line is.
+    answered: Option<Identity>,
     /// The configured one was wrong, or is not known to be right.
     doubted: bool,
 }
@@ -40,9 +42,17 @@ impl Passwords {
         Self { configured, ..Self::default() }
     }
 
-    /// A `sudo` asks: whether it was given a password before, which then was wrong and is kept no more.
+    /// A `sudo` asks: whether it was answered before, which then was wrong and is kept no more.
     pub(super) fn is_back(&self, task: &str, sudo: Identity) -> bool {
-        self.drop_given(task, sudo)
+        let had = self.drop_given(task, sudo);
+        let mut memory = lock(&self.memory);
+        let answered = memory.tasks.get_mut(task).and_then(|kept| kept.answered.take_if(|answered| *answered == sudo));
+        had || answered.is_some()
+    }
+
+    /// The person answered this `sudo`; nothing of that is kept.
+    pub(super) fn answered(&self, task: &str, sudo: Identity) {
+        lock(&self.memory).tasks.entry(task.to_owned()).or_default().answered = Some(sudo);
     }
 
     /// The kept password for this `sudo`, or the configured one. Until it proved right nobody else gets it.
@@ -155,6 +165,9 @@ mod tests {
         // One that ended, in whatever words.
         passwords.typed("a", sudo(6), hidden("two"));
         assert!(passwords.drop_given("a", sudo(6)) && give("a", 7).is_none());
+        // One of a longer line is known to come back, and leaves nothing.
+        passwords.answered("a", sudo(8));
+        assert!(give("a", 9).is_none() && passwords.is_back("a", sudo(8)) && !passwords.is_back("a", sudo(8)));
     }
 
     #[test]
