@@ -151,7 +151,8 @@ impl Walker<'_> {
                 }
             }
         }
-        if known.argv.len() == 1 && matches!(known.name.as_str(), "export" | "declare" | "typeset") {
+        let bare = known.args.operands.is_empty() && !known.has(&["-f", "-F", "-a", "-A"]);
+        if bare && matches!(known.name.as_str(), "export" | "declare" | "typeset") {
             self.find("prints the environment", span);
             return;
         }

@@ -38,6 +38,9 @@ impl Walker<'_> {
     }
 
     fn awk_text(&mut self, text: &str, known: &Known<'_>, input: Option<&Stream>, span: &Span) {
+        if text.contains("in ENVIRON") {
+            self.find(super::wrappers::ENVIRONMENT, span.clone());
+        }
         let (found, pipes) = awk_strings(text);
         let mut runs = pipes || text.contains("system(") || text.contains("system (");
         for (before, string, after) in &found {

@@ -6,6 +6,7 @@ use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::state::Function;
 use super::walk::Walker;
+use crate::policy::table::Role;
 use super::wrappers::shorten;
 use std::rc::Rc;
 
@@ -114,6 +115,7 @@ impl<'w> Walker<'w> {
             if text.stream.as_ref().is_some_and(|s| s.remote) {
                 self.find("execute remote content via command substitution", text.span.clone());
             }
+            self.refused_some(text.stream.as_ref().and_then(|s| s.some.as_deref()), &text.span);
             if text.stream.as_ref().is_some_and(|s| s.decoded) {
                 self.reaches(&text.text, &text.span, true);
                 self.find("pipe decoded content to shell (possible command obfuscation)", text.span.clone());
@@ -154,6 +156,10 @@ impl<'w> Walker<'w> {
 
     /// A script given by name.
     pub(super) fn script_file(&mut self, file: &Field, me: usize) {
+        // What is no command of it is in the messages, with `-v` and `-x` all of it.
+        if !file.process {
+            self.touch(Role::Read, file);
+        }
         let stream = if file.process { file.stream.clone() } else { self.file(file) };
         let Some(stream) = stream else {
             if file.process {
@@ -174,8 +180,18 @@ impl<'w> Walker<'w> {
                 self.subshell(|w| w.text(&text, &file.span, None));
                 self.current = Some(me);
             }
-            None if file.process && !stream.remote => self.find("pipe content to shell", file.span.clone()),
+            None if file.process && !stream.remote => {
+                self.refused_some(stream.some.as_deref(), &file.span);
+                self.find("pipe content to shell", file.span.clone());
+            }
             None => {}
+        }
+    }
+
+    /// What went into a filter or packer may come out of it as it was: what no mode runs is refused.
+    pub(super) fn refused_some(&mut self, some: Option<&str>, span: &super::ast::Span) {
+        if let Some(text) = some {
+            self.refused_text(text, span);
         }
     }
 
@@ -348,6 +364,7 @@ impl<'w> Walker<'w> {
         let text = fields.iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
         for field in fields {
             if let Some(stream) = &field.stream {
+                self.refused_some(stream.some.as_deref(), &span);
                 if stream.remote {
                     self.find("execute remote content via command substitution", span.clone());
                 }
@@ -394,7 +411,10 @@ impl<'w> Walker<'w> {
             Some(Stream { text: Some(text), .. }) => {
                 self.text(&text, &file.span, None);
             }
-            Some(_) if file.process => self.find("pipe content to shell", file.span.clone()),
+            Some(Stream { some, .. }) if file.process => {
+                self.refused_some(some.as_deref(), &file.span);
+                self.find("pipe content to shell", file.span.clone());
+            }
             _ if file.text.starts_with(UNKNOWN) && !file.text.contains('/') => {
                 self.find("unresolved command", file.span.clone())
             }

@@ -110,6 +110,7 @@ impl<'w> Walker<'w> {
             if first.stream.as_ref().is_some_and(|s| s.remote) {
                 self.find("execute remote content via command substitution", span.clone());
             }
+            self.refused_some(first.stream.as_ref().and_then(|s| s.some.as_deref()), &span);
             if !first.text.is_empty() || argv.len() > 1 {
                 self.find("unresolved command", span);
             }
@@ -158,6 +159,9 @@ impl<'w> Walker<'w> {
             self.current = Some(me);
             return out;
         }
+        if name == "tmux" && argv.iter().any(|field| field.text == ";") {
+            return self.several(argv, &all, me);
+        }
         let Some(spec) = table.command(&name) else {
             self.unknown_command(argv, input.as_ref(), me);
             return Some(input.map_or_else(|| Stream::unknown(all.clone()), |s| s.changed(&all)));
@@ -198,6 +202,17 @@ impl<'w> Walker<'w> {
             return out.map(|stream| Stream { environment: true, ..stream });
         }
         out
+    }
+
+    /// Commands of a program between semicolons that it reads itself: `tmux new \; set …`.
+    fn several(&mut self, argv: &[Field], span: &Span, me: usize) -> Option<Stream> {
+        let (first, rest) = argv.split_first()?;
+        for part in rest.split(|field| field.text == ";").filter(|part| !part.is_empty()) {
+            let words = std::iter::once(first).chain(part).cloned().collect();
+            self.deeper(span, |w| w.invoke(words, None, Some((me, 0))));
+            self.current = Some(me);
+        }
+        Some(Stream::unknown(span.clone()))
     }
 
     /// Variables of the environment reach a command: a filter that leaves them on the screen takes the question away, unless it

@@ -42,6 +42,8 @@ mod redirect;
 mod registry;
 mod resolve;
 mod script;
+mod search;
+mod sed;
 mod source;
 mod special;
 mod sql;
@@ -54,6 +56,7 @@ mod subwords;
 #[cfg(test)]
 mod tests;
 mod touch;
+mod transform;
 mod unknown;
 mod unresolved;
 mod variables;

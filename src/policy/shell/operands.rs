@@ -114,6 +114,10 @@ impl Walker<'_> {
         let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
         let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
         let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+        for field in fields.iter_mut().filter(|_| known.name == "rclone") {
+            let local = field.text.strip_prefix(":local:").or_else(|| field.text.strip_prefix("local:"));
+            field.text = local.unwrap_or(&field.text).to_owned();
+        }
         for field in fields.iter_mut().filter(|f| known.spec.globs && glob::is_pattern(&f.text)) {
             field.glob = true;
         }

@@ -244,7 +244,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The classes of what may lie below a folder, links followed.
-    fn classes_below(&mut self, folder: &Field, hidden: bool) -> Vec<&'w PathClass> {
+    pub(super) fn classes_below(&mut self, folder: &Field, hidden: bool) -> Vec<&'w PathClass> {
         let mut found: Vec<&PathClass> = Vec::new();
         for path in self.absolute(&folder.text) {
             if path.starts_with(&format!("/{UNKNOWN}")) || !self.spend(4, &folder.span) {
