@@ -196,6 +196,11 @@ impl Walker<'_> {
                 Some(rest) if value.is_empty() => rest.iter().take(MAX_WORDS).map(|f| f.text.clone()).collect(),
                 _ => Vec::new(),
             };
+            // `declare -a list='(…)'`: so is the text.
+            let list: Vec<String> = match value.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+                Some(text) if list.is_empty() => text.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect(),
+                _ => list,
+            };
             self.assign(name, vec![value], &field.span);
             if !list.is_empty() {
                 Rc::make_mut(&mut self.state.arrays).insert(name.to_owned(), list);

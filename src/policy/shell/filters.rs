@@ -51,6 +51,8 @@ impl Walker<'_> {
                 runs = true;
                 self.find("arbitrary program execution via a flag", span.clone());
                 self.shell_line(&super::decode::unescape(string), span);
+            } else if before.ends_with('<') {
+                self.touch(Role::Read, &Field::known(*string, span.clone()));
             } else if before.ends_with('>') {
                 self.touch(Role::Write, &Field::known(*string, span.clone()));
             }
@@ -120,6 +122,7 @@ impl Walker<'_> {
                         self.refused_input(input, &script.span);
                     }
                 }
+                Some('r' | 'R') => self.touch(Role::Read, &Field::known(line[1..].trim(), script.span.clone())),
                 Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
                 Some('s') => {
                     let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };

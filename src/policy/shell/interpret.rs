@@ -102,6 +102,16 @@ impl<'w> Walker<'w> {
         let given = ShellWords::read(known.argv);
         if given.starts {
             self.find("arbitrary program execution via a flag", span.clone());
+            let files: Vec<Field> = known.argv.iter().filter(|field| field.process).cloned().collect();
+            files.iter().for_each(|file| self.starts_with(file));
+        }
+        for name in ["BASH_ENV", "ENV"] {
+            // Shells inside of that file would read it again.
+            let Some(values) = Rc::make_mut(&mut self.state.vars).remove(name) else { continue };
+            if let Some(path) = values.first() {
+                self.starts_with(&Field::known(path.clone(), span.clone()));
+            }
+            Rc::make_mut(&mut self.state.vars).insert(name.to_owned(), values);
         }
         if given.command {
             let Some(at) = given.text.or(given.operands) else {
@@ -150,7 +160,24 @@ impl<'w> Walker<'w> {
                 self.named_script(known, me);
                 Some(Stream::unknown(span))
             }
-            _ => self.shell_input(input, known.argv[0].span.clone()),
+            operands => {
+                // `sh -s WORD`: the words are those of the script that comes in.
+                let words = known.argv.get(given.operands.unwrap_or(known.argv.len())..).unwrap_or_default();
+                let words = words.iter().map(|field| field.text.clone()).collect();
+                let here = operands.is_some().then(|| self.state.positional.replace(words));
+                let out = self.shell_input(input, known.argv[0].span.clone());
+                if let Some(positional) = here {
+                    self.state.positional = positional;
+                }
+                out
+            }
+        }
+    }
+
+    /// A file that a shell runs before anything else, where the line says what is in it.
+    fn starts_with(&mut self, file: &Field) {
+        if let Some(text) = self.named(file).and_then(|stream| stream.text) {
+            self.refused_text(&text, &file.span);
         }
     }
 

@@ -70,7 +70,8 @@ impl Walker<'_> {
         match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
             Kind::Fetch => self.downloads(known),
             Kind::Git => self.git_folder(known),
-            Kind::Interpreter => self.code_about_us(known),
+            Kind::Interpreter | Kind::Sql => self.code_about_us(known),
+            _ if known.spec.feeds.is_some() => self.code_about_us(known),
             _ => {}
         }
     }
@@ -124,6 +125,13 @@ impl Walker<'_> {
         let moves = matches!(paths.role, Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link);
         if moves && matches!(known.name.as_str(), "scp" | "rsync" | "sftp") {
             return self.copies_between_machines(paths.role, &fields);
+        }
+        // What is written to a second name of a file goes into the file, and later nothing tells that it is one.
+        if paths.role == Role::Link && !known.has(&["-s", "--symbolic"]) {
+            let sources = fields.len().saturating_sub(usize::from(fields.len() > 1));
+            for field in fields.iter().take(sources.min(64)) {
+                self.touch(Role::Edit, field);
+            }
         }
         match known.value(&["-t", "--target-directory"]).filter(|_| moves) {
             Some(folder) => {

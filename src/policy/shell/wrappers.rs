@@ -1,9 +1,11 @@
 //! Commands that run other commands.
 
+use super::ast::Span;
 use super::decode::Stream;
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use crate::policy::table::Level;
 
 /// What a bare `env` does; a filter behind it that keeps it on the screen takes the question away.
 pub(super) const ENVIRONMENT: &str = "prints the environment";
@@ -87,7 +89,14 @@ impl<'w> Walker<'w> {
             };
             let text = rest.iter().map(|at| known.argv[*at].text.as_str()).collect::<Vec<_>>().join(" ");
             let span = known.argv[*first].span.start..known.argv[*last].span.end;
-            return self.subshell(|w| w.text(&text, &span, input));
+            let out = self.subshell(|w| w.text(&text, &span, input));
+            self.current = Some(me);
+            // Some hand several words on as they are: `bisect run sh -c 'LINE'`.
+            if rest.len() > 1 && rest.iter().any(|at| known.argv[*at].text.contains(' ')) {
+                let words: Vec<Field> = rest.iter().map(|at| known.argv[*at].clone()).collect();
+                self.refused_words(words, &span, (me, *first));
+            }
+            return out;
         }
         let mut assigned = Vec::new();
         if wrap.assigns {
@@ -121,6 +130,18 @@ impl<'w> Walker<'w> {
             }
             run(w)
         })
+    }
+
+    /// Refuses words that no mode would run; what they are otherwise does not count.
+    fn refused_words(&mut self, words: Vec<Field>, span: &Span, within: (usize, usize)) {
+        let run = |w: &mut Self, words| {
+            w.deeper(span, |w| w.subshell(|w| w.invoke(words, None, Some(within))));
+        };
+        let copy = words.clone();
+        if self.spend(4, span) && self.try_out(|w| run(w, copy)) == Level::Refuse {
+            run(self, words);
+        }
+        self.current = Some(within.0);
     }
 
     /// A command that starts a shell when it is given no command: `sudo -s`, `ssh host`, `su`.
