@@ -10,10 +10,28 @@ use crate::policy::table::{Kind, Role};
 use std::path::Path;
 
 /// Options whose value stays here.
-const STAYS: &[&str] = &["-o", "--output", "-O", "--output-document", "-P", "--output-dir", "-D", "-w", "-m", "--retry"];
+const STAYS: &[&str] =
+    &["-o", "--output", "-O", "--output-document", "-P", "--output-dir", "-D", "-w", "-m", "--retry"];
 /// Commands whose output is about the machine, the time or a version, and the path of a program.
-const TELLS_LITTLE: &[&str] =
-    &["uname", "arch", "date", "nproc", "basename", "dirname", "pwd", "seq", "dpkg", "rustc", "node", "git", "getconf", "lsb_release", "mktemp", "which", "command"];
+const TELLS_LITTLE: &[&str] = &[
+    "uname",
+    "arch",
+    "date",
+    "nproc",
+    "basename",
+    "dirname",
+    "pwd",
+    "seq",
+    "dpkg",
+    "rustc",
+    "node",
+    "git",
+    "getconf",
+    "lsb_release",
+    "mktemp",
+    "which",
+    "command",
+];
 /// Addresses of this machine.
 const HERE: &[&str] = &["*://localhost*", "*://127.*", "*://[[]::1]*", "localhost*", "127.*", ":[0-9]*"];
 

@@ -73,7 +73,8 @@ const GIT_READS: &[&str] = &[
 ];
 
 /// Subcommands that show what files hold, or held, or keep it to be sent.
-const SHOWS: &[&str] = &["add", "commit", "log", "show", "diff", "grep", "blame", "cat-file", "archive", "whatchanged", "annotate"];
+const SHOWS: &[&str] =
+    &["add", "commit", "log", "show", "diff", "grep", "blame", "cat-file", "archive", "whatchanged", "annotate"];
 
 impl Walker<'_> {
     /// What a subcommand of git does in the folder where it works. `outer` has the options before the subcommand.

@@ -34,7 +34,8 @@ enum Pattern {
 
 impl Pattern {
     fn new(text: &str, extended: bool, ignores_case: bool) -> Option<Self> {
-        let special = |c: char| matches!(c, '\\' | '[' | ']' | '.' | '*' | '^' | '$' | '(' | ')' | '{' | '}' | '+' | '?' | '|');
+        let special =
+            |c: char| matches!(c, '\\' | '[' | ']' | '.' | '*' | '^' | '$' | '(' | ')' | '{' | '}' | '+' | '?' | '|');
         if !ignores_case && !text.is_empty() && !text.contains(special) {
             return Some(Pattern::Plain(text.to_owned()));
         }
@@ -56,7 +57,8 @@ impl Pattern {
         match self {
             Pattern::Plain(text) => line.replacen(text.as_str(), &with.replace("${0}", text).replace("$$", "$"), times),
             Pattern::Regex(regex) => {
-                let replaced: Cow<'_, str> = if all { regex.replace_all(line, with) } else { regex.replace(line, with) };
+                let replaced: Cow<'_, str> =
+                    if all { regex.replace_all(line, with) } else { regex.replace(line, with) };
                 replaced.into_owned()
             }
         }
@@ -119,7 +121,8 @@ pub(super) fn run(script: &str, text: &str, quiet: bool, extended: bool) -> Opti
                     }
                 }
                 What::Letters(from, to) => {
-                    let other = |c: char| from.iter().position(|f| *f == c).and_then(|i| to.get(i)).copied().unwrap_or(c);
+                    let other =
+                        |c: char| from.iter().position(|f| *f == c).and_then(|i| to.get(i)).copied().unwrap_or(c);
                     line = line.chars().map(other).collect();
                 }
                 What::Print => out.push_str(&format!("{line}\n")),

@@ -55,10 +55,7 @@ impl<'w> Walker<'w> {
             }
             // Told by `builtin`.
             Kind::Cd | Kind::Declare | Kind::Alias | Kind::Read | Kind::Set | Kind::Unset | Kind::Trap => None,
-            Kind::Find => {
-                self.find_command(known, me);
-                Some(self.listed(known))
-            }
+            Kind::Find => Some(self.find_command(known, me)),
             Kind::Xargs => self.xargs(known, input, me),
             Kind::Parallel => self.parallel(known, input, me),
             Kind::Echo => {
