@@ -44,7 +44,8 @@ impl Walker<'_> {
         let all = unsure || names.is_empty() && paths.is_empty();
         // Only the beginning of a name tells a secret among the files of a project.
         let telling = names.iter().any(|name| !name.starts_with(['*', '?', '[']));
-        if classes.is_empty() && (all || !telling) {
+        // All patterns of the classes are compared with all names.
+        if classes.is_empty() && (all || !telling) || !self.spend(24, &known.argv[0].span) {
             return Vec::new();
         }
         let folder = folders[0].text.trim_end_matches('/');
