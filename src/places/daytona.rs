@@ -264,6 +264,14 @@ impl Backend for Daytona {
         }
     }
 
+    fn remains(&self) -> Result<bool, PlaceError> {
+        if !self.config.container_persistent {
+            return Ok(false);
+        }
+        let known = self.name().and_then(|name| self.look(&name)).map_err(|why| self.unreachable(why))?;
+        Ok(known.is_some_and(|sandbox| sandbox["state"] == "started"))
+    }
+
     fn gone(&self) -> Option<String> {
         let (id, name) = lock(&self.held).as_ref().map(|held| (held.id.clone(), held.name.clone()))?;
         match self.look(&id) {

@@ -66,14 +66,22 @@ impl Kubernetes {
         self.run(&["get", "pod", pod, "-o", "jsonpath={.status.phase}"], WORD)
     }
 
+    fn labels(&self) -> String {
+        format!("{OURS},hermes-task-id={}", self.task)
+    }
+
+    /// A pod of ours that runs.
+    fn running(&self) -> Result<Option<String>, String> {
+        let rows = "jsonpath={range .items[*]}{.metadata.name} {.status.phase}{\"\\n\"}{end}";
+        let known = self.run(&["get", "pods", "-l", &self.labels(), "-o", rows], WORD)?;
+        Ok(known.lines().find_map(|line| line.strip_suffix(" Running")).map(str::to_owned))
+    }
+
     /// A pod of ours that runs, or a new one.
     fn find_or_make(&self) -> Result<String, String> {
-        let labels = format!("{OURS},hermes-task-id={}", self.task);
-        let rows = "jsonpath={range .items[*]}{.metadata.name} {.status.phase}{\"\\n\"}{end}";
-        let known = self.run(&["get", "pods", "-l", &labels, "-o", rows], WORD)?;
-        let running = known.lines().find_map(|line| line.strip_suffix(" Running"));
-        let name = match running {
-            Some(name) => name.to_owned(),
+        let labels = self.labels();
+        let name = match self.running()? {
+            Some(name) => name,
             None => {
                 let name = format!("hermes-{:08x}", fastrand::u32(..));
                 let (image, labels) = (format!("--image={}", self.image), format!("--labels={labels}"));
@@ -138,6 +146,11 @@ impl Backend for Kubernetes {
         }
         command.arg("--").args(words);
         command
+    }
+
+    fn remains(&self) -> Result<bool, PlaceError> {
+        let running = || self.running().map_err(|why| PlaceError::unreachable(&self.traits.label, why));
+        Ok(!self.theirs.is_empty() || running()?.is_some())
     }
 
     fn gone(&self) -> Option<String> {
