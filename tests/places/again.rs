@@ -170,6 +170,7 @@ fn a_machine_that_is_away_is_named_and_asked_again_when_somebody_looks() {
     run.term.wait("where it may still run");
     sshd.mend();
     run.term.send("\x14").wait("still runs on ssh there, from an earlier session").wait("first-words");
+    run.term.send("\x1b[20~").wait("cannot be typed into");
     run.term.send("K").wait("End a command");
     run.term.send("y\r");
     until("it is forgotten", || registered(&home).is_empty());

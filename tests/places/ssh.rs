@@ -391,7 +391,6 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     assert!(has("third"));
     // A fork works in the same place, and what it puts back it puts back there.
     term.send("/fork\r").wait("(fork)").wait("ssh there");
-    term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
     term.send("/rewind\r").wait("Go back to a prompt").wait("1 file changed since");
     term.send("\x1b[B").wait("2 prompts, ").wait("ssh there: ");
     term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file").wait("ssh there: ");
@@ -401,6 +400,7 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     term.send("\x15/redo\r").wait("wrote-it-twice");
     until("the file is as it was before", || has("third"));
     assert_eq!(std::fs::read_to_string(&here).unwrap(), "of this machine");
+    term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
     term.quit();
     // Resumed by the folder that it was begun in, it goes on there.
     let mut term = Term::sized(&home, &["-c"], (140, 45));
