@@ -82,7 +82,8 @@ fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Quit(modal)) = model.modals.pop() else { return };
     let kept = modal.rows.iter().filter(|row| row.keep).filter_map(|row| {
         let process = model.processes.rows.iter().find(|process| row.id.as_ref() == Some(&process.id))?;
-        let at = process.vitals.place.as_ref().map_or_else(|| format!("pid {}", process.pid), |place| format!("on {place}"));
+        let at =
+            process.vitals.place.as_ref().map_or_else(|| format!("pid {}", process.pid), |place| format!("on {place}"));
         Some((row.text.clone(), at))
     });
     model.processes.kept = kept.collect();

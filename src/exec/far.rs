@@ -97,8 +97,9 @@ pub trait Far: Send + Sync {
     fn launched(&self);
     /// When an earlier run of this program started it (milliseconds since the epoch); `None`: this one did.
     fn since(&self) -> Option<i64>;
-    /// Takes what it left, once its client has ended; `ended` says that we ended it. Blocks.
-    fn finish(&self, ended: bool) -> FarEnd;
+    /// Takes what it left, once its client has ended; `ended` says that we ended it, `code` how the client
+    /// ended. Blocks.
+    fn finish(&self, ended: bool, code: i32) -> FarEnd;
 }
 
 /// What a shell left behind, as `pwd -P; export -p` print it: its folder, the variables that later commands get and the

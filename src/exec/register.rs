@@ -221,7 +221,8 @@ mod tests {
         }
         of(Whereabouts { boot: "another".into(), ..here.clone() }, own).put(entry("f", own));
         // On another machine: whether its client lives here says nothing.
-        let far = |id: &str| Entry { far: Some(FarPlace { kind: "ssh".into(), ..FarPlace::default() }), ..entry(id, own) };
+        let far =
+            |id: &str| Entry { far: Some(FarPlace { kind: "ssh".into(), ..FarPlace::default() }), ..entry(id, own) };
         dead.put(far("far"));
         of(Whereabouts { boot: "another".into(), ..here.clone() }, own).put(far("far before"));
         ours.put(far("far of ours"));

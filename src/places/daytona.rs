@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_the_service_refuses_says_what_to_do() {
-        let said = |status| refused(&Answer { status, body: json!({"message": "no"}) });
+        let said = |status| refused(&Answer { status, body: json!({"message": "no"}), again: None });
         for (status, word) in [(401, "DAYTONA_API_KEY"), (402, "paid"), (403, "limits"), (429, "wait"), (503, "later")]
         {
             assert!(said(status).contains(word) && said(status).contains(&format!("{status}: no")), "{}", said(status));

@@ -62,7 +62,8 @@ impl Places {
 impl Remote {
     fn seek(self: &Arc<Self>, left: &FarLeft) -> Sought {
         let seen = format!("seen.{:08x}", fastrand::u32(..));
-        let script = Script::new("").set("J", &left.place.folder).set("H_S", &seen).set("A", AGAIN.to_string()).add(FIND);
+        let script =
+            Script::new("").set("J", &left.place.folder).set("H_S", &seen).set("A", AGAIN.to_string()).add(FIND);
         let asked = self.facts().and_then(|facts| Ok((facts, self.ask(&script, SOON, SMALL)?)));
         let (facts, said) = match asked {
             Ok(asked) => asked,

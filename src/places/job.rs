@@ -434,7 +434,7 @@ impl Far for Job {
         self.since
     }
 
-    fn finish(&self, ended: bool) -> FarEnd {
+    fn finish(&self, ended: bool, code: i32) -> FarEnd {
         if ended {
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
             self.signal(FarSignal::Kill);
@@ -481,7 +481,9 @@ impl Far for Job {
             let lost = self.lost(true, false);
             return FarEnd { lost: lost.or(crowded), ..FarEnd::default() };
         }
-        let lost = self.lost(false, word == b"code" || word == b"state").filter(|_| !ended).or(crowded);
+        // Its shell was hung up with the connection, and left what it had as if it had ended by itself.
+        let cut = !self.spec.detached && self.place.backend().traits().broken == Some(code);
+        let lost = self.lost(false, !cut && (word == b"code" || word == b"state")).filter(|_| !ended).or(crowded);
         let mut base = self.place.facts().map(|facts| (*self.place.base(&facts)).clone()).unwrap_or_default();
         // What this file adds is no doing of the command.
         base.extend(ADDED.iter().map(|(name, value)| (name.into(), value.into())));
@@ -504,7 +506,8 @@ impl Drop for Job {
         }
         // Whoever drops it may not wait.
         let (place, script) = (Arc::clone(&self.place), self.ending(FarSignal::Kill).add("\nrm -rf -- \"$J\""));
-        let ended = std::thread::Builder::new().name("place-drop".into()).spawn(move || place.ask_now(&script).is_some());
+        let ended =
+            std::thread::Builder::new().name("place-drop".into()).spawn(move || place.ask_now(&script).is_some());
         if let Err(error) = ended {
             tracing::warn!("{} stays on {}: {error}", self.folder.display(), self.place.label());
         }

@@ -224,7 +224,10 @@ impl Places {
             there.leave();
         }
         // It stays the place of this task: what comes late must not run on this machine instead.
-        let last = lock(&self.inner.current).as_ref().filter(|seat| Arc::strong_count(seat) == 1).map(|seat| Arc::clone(&seat.0));
+        let last = lock(&self.inner.current)
+            .as_ref()
+            .filter(|seat| Arc::strong_count(seat) == 1)
+            .map(|seat| Arc::clone(&seat.0));
         if let Some(there) = last {
             there.leave();
         }

@@ -107,7 +107,7 @@ fn work_over_ssh_that_goes_on_after_quit_can_be_ended_by_the_next_program() {
     let Some((sshd, mock)) = server(test) else { return };
     let home = ssh_home(&sshd, &mock);
     let mut run = Run::start(&home, &mock, &[]);
-    let id = run.begins("echo $$ >pid; echo up; exec sleep 600");
+    let id = run.begins("echo $$ >pid; echo it-is-up; exec sleep 600");
     let server = number(&sshd.home().join("pid"));
     run.term.send("\x04").wait("these still run").wait("ends");
     run.term.send(" ").wait("goes on");
@@ -118,8 +118,14 @@ fn work_over_ssh_that_goes_on_after_quit_can_be_ended_by_the_next_program() {
     // The agent of the resumed session finds it by its id.
     let mut run = Run::start(&home, &mock, &["-c"]);
     run.term.wait("still runs on ssh there, from an earlier session");
+    // Its output comes over the link.
+    run.term.send("\x14").wait("no typing").shows("its output", |text| text.matches("it-is-up").count() >= 2);
     let log = run.call("process", json!({ "action": "log", "session_id": id }));
-    assert_eq!((&log["on"], &log["detached"], &log["output"]), (&json!("ssh there"), &json!(true), &json!("up")), "{log}");
+    assert_eq!(
+        (&log["on"], &log["detached"], &log["output"]),
+        (&json!("ssh there"), &json!(true), &json!("it-is-up")),
+        "{log}"
+    );
     run.call("process", json!({ "action": "kill", "session_id": id }));
     until("it is ended there", || !runs(server));
     until("and forgotten", || registered(&home).is_empty());

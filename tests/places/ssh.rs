@@ -102,6 +102,26 @@ fn a_connection_that_breaks_is_told_and_mended() {
 }
 
 #[test]
+fn a_connection_that_breaks_for_a_moment_is_told() {
+    let Some((sshd, site)) = site("a_connection_that_breaks_for_a_moment_is_told") else { return };
+    site.prints("export KEPT=1");
+    let running = sshd.home().join("running");
+    let broken = std::thread::scope(|scope| {
+        let cut = scope.spawn(|| {
+            until("the command runs", || running.exists());
+            sshd.cut();
+            sshd.mend();
+        });
+        let broken = site.run("touch running; sleep 600");
+        cut.join().unwrap();
+        broken
+    });
+    let why = broken["error"].as_str().unwrap_or_else(|| panic!("{broken}"));
+    assert!(why.contains("ssh there") && why.contains("connection") && why.contains("broke"), "{why}");
+    assert_eq!(site.prints("echo back $KEPT"), "back 1");
+}
+
+#[test]
 fn background_work_is_ended_after_the_connection_broke() {
     let Some((sshd, site)) = site("background_work_is_ended_after_the_connection_broke") else { return };
     let pid = sshd.home().join("worker");
@@ -343,7 +363,9 @@ fn two_tasks_of_a_session_work_in_two_places_at_once() {
     let (to_child, to_parent) = (site.root.path().join("to-child"), site.root.path().join("to-parent"));
     let meet = |mine: &Path, theirs: &Path| {
         let (mine, theirs) = (mine.display(), theirs.display());
-        format!("touch {theirs}; n=0; until [ -e {mine} ] || [ $n -gt 800 ]; do sleep 0.05; n=$((n+1)); done; [ -e {mine} ] && echo met; echo ${{WHOSE-nobody}}")
+        format!(
+            "touch {theirs}; n=0; until [ -e {mine} ] || [ $n -gt 800 ]; do sleep 0.05; n=$((n+1)); done; [ -e {mine} ] && echo met; echo ${{WHOSE-nobody}}"
+        )
     };
     let (parents, childs) = std::thread::scope(|scope| {
         let childs = scope.spawn(|| child(&meet(&to_child, &to_parent)));
@@ -377,7 +399,10 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     ]);
     let home = Home::empty();
     let words = sshd.client_config().display().to_string();
-    home.model(&mock, &format!("terminal:\n  ssh_host: there\n  ssh_extra_args: [-F, {words}]\napprovals:\n  mode: \"off\"\n"));
+    home.model(
+        &mock,
+        &format!("terminal:\n  ssh_host: there\n  ssh_extra_args: [-F, {words}]\napprovals:\n  mode: \"off\"\n"),
+    );
     let (file, here) = (sshd.home().join("notes.txt"), home.project().join("notes.txt"));
     std::fs::write(&file, "first").unwrap();
     std::fs::write(&here, "of this machine").unwrap();
@@ -407,4 +432,57 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     term.wait("wrote-it-twice").wait("ssh there");
     term.send("!echo again-$PWD\r").wait(&format!("again-{}", sshd.home().display()));
     term.quit();
+}
+
+#[test]
+fn what_sessions_that_are_gone_left_there_goes_in_time() {
+    let Some((sshd, site)) = site("what_sessions_that_are_gone_left_there_goes_in_time") else { return };
+    let root = sshd.home().join(".state/hermes");
+    // A session that was killed: a command's variables, output that somebody may come back for, and what still runs.
+    let put = |name: &str, files: &[&str], days: &str| {
+        let folder = root.join("s-gone/jobs").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        files.iter().for_each(|file| std::fs::write(folder.join(file), "999999999\n").unwrap());
+        let touched = std::process::Command::new("touch").args(["-d", days]).arg(&folder).status().unwrap();
+        assert!(touched.success());
+    };
+    put("young", &["state", "pid"], "2 hours ago");
+    put("old", &["state", "pid"], "3 days ago");
+    put("told", &["log", "code"], "3 days ago");
+    put("forgotten", &["log", "code"], "40 days ago");
+    put("runs", &["state"], "3 days ago");
+    let mut running = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    std::fs::write(root.join("s-gone/jobs/runs/pid"), format!("{}\n", running.id())).unwrap();
+    std::process::Command::new("touch").args(["-d", "3 days ago"]).arg(root.join("s-gone/jobs/runs")).status().unwrap();
+    let modes = site
+        .prints("stat -c %a ~/.state/hermes/s-*/jobs/*/keep ~/.state/hermes/s-*/jobs ~/.state/hermes/s-* | sort -u");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let left = std::fs::read_dir(root.join("s-gone/jobs")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut left: Vec<_> = left.collect();
+    left.sort();
+    assert_eq!(left, ["runs", "told", "young"]);
+    // The folders of this session are nobody else's business; those of the other were made by this test.
+    assert!(modes.contains("600") && modes.contains("700") && !modes.contains("644"), "{modes}");
+}
+
+#[test]
+fn a_disk_that_is_full_there_is_told_and_the_file_stays_as_it_was() {
+    let test = "a_disk_that_is_full_there_is_told_and_the_file_stays_as_it_was";
+    let Some((sshd, site)) = site(test) else { return };
+    let small = sshd.home().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let Some(disk) = crate::harness::Disk::small(test, &small, 2) else { return };
+    let file = small.join("f");
+    std::fs::write(&file, "as it was").unwrap();
+    disk.fill();
+    // Over the link, and over a client of its own.
+    for length in [200_000, 2_000_000] {
+        let refused = site.call("write_file", json!({"path": "small/f", "content": "x".repeat(length)}));
+        let why = refused["error"].as_str().unwrap_or_else(|| panic!("{length}: {refused}"));
+        assert!(why.contains("No space left on device"), "{length}: {why}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "as it was");
+        assert_eq!(std::fs::read_dir(&small).unwrap().count(), 2, "nothing else is left");
+    }
+    assert_eq!(site.prints("echo usable"), "usable");
 }
