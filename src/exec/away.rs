@@ -3,7 +3,7 @@
 
 use super::detached;
 use super::process::{Process, lock};
-use super::{Exec, ExecError, FarLeft, Launch, ProcessId, Seek, Sought, Spawn};
+use super::{Exec, ExecError, FarLeft, FarPlace, Launch, ProcessId, Seek, Sought, Spawn};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -80,10 +80,10 @@ impl Exec {
                 why
             }
         };
-        let (label, folder) = (&away.place.label, away.place.folder.display());
+        let FarPlace { label, folder, .. } = &away.place;
         let told = format!(
-            "on {label}, where it may still run: {why}. Its output there is in {folder}/log, its process group in {folder}/pid \
-             (`kill -- -$(cat FILE)` ends it)"
+            "on {label} and may still run; not reached: {why}; its pid and log are there in {}",
+            folder.display()
         );
         *lock(&away.why) = Some(told.into());
         process.changed();

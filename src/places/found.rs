@@ -1,5 +1,6 @@
 //! Work in the background that an earlier run of this program left on another machine.
 
+use super::backend::PlaceError;
 use super::job::{Job, JobSpec};
 use super::open::Places;
 use super::remote::{Remote, SMALL, SOON, lock};
@@ -36,7 +37,7 @@ impl Places {
         match there.remains() {
             Ok(true) => there.seek(left),
             Ok(false) => Sought::Gone,
-            Err(error) => Sought::Away(error.to_string()),
+            Err(error) => Sought::Away(why(error)),
         }
     }
 
@@ -59,6 +60,13 @@ impl Places {
     }
 }
 
+/// The reason alone: its place is named beside it.
+fn why(error: PlaceError) -> String {
+    match error {
+        PlaceError::Unreachable { why, .. } | PlaceError::Lost { why, .. } | PlaceError::Config(why) => why,
+    }
+}
+
 impl Remote {
     fn seek(self: &Arc<Self>, left: &FarLeft) -> Sought {
         let seen = format!("seen.{:08x}", fastrand::u32(..));
@@ -67,7 +75,7 @@ impl Remote {
         let asked = self.facts().and_then(|facts| Ok((facts, self.ask(&script, SOON, SMALL)?)));
         let (facts, said) = match asked {
             Ok(asked) => asked,
-            Err(error) => return Sought::Away(error.to_string()),
+            Err(error) => return Sought::Away(why(error)),
         };
         // A container that was made anew is another machine as well; of that one nothing is left.
         let moved = facts.machine != left.place.machine && self.backend().traits().kind == "ssh";

@@ -80,7 +80,9 @@ impl Kubernetes {
     /// A pod of ours that runs, or a new one.
     fn find_or_make(&self) -> Result<String, String> {
         let labels = self.labels();
-        let name = match self.running()? {
+        let known = self.running()?;
+        let is_new = known.is_none();
+        let name = match known {
             Some(name) => name,
             None => {
                 let name = format!("hermes-{:08x}", fastrand::u32(..));
@@ -97,9 +99,19 @@ impl Kubernetes {
             Err(why) => {
                 let events =
                     self.run(&["get", "events", "--field-selector", &format!("involvedObject.name={name}")], WORD);
+                // One that waits for ever would be there beside the next one.
+                if is_new {
+                    self.delete(&name);
+                }
                 let last = events.unwrap_or_default().lines().last().unwrap_or_default().trim().to_owned();
                 Err(format!("the pod {name} does not become ready: {why} {last}"))
             }
+        }
+    }
+
+    fn delete(&self, pod: &str) {
+        if let Err(error) = self.run(&["delete", "pod", pod, "--wait=false", "--ignore-not-found"], WORD) {
+            tracing::warn!("the pod {pod} stays: {error}");
         }
     }
 
@@ -165,9 +177,7 @@ impl Backend for Kubernetes {
 
     fn stop(&self) {
         let Some(pod) = self.held().filter(|_| self.theirs.is_empty()) else { return };
-        if let Err(error) = self.run(&["delete", "pod", &pod, "--wait=false", "--ignore-not-found"], WORD) {
-            tracing::warn!("the pod {pod} stays: {error}");
-        }
+        self.delete(&pod);
     }
 }
 

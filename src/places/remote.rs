@@ -106,6 +106,8 @@ impl Facts {
 struct Open {
     link: Option<Link>,
     facts: Option<Arc<Facts>>,
+    /// It was made ready: something may stand there that need not stay, whether a shell answered or not.
+    is_made: bool,
 }
 
 /// A machine that is reached through a client program. Everything here blocks, within bounds.
@@ -264,6 +266,7 @@ impl Remote {
     fn connect(&self, open: &mut Open) -> Result<Arc<Facts>, PlaceError> {
         let why = |error: LinkError| PlaceError::unreachable(self.label(), told(&error));
         self.backend.start()?;
+        open.is_made = true;
         let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), FIRST).map_err(why)?;
         let script = Script::new("").set("S", &self.session).add(FACTS);
         let said = link.ask(&script.0, FIRST, SMALL).map_err(why)?;
@@ -354,10 +357,9 @@ impl Remote {
                 tracing::debug!("leaving {}: {error}", self.label());
             }
         }
-        let used = facts.is_some();
-        *open = Open::default();
+        let is_made = std::mem::take(&mut *open).is_made;
         drop(open);
-        if used {
+        if is_made {
             self.backend.stop();
         }
     }

@@ -161,10 +161,10 @@ fn a_machine_that_is_away_is_named_and_asked_again_when_somebody_looks() {
     run.term.kill();
     sshd.cut();
     let mut run = Run::start(&home, &mock, &["-c"]);
-    run.term.wait("where it may still run");
+    run.term.wait("and may still run");
     let asked = run.call("process", json!({ "action": "poll", "session_id": id }));
     let why = asked["elsewhere"].as_str().unwrap_or_else(|| panic!("{asked}"));
-    assert!(why.contains("on ssh there") && why.contains(&format!("{folder}/pid")), "{why}");
+    assert!(why.contains("on ssh there") && why.contains(&folder), "{why}");
     assert_eq!(asked["status"], "unknown", "{asked}");
     let killed = run.call("process", json!({ "action": "kill", "session_id": id }));
     assert!(killed["error"].as_str().is_some_and(|why| why.contains("on ssh there")), "{killed}");
@@ -173,7 +173,7 @@ fn a_machine_that_is_away_is_named_and_asked_again_when_somebody_looks() {
     assert_eq!(run.term.ended(), 0);
     assert_eq!(registered(&home).len(), 1);
     let mut run = Run::start(&home, &mock, &["-c"]);
-    run.term.wait("where it may still run");
+    run.term.wait("and may still run");
     sshd.mend();
     run.term.send("\x14").wait("still runs on ssh there, from an earlier session").wait("first-words");
     run.term.send("\x1b[20~").wait("cannot be typed into");
