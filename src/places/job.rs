@@ -435,6 +435,8 @@ impl Far for Job {
     }
 
     fn finish(&self, ended: bool, code: i32) -> FarEnd {
+        // Whatever becomes of it is told: nothing is left to be ended.
+        self.launched();
         if ended {
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
             self.signal(FarSignal::Kill);
