@@ -7,7 +7,7 @@ use super::procfs::{self, Identity, Stat};
 use super::register::Register;
 use super::screens::Screens;
 use super::spawn::watch_exit;
-use super::{Exit, ExitReason, ProcessEvent, ProcessId};
+use super::{Exit, ExitReason, FarPlace, ProcessEvent, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{PipeReader, Read};
@@ -38,16 +38,31 @@ pub(crate) struct Detached {
     masked: bool,
     /// What belonged to it when that was looked at last.
     known: Mutex<Vec<Identity>>,
+    /// It is on another machine that was not reached so far.
+    pub(crate) away: Option<Away>,
+}
+
+/// Work on a machine that is not reached.
+#[derive(Debug)]
+pub(crate) struct Away {
+    pub(crate) place: FarPlace,
+    /// Why not, and where its files are there; `None`: it is being looked for.
+    pub(crate) why: Mutex<Option<Arc<str>>>,
 }
 
 impl Detached {
     pub(crate) fn new(id: &ProcessId, leader: Identity, masked: bool) -> Self {
-        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default() }
+        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default(), away: None }
     }
 
     /// Of another machine or container.
     pub(crate) fn elsewhere(id: &ProcessId) -> Self {
-        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default() }
+        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default(), away: None }
+    }
+
+    /// On another machine that is to be looked for.
+    pub(crate) fn away(id: &ProcessId, place: FarPlace) -> Self {
+        Self { away: Some(Away { place, why: Mutex::default() }), ..Self::elsewhere(id) }
     }
 
     pub(crate) fn is_elsewhere(&self) -> bool {
@@ -249,7 +264,8 @@ pub(crate) fn read_more(process: &Process) -> bool {
     more
 }
 
-fn ended(process: &Process) {
+/// Nothing of it runs any more, and nobody saw how that came.
+pub(crate) fn ended(process: &Process) {
     {
         let mut life = lock(&process.life);
         let reason = life.ending.unwrap_or(ExitReason::Unseen);
@@ -282,6 +298,7 @@ mod tests {
             log: log.to_owned(),
             started_at: 1,
             port: None,
+            far: None,
             leader,
             owner: leader,
             whereabouts: whereabouts::Whereabouts::here(),

@@ -39,7 +39,7 @@ impl Reader {
         let exit = self.reap();
         // Of a command that was moved to the background the state belongs to nobody: the task went on without it.
         let keep = self.keep && !lock(&self.process.life).background;
-        let left = self.left(keep);
+        let left = self.left(keep, exit.code);
         let survivors = self.pipe.is_some() || self.tty.is_some();
         let notify = {
             let mut life = lock(&self.process.life);
@@ -68,9 +68,9 @@ impl Reader {
     }
 
     /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
-    fn left(&self, keep: bool) -> FarEnd {
+    fn left(&self, keep: bool, code: i32) -> FarEnd {
         if let Some(far) = &self.process.far {
-            let left = far.finish(lock(&self.process.life).ending.is_some());
+            let left = far.finish(lock(&self.process.life).ending.is_some(), code);
             return if keep { left } else { FarEnd { lost: left.lost, ..FarEnd::default() } };
         }
         let state = self.state.as_ref().and_then(|file| match keep {

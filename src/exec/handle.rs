@@ -240,6 +240,7 @@ impl Exec {
                 (Some(step), Some(sandbox)) => ExecError::Sandbox(sandbox.broke(step, &failure.source)),
                 _ => failed(failure.source),
             })?;
+        let since = far.as_ref().and_then(|far| far.since());
         let tty = spawned.tty.take();
         let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
         let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
@@ -252,8 +253,8 @@ impl Exec {
             cwd,
             pid: spawned.child.id(),
             identity: OnceLock::new(),
-            started_at: now_ms(),
-            started,
+            started_at: since.unwrap_or_else(now_ms),
+            started: since.map_or(started, super::recover::moment),
             out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
             flow: std::sync::Condvar::new(),
             life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
@@ -280,7 +281,18 @@ impl Exec {
                 ExecError::Spawn { command: spawn.command, source: e }
             },
         )?;
+        if let Some(far) = far {
+            far.launched();
+        }
         Ok(running)
+    }
+
+    /// Whether one more can be started.
+    ///
+    /// # Errors
+    /// All that are tracked still run.
+    pub fn room(&self) -> Result<(), ExecError> {
+        self.hub.make_room()
     }
 
     /// Notices of background processes, for the agent runner. Only the first call gets the receiver.

@@ -2,6 +2,7 @@
 
 use super::askpass::{self, Askpass, Passwords};
 use super::asks::Asks;
+use super::away::Looks;
 use super::detached::MARK;
 use super::env::{self, Env};
 use super::keeper::Keeper;
@@ -48,6 +49,8 @@ pub(crate) struct Hub {
     pub(crate) screens: [Arc<Screens>; 2],
     pub(crate) keeper: Keeper,
     pub(crate) register: Arc<Register>,
+    /// Who wants to know of work on machines that were not reached.
+    pub(crate) looks: Looks,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
     table: Mutex<Vec<Arc<Process>>>,
@@ -70,6 +73,7 @@ impl Hub {
             askpass: OnceCell::new(),
             keeper: Keeper::new(options.program.clone()),
             register: Arc::new(Register::new(options.register.clone())),
+            looks: Looks::default(),
             options,
             outbox,
             notices: Notices::new(),

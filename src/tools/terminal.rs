@@ -214,6 +214,8 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     }
     let name: String =
         ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
+    // Before anything is sent to another machine.
+    ctx.exec.room().map_err(|error| ToolError::Failed(error.to_string()))?;
     let far = far(&command, &ctx).await?;
     let sandbox = if far.is_some() { None } else { super::confine::sandbox(&ctx) };
     // The probe runs the `sudo` that the task finds: in a sandbox that may be a program of the sandbox's own making.
