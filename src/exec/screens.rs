@@ -198,10 +198,11 @@ impl Screens {
         while let Some(work) = self.work(shown.as_ref().and_then(|s| s.look_at)) {
             let began = Instant::now();
             let (target, size) = (Arc::clone(&work.target), work.size);
+            let end = lock(&target.out).pane_end();
             if catch_unwind(AssertUnwindSafe(|| round(&mut shown, work, began))).is_err() {
                 tracing::error!("the screen of {} broke off", target.id.0);
                 // What it broke at is not read again: the pane goes on with what comes next.
-                shown = Some(Shown::from_now(target, size));
+                shown = Some(Shown::after(end, target, size));
             }
             self.rest_of_frame(began);
         }
@@ -262,10 +263,10 @@ impl Shown {
         Self { process, view, last: None, look_at: None, looked: None }
     }
 
-    /// Without what was printed before.
-    fn from_now(process: Arc<Process>, size: (u16, u16)) -> Self {
+    /// Without what was printed before this position of the pane's stream.
+    fn after(position: u64, process: Arc<Process>, size: (u16, u16)) -> Self {
         let mut view = View::new(size);
-        view.fed = lock(&process.out).pane_end();
+        view.fed = position;
         Self::new(process, view)
     }
 }
@@ -549,7 +550,9 @@ mod tests {
             })
         };
         let shows = |word: &str| {
+            let deadline = Instant::now() + Duration::from_secs(20);
             while !told.recv_timeout(Duration::from_secs(20)).unwrap().contains(word) {
+                assert!(Instant::now() < deadline, "never: {word}");
                 screens.touch(&process.id);
             }
         };
