@@ -72,7 +72,7 @@ impl Exec {
                 }
             }
             Sought::Gone => {
-                self.hub.register.remove(&process.id);
+                self.hub.register.remove(&process.id, process.identify());
                 return detached::ended(process);
             }
             Sought::Away(why) => {

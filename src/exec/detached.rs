@@ -130,7 +130,7 @@ pub(crate) fn watch(process: Arc<Process>, wake: PipeReader, screens: [Arc<Scree
         let changed = || screens.iter().for_each(|screens| screens.touch(&target.id));
         run(&target, wake, &changed, &mut |fds, most| poll(fds, most));
         if !lock(&target.life).abandoned {
-            register.remove(&target.id);
+            register.remove(&target.id, target.identify());
         }
     });
     if let Err(error) = started {

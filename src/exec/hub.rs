@@ -264,15 +264,17 @@ impl Hub {
     }
 
     pub(crate) fn remove(&self, id: &ProcessId) {
-        let mut elsewhere = false;
+        let mut elsewhere = None;
         lock(&self.table).retain(|p| {
             let goes = p.id == *id && (p.over() || p.is_elsewhere());
-            elsewhere |= goes && p.is_elsewhere();
+            if goes && p.is_elsewhere() {
+                elsewhere = Some(Arc::clone(p));
+            }
             !goes
         });
-        if elsewhere {
+        if let Some(process) = elsewhere {
             // Nobody here will ever see its end: a person who takes it off the list does not want to be told again.
-            self.register.remove(id);
+            self.register.remove(id, process.identify());
         }
     }
 }

@@ -26,6 +26,7 @@ mod input;
 mod keep;
 mod keeper;
 mod keys;
+mod launch;
 mod link;
 mod log;
 mod login;
@@ -208,7 +209,8 @@ pub enum ExitReason {
     Stopped,
     /// `process kill`, or a key.
     Killed,
-    FailedToStart,
+    /// It could not be watched any more, and was ended.
+    Unwatched,
     /// It ended while no run of this program looked: how is not known.
     Unseen,
 }

@@ -246,6 +246,7 @@ impl Exec {
     /// output in their log files. Returns when that is done, after 3 s at most.
     pub async fn shutdown(&self, kill: bool) {
         self.hub.screens.iter().for_each(|screens| screens.stop());
+        self.hub.keeper.see_to_it();
         let mut waiting = Vec::new();
         for process in self.hub.all() {
             if process.over() || process.is_elsewhere() {

@@ -136,6 +136,11 @@ impl Life {
     }
 }
 
+/// Names a run of a process after so many others.
+pub(crate) fn run_of(id: &ProcessId, before: usize) -> String {
+    if before == 0 { id.0.clone() } else { format!("{}-{}", id.0, before + 1) }
+}
+
 impl Process {
     /// The row of the table.
     pub(crate) fn info(&self) -> ProcessInfo {
@@ -175,6 +180,11 @@ impl Process {
                 restarts: u32::try_from(self.exits.len()).unwrap_or(u32::MAX),
             },
         }
+    }
+
+    /// Names this run among those with its id.
+    pub(crate) fn run(&self) -> String {
+        run_of(&self.id, self.exits.len())
     }
 
     /// Tells that something in its row changed.

@@ -15,17 +15,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::LocalModes;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::mpsc::{SendError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Silence after which a process may be waiting for keys.
 const SILENCE: Duration = Duration::from_millis(300);
 /// A process that was silent for this long is not looked at again before it prints.
 const LAST_LOOK: Duration = Duration::from_secs(600);
-/// A command that lasted this long is worth a line in the register: it may outlive us.
-const LASTING: Duration = Duration::from_secs(1);
+/// A command that lasted this long is worth a line in the register: it may outlive us. Most are over by then.
+const LASTING: Duration = Duration::from_millis(20);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
 /// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
@@ -85,18 +87,45 @@ pub(crate) struct Duty {
     pub(crate) patterns: Vec<String>,
 }
 
+/// A thread that waits for the process that it will look after.
+pub(crate) struct Seat {
+    reader: SyncSender<Reader>,
+}
+
+impl Seat {
+    /// Starts the thread. It ends when nothing comes.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let (reader, taken) = sync_channel::<Reader>(1);
+        std::thread::Builder::new().name("exec-read".into()).spawn(move || {
+            if let Ok(reader) = taken.recv() {
+                reader.run();
+            }
+        })?;
+        Ok(Self { reader })
+    }
+
+    /// Gives it its process.
+    pub(crate) fn take(self, reader: Reader) {
+        // The thread waits for just this; if it is gone all the same, its work is done here.
+        if let Err(SendError(mut reader)) = self.reader.send(reader) {
+            reader.break_off();
+            reader.close();
+        }
+    }
+}
+
 impl Reader {
-    /// Takes over a started child; its terminal's master is already with the process.
-    pub(crate) fn start(
+    /// For a started child; its terminal's master is already with the process.
+    pub(crate) fn new(
         hub: Arc<Hub>,
         process: Arc<Process>,
         spawned: Spawned,
         tty: Option<OwnedFd>,
         wake: PipeReader,
         duty: Duty,
-    ) -> std::io::Result<()> {
+    ) -> Self {
         let background = lock(&process.life).background;
-        let reader = Self {
+        Self {
             child: spawned.child,
             pipe: spawned.pipe,
             exit: spawned.exit,
@@ -120,12 +149,20 @@ impl Reader {
             tty,
             process,
             hub,
-        };
-        std::thread::Builder::new().name("exec-read".into()).spawn(move || reader.run())?;
-        Ok(())
+        }
     }
 
+    /// Looks after the process until it is over or left to itself. However that breaks off, it ends with it.
     fn run(mut self) {
+        // What a panic leaves half done is not read again but to end it.
+        if catch_unwind(AssertUnwindSafe(|| self.attend())).is_err() {
+            tracing::error!("the reader of {} broke off", self.process.id.0);
+        }
+        self.break_off();
+        self.close();
+    }
+
+    fn attend(&mut self) {
         let mut held = false;
         loop {
             if !held && lock(&self.process.life).background {
@@ -165,7 +202,6 @@ impl Reader {
                 self.look();
             }
         }
-        self.close();
     }
 
     /// `None` sleeps until something happens.

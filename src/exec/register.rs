@@ -5,7 +5,7 @@
 use super::procfs::Identity;
 use super::whereabouts::{Seen, Whereabouts};
 use super::{FarPlace, ProcessId};
-use crate::config::paths::write_atomic;
+use crate::config::paths::write_whole;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -96,9 +96,9 @@ impl Register {
         });
     }
 
-    /// Nothing of it runs any more.
-    pub(crate) fn remove(&self, id: &ProcessId) {
-        self.change(|all| all.retain(|entry| entry.id != id.0));
+    /// Nothing of the process with this leader runs any more. Another run of it may have the same id.
+    pub(crate) fn remove(&self, id: &ProcessId, leader: Option<Identity>) {
+        self.change(|all| all.retain(|entry| entry.id != id.0 || Some(entry.leader) != leader));
     }
 
     /// Takes over what runs that are gone left behind; `lives` says what still runs.
@@ -169,7 +169,8 @@ fn changed(path: &Path, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), Box<
     if contents.processes != known || was_broken {
         let mut text = serde_json::to_string_pretty(&contents)?;
         text.push('\n');
-        write_atomic(path, &text)?;
+        // Not synced: after a loss of power nothing of what it names runs.
+        write_whole(path, &text)?;
     }
     Ok(())
 }
@@ -238,7 +239,10 @@ mod tests {
         let again = ours.adopt(|_| true);
         assert_eq!((again.living, again.ended, again.far), (Vec::new(), Vec::new(), Vec::new()), "told once");
         assert_eq!(again.elsewhere, elsewhere, "kept as they are");
-        ours.remove(&ProcessId("a".into()));
+        // The end of a run comes when the next one of the same id is there already.
+        ours.remove(&ProcessId("a".into()), Some(gone));
+        assert!(std::fs::read_to_string(&path).unwrap().contains("\"a\""), "it is another one's");
+        ours.remove(&ProcessId("a".into()), Some(own));
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("\"a\"") && text.contains("\"c\"") && !text.contains("\"f\""), "{text}");
     }

@@ -1,6 +1,7 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
 mod life;
+mod start;
 mod waits;
 
 use super::*;

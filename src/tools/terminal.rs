@@ -424,7 +424,8 @@ fn result(
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
-        ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart | ExitReason::Unseen => {}
+        ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
     if let Some(runs) = runs {

@@ -214,7 +214,7 @@ fn row(report: &Report) -> Value {
             ExitReason::Signalled => "signalled",
             ExitReason::TimedOut => "timeout",
             ExitReason::Stopped | ExitReason::Killed => "killed",
-            ExitReason::FailedToStart => "failed_start",
+            ExitReason::Unwatched => "unwatched",
             ExitReason::Unseen => "lost",
         }
         .into();
