@@ -9,7 +9,7 @@ use super::screens::Screens;
 use super::spawn::watch_exit;
 use super::{Exit, ExitReason, FarPlace, ProcessEvent, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal};
 use std::io::{PipeReader, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -92,13 +92,28 @@ impl Detached {
     /// Sends a signal to all of it.
     pub(crate) fn send(&self, signal: Signal) {
         for identity in self.count() {
-            let Some(pid) = Pid::from_raw(identity.pid as i32) else { continue };
-            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            // The handle is of whoever had the number when it was opened: only then is it known to be the one.
-            if identity.is_alive() {
-                ignore_gone(pidfd_send_signal(&handle, signal));
+            if let Some(pid) = Pid::from_raw(identity.pid as i32) {
+                send_one(pid, identity, signal);
             }
         }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn send_one(pid: Pid, identity: Identity, signal: Signal) {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    // The handle is of whoever had the number when it was opened: only then is it known to be the one.
+    if identity.is_alive() {
+        ignore_gone(pidfd_send_signal(&handle, signal));
+    }
+}
+
+/// Other systems have no handles: a number that goes to somebody else between the two calls is hit.
+#[cfg(not(target_os = "linux"))]
+fn send_one(pid: Pid, identity: Identity, signal: Signal) {
+    if identity.is_alive() {
+        ignore_gone(rustix::process::kill_process(pid, signal));
     }
 }
 

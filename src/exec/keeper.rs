@@ -173,7 +173,8 @@ fn send(socket: &UnixStream, order: &Order, with: &[OwnedFd]) -> io::Result<()> 
     if !with.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&with)) {
         return Err(io::Error::other("too many descriptors"));
     }
-    let sent = sendmsg(socket, &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    // No flag against SIGPIPE, which not every system has: programs of Rust ignore that signal.
+    let sent = sendmsg(socket, &[IoSlice::new(&line)], &mut ancillary, SendFlags::empty())?;
     let mut rest = socket;
     rest.write_all(line.get(sent..).unwrap_or_default())
 }
@@ -208,7 +209,8 @@ fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, Held>) -> io::Resu
         let mut buffer = vec![0; ORDER];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+        // Not marked to be closed on exec, which not every system can do here: the keeper starts nothing.
+        let got = recvmsg(socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::empty());
         let count = match got {
             Ok(message) if message.bytes == 0 => return Ok(()),
             Ok(message) => message.bytes,

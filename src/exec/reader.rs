@@ -74,8 +74,9 @@ pub(crate) struct Reader {
     last_round: Instant,
 }
 
-/// Questions that are answered of one read.
-const ANSWERS: usize = 16;
+/// Questions that are answered of one read, and those among them that take a screen.
+const ANSWERS: usize = 256;
+const SCREENS: usize = 16;
 /// Bytes of answers and keys that may wait unread before questions are answered no more.
 const ANSWERS_WAIT: usize = 1024;
 
@@ -428,11 +429,17 @@ impl Reader {
         let size = self.hub.size_of(process);
         let mut screen = super::screens::Reading::new(size);
         let mut answers = Vec::new();
-        // A text full of questions is no program that reads answers, and each may take a screen.
+        // A text full of questions is no program that reads answers.
         if lock(&process.input).len() > ANSWERS_WAIT {
             return;
         }
+        let mut screens = 0;
+        // Programs ask for all that they want to know at once, and wait for the answer to the last.
         for (end, question) in questions.into_iter().take(ANSWERS) {
+            screens += usize::from(question.takes_screen());
+            if question.takes_screen() && screens > SCREENS {
+                continue;
+            }
             answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
         }
         lock(&process.input).push(&answers);
