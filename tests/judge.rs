@@ -2,37 +2,17 @@
 //! makes it milder. `HERMES_FUZZ_SECONDS` says how long (a few seconds unless set), `HERMES_FUZZ_SEED` with which numbers.
 
 mod pieces;
+#[path = "../src/policy/testing.rs"]
+mod testing;
 
 use base64::Engine;
-use hermes::policy::{Intent, Mode, Rules, Verdict, World, decide, files};
+use hermes::policy::{Intent, Mode, Rules, Verdict, World, decide, files, glob};
 use pieces::{AROUND, ASKED, BEFORE, CODE, HARMLESS, NEUTRAL, PIECES, READERS, REFUSED};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// A machine without files, whose user is alice.
-struct Alice;
-
-impl World for Alice {
-    fn home(&self) -> PathBuf {
-        "/home/alice".into()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        "/home/alice/.hermes".into()
-    }
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "HOME").then(|| "/home/alice".into())
-    }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        files::normal(Path::new("/"), &path.to_string_lossy()).into()
-    }
-}
 
 fn judge(line: &str, mode: Mode) -> Verdict {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-    decide(&intent, &Rules::default(), mode, &Alice)
+    decide(&intent, &Rules::default(), mode, &testing::ALICE)
 }
 
 /// How long to go on, and the numbers to go by.

@@ -199,6 +199,7 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/keeper.rs", "this program, to hold terminals when it is left; fixed words"),
     ("exec/shell.rs", "the shell of the terminal tool: behind the gate"),
     ("exec/handle.rs", "the shell of the terminal tool: behind the gate"),
+    ("exec/away.rs", "the client that follows a command on another machine, which an earlier run let through"),
     ("exec/orders.rs", "a command again that was let through, judged anew by the gate"),
     ("exec/sandbox/kernel.rs", "tries in a child what the system has; fixed words"),
     ("exec/once.rs", "one run and its result, for the callers below"),

@@ -424,7 +424,8 @@ impl Runner {
     }
 
     async fn notice(&mut self, level: Level, text: impl Into<String>) {
-        self.out.send(AgentEvent::Notice { level, text: text.into() }).await;
+        let text = self.masked(&text.into());
+        self.out.send(AgentEvent::Notice { level, text }).await;
     }
 
     /// Something for the agent to know: at the next step boundary, or a turn of its own when idle.

@@ -7,16 +7,17 @@ use crate::llm::message::Body;
 use crate::policy::redact::{RedactKind, Secrets};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Logins that are read, and bytes of one.
 const LOGINS: usize = 64;
 const LOGIN_BYTES: u64 = 256 * 1024;
 
-/// Files of a project that hold its variables: how many are read, bytes of one, and entries of a folder that are looked at.
+/// Files of a project that hold its variables: how many are read, bytes of one, and names of a folder that are looked at.
 const PROJECT_FILES: usize = 24;
 const PROJECT_BYTES: u64 = 128 * 1024;
-const ENTRIES: usize = 4096;
+const ENTRIES: usize = 100_000;
 /// Their usual names, which are looked up without reading the folder.
 const USUAL: [&str; 5] = [".env", ".envrc", ".env.local", ".env.production", ".env.development"];
 /// Characters of a value that are masked at least.
@@ -65,7 +66,7 @@ fn env_files(cwd: &Path) -> Vec<(PathBuf, Option<std::time::SystemTime>, u64)> {
     let top = cwd.ancestors().find(|dir| dir.join(".git").exists()).filter(|top| *top != cwd);
     let mut found = Vec::new();
     for dir in std::iter::once(cwd).chain(top) {
-        // Those that nearly every project has by name: the order of a large folder is the disk's.
+        // Those that nearly every project has by name, then the others in an order of ours: that of a folder is the disk's.
         let names = std::fs::read_dir(dir).into_iter().flatten().flatten().take(ENTRIES).map(|entry| entry.file_name());
         let others = names.filter(|name| {
             let name = name.to_string_lossy();
@@ -73,6 +74,8 @@ fn env_files(cwd: &Path) -> Vec<(PathBuf, Option<std::time::SystemTime>, u64)> {
                 && !USUAL.contains(&&*name)
                 && !SAMPLES.iter().any(|ending| name.ends_with(ending))
         });
+        let mut others: Vec<OsString> = others.collect();
+        others.sort();
         for name in USUAL.iter().map(Into::into).chain(others) {
             let path = dir.join(&name);
             if found.len() < PROJECT_FILES

@@ -61,7 +61,7 @@ pub fn told(notice: &Notice) -> String {
                 ExitReason::Signalled => "was ended by a signal",
                 ExitReason::TimedOut => "timed out",
                 ExitReason::Stopped | ExitReason::Killed => "was ended by the user",
-                ExitReason::FailedToStart => "could not be started",
+                ExitReason::Unwatched => "was ended because it could not be watched any more",
                 ExitReason::Unseen => "ended while no session looked after it",
             };
             format!(
@@ -94,7 +94,7 @@ pub fn gist(notice: &Notice) -> String {
             ExitReason::Signalled => "was ended by a signal".into(),
             ExitReason::TimedOut => "timed out".into(),
             ExitReason::Stopped | ExitReason::Killed => "was ended by the user".into(),
-            ExitReason::FailedToStart => "could not be started".into(),
+            ExitReason::Unwatched => "was ended: it could not be watched any more".into(),
             ExitReason::Unseen => "ended unseen".into(),
         },
         Notice::Matched { pattern, .. } => format!("printed “{pattern}”"),

@@ -21,25 +21,15 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     let items = BACKENDS.iter().map(|kind| {
         let current = *kind == now;
         let lack = lacks.iter().find(|(lacking, _)| lacking == kind).map(|(_, why)| why.clone());
-        let (what, key) = about(kind);
         let detail = match lack {
             _ if current && place != *kind => format!("now {place}"),
             Some(why) => why,
-            None => what.to_owned(),
-        };
-        // The key that it depends on most; what lacks something names it itself.
-        let is_ready = !lacks.iter().any(|(lacking, _)| lacking == kind);
-        let hint = if current {
-            "here"
-        } else if is_ready {
-            key
-        } else {
-            ""
+            None => about(kind).0.to_owned(),
         };
         PickItem {
             label: (*kind).to_owned(),
             detail,
-            hint: hint.to_owned(),
+            hint: if current { "here".to_owned() } else { String::new() },
             value: (*kind).to_owned(),
             current,
             ..PickItem::default()
@@ -47,10 +37,19 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     });
     let items = items.collect();
     pickers::open(model, PickerKind::Backends, "Where commands run and files are", items);
-    if let Some(picker) = pickers::top(model, PickerKind::Backends) {
-        picker.footnote =
-            "Enter works there from now on, in this session; hermes config set terminal.backend NAME is for all. Right: its key below terminal".into();
-    }
+    note(model);
+}
+
+/// What the selected one lacks in full, or what sets it up, below the list.
+pub fn note(model: &mut Model) {
+    let lacks = model.session.as_ref().map(|session| Arc::clone(&session.lacks)).unwrap_or_default();
+    let Some(picker) = pickers::top(model, PickerKind::Backends) else { return };
+    let Some(kind) = pickers::chosen(picker).map(|item| item.value.clone()) else { return picker.footnote.clear() };
+    picker.footnote = match (lacks.iter().find(|(lacking, _)| *lacking == kind), about(&kind).1) {
+        (Some((_, why)), _) => why.clone(),
+        (None, "") => format!("for all sessions: hermes config set terminal.backend {kind}"),
+        (None, key) => format!("its key: terminal.{key}; for all sessions: hermes config set terminal.backend {kind}"),
+    };
 }
 
 /// Enter, or a name behind the command.
@@ -93,9 +92,16 @@ mod tests {
         let row = |name: &str| {
             picker.items.iter().find(|it| it.label == name).map(|it| (it.detail.as_str(), it.hint.as_str()))
         };
-        assert_eq!(row("docker"), Some(("a container", "docker_image")));
+        assert_eq!(row("docker"), Some(("a container", "")));
         assert_eq!(row("podman"), Some(("`podman` is not installed", "")), "what lacks something says what");
-        let effects = script(&mut model, "<up><ret>");
+        let note = |model: &Model| match model.modals.last() {
+            Some(Modal::Picker(picker)) => picker.footnote.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert!(note(&model).starts_with("its key: terminal.ssh_host; for all sessions"), "{}", note(&model));
+        script(&mut model, "<down><down>");
+        assert_eq!(note(&model), "`podman` is not installed");
+        let effects = script(&mut model, "<up><up><up><ret>");
         assert!(effects.contains(&Effect::Agent(AgentCommand::SetBackend("local".into()))), "{effects:?}");
         assert!(model.modals.is_empty());
     }

@@ -144,13 +144,9 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Theme => looks::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
         PickerKind::Toolsets => toolsets::note(model),
+        PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
-        PickerKind::Palette
-        | PickerKind::Model
-        | PickerKind::Provider
-        | PickerKind::Backends
-        | PickerKind::Inbox
-        | PickerKind::History => {}
+        PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
     }
 }
 

@@ -13,7 +13,7 @@ use super::model::{Model, Pane};
 use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
 use crate::exec::{
-    ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll,
+    ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll, Vitals,
 };
 use crate::text::Modes;
 
@@ -104,10 +104,18 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         );
         model.notices.add(model.now, Level::Warning, text);
     }
-    let told = model.processes.rows.last().filter(|_| new).and_then(|row| match row.vitals.origin {
-        Origin::Ours => None,
-        Origin::Earlier => Some("still runs, from an earlier session"),
-        Origin::Elsewhere => Some("is of another machine or container, and only shown"),
+    let row = model.processes.rows.iter().find(|row| row.id == id);
+    let was = before.as_ref().map(|before| (before.vitals.origin, before.vitals.away.is_some()));
+    let told = row.filter(|row| was != Some((row.vitals.origin, row.vitals.away.is_some()))).and_then(|row| {
+        match (row.vitals.origin, &row.vitals.place, &row.vitals.away) {
+            (Origin::Ours, ..) => None,
+            (Origin::Earlier, None, _) => Some("still runs, from an earlier session".to_owned()),
+            (Origin::Earlier, Some(place), _) => Some(format!("still runs on {place}, from an earlier session")),
+            // Whether it is there is told when it is known.
+            (Origin::Elsewhere, Some(_), None) => None,
+            (Origin::Elsewhere, _, Some(away)) => Some(format!("is {away}")),
+            (Origin::Elsewhere, None, None) => Some("is of another machine or container, and only shown".to_owned()),
+        }
     });
     if let Some(told) = told {
         model.notices.add(model.now, Level::Info, format!("{} {told}", short(&command)));
@@ -465,11 +473,15 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
 /// Says so when the open pane shows a command of another machine: what is asked for must not happen to another one.
 fn says_elsewhere(model: &mut Model) -> bool {
     let open = model.processes.pane.open;
-    let is = open && shown(model).is_some_and(|row| row.vitals.origin == Origin::Elsewhere);
-    if is {
-        model.notices.add(model.now, Level::Info, "it is of another machine or container: it is only shown");
-    }
-    is
+    let row = shown(model).filter(|row| open && row.vitals.origin == Origin::Elsewhere);
+    let Some(Vitals { place, away, .. }) = row.map(|row| row.vitals.clone()) else { return false };
+    let told = match (place, away) {
+        (_, Some(away)) => format!("it is {away}"),
+        (Some(place), None) => format!("it is on {place}, and being looked for"),
+        (None, None) => "it is of another machine or container: it is only shown".to_owned(),
+    };
+    model.notices.add(model.now, Level::Info, told);
+    true
 }
 
 /// Asks before the shown command is ended; one that has ended leaves the list.

@@ -82,7 +82,9 @@ fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Quit(modal)) = model.modals.pop() else { return };
     let kept = modal.rows.iter().filter(|row| row.keep).filter_map(|row| {
         let process = model.processes.rows.iter().find(|process| row.id.as_ref() == Some(&process.id))?;
-        Some((row.text.clone(), process.pid))
+        let at =
+            process.vitals.place.as_ref().map_or_else(|| format!("pid {}", process.pid), |place| format!("on {place}"));
+        Some((row.text.clone(), at))
     });
     model.processes.kept = kept.collect();
     for row in modal.rows {
@@ -122,7 +124,7 @@ mod tests {
         let kept: Vec<&Effect> = effects.iter().filter(|effect| matches!(effect, Effect::Process(_))).collect();
         assert_eq!(kept, [&keep("a", false), &keep("b", true)]);
         assert_eq!(effects.last(), Some(&Effect::Quit(0)));
-        assert_eq!(model.processes.kept, [("b".to_owned(), 1)], "the farewell names it");
+        assert_eq!(model.processes.kept, [("b".to_owned(), "pid 1".to_owned())], "the farewell names it");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::app::model::first_run::FirstRun;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
 use crate::config::theme::Canvas;
-use crate::exec::Scratch;
+use crate::exec::{FarLeft, Scratch};
 use crate::llm::endpoint;
 use crate::llm::scripted;
 use crate::runtime::{Context, Ended, Screen, Workers};
@@ -151,7 +151,13 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     };
     if !args.demo {
         // What an earlier run left behind; the first frame does not wait for it.
-        tokio::task::spawn_blocking(move || exec.recover());
+        let places = beside.places.clone();
+        tokio::spawn(async move {
+            let (here, there) = (exec.clone(), Arc::new(move |left: &FarLeft| places.seek(left)));
+            if tokio::task::spawn_blocking(move || here.recover()).await.is_ok() {
+                exec.seek(there).await;
+            }
+        });
     }
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
@@ -201,8 +207,8 @@ fn farewell(ended: &Ended) {
         let title = session.title.as_deref().unwrap_or("untitled");
         let _ = writeln!(out, "{title}\nresume with: hermes -r {}", session.id);
     }
-    for (command, pid) in &ended.kept {
-        let _ = writeln!(out, "still running: {} (pid {pid})", visible(command).text);
+    for (command, at) in &ended.kept {
+        let _ = writeln!(out, "still running: {} ({at})", visible(command).text);
     }
     if !ended.kept.is_empty() {
         let _ = writeln!(out, "come back to it: the next hermes lists it in its terminal pane, to read or to end");

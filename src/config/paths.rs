@@ -178,6 +178,15 @@ pub fn ensure_dir(dir: &Path) -> Result<(), ConfigError> {
 /// # Errors
 /// [`ConfigError::Write`] with the path and the remedy.
 pub fn write_atomic(path: &Path, text: &str) -> Result<(), ConfigError> {
+    replace(path, text, true)
+}
+
+/// As [`write_atomic`], but it may be lost with the power: for what means nothing after a start of the system.
+pub fn write_whole(path: &Path, text: &str) -> Result<(), ConfigError> {
+    replace(path, text, false)
+}
+
+fn replace(path: &Path, text: &str, durable: bool) -> Result<(), ConfigError> {
     use std::io::Write;
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let fail = |error: std::io::Error| ConfigError::write(path, &error);
@@ -188,7 +197,9 @@ pub fn write_atomic(path: &Path, text: &str) -> Result<(), ConfigError> {
     if let Ok(old) = std::fs::metadata(path) {
         file.as_file().set_permissions(old.permissions()).map_err(fail)?;
     }
-    file.as_file().sync_all().map_err(fail)?;
+    if durable {
+        file.as_file().sync_all().map_err(fail)?;
+    }
     file.persist(path).map_err(|error| fail(error.error))?;
     Ok(())
 }

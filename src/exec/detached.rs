@@ -7,9 +7,9 @@ use super::procfs::{self, Identity, Stat};
 use super::register::Register;
 use super::screens::Screens;
 use super::spawn::watch_exit;
-use super::{Exit, ExitReason, ProcessEvent, ProcessId};
+use super::{Exit, ExitReason, FarPlace, ProcessEvent, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal};
 use std::io::{PipeReader, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -38,16 +38,31 @@ pub(crate) struct Detached {
     masked: bool,
     /// What belonged to it when that was looked at last.
     known: Mutex<Vec<Identity>>,
+    /// It is on another machine that was not reached so far.
+    pub(crate) away: Option<Away>,
+}
+
+/// Work on a machine that is not reached.
+#[derive(Debug)]
+pub(crate) struct Away {
+    pub(crate) place: FarPlace,
+    /// Why not, and where its files are there; `None`: it is being looked for.
+    pub(crate) why: Mutex<Option<Arc<str>>>,
 }
 
 impl Detached {
     pub(crate) fn new(id: &ProcessId, leader: Identity, masked: bool) -> Self {
-        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default() }
+        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default(), away: None }
     }
 
     /// Of another machine or container.
     pub(crate) fn elsewhere(id: &ProcessId) -> Self {
-        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default() }
+        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default(), away: None }
+    }
+
+    /// On another machine that is to be looked for.
+    pub(crate) fn away(id: &ProcessId, place: FarPlace) -> Self {
+        Self { away: Some(Away { place, why: Mutex::default() }), ..Self::elsewhere(id) }
     }
 
     pub(crate) fn is_elsewhere(&self) -> bool {
@@ -77,13 +92,28 @@ impl Detached {
     /// Sends a signal to all of it.
     pub(crate) fn send(&self, signal: Signal) {
         for identity in self.count() {
-            let Some(pid) = Pid::from_raw(identity.pid as i32) else { continue };
-            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            // The handle is of whoever had the number when it was opened: only then is it known to be the one.
-            if identity.is_alive() {
-                ignore_gone(pidfd_send_signal(&handle, signal));
+            if let Some(pid) = Pid::from_raw(identity.pid as i32) {
+                send_one(pid, identity, signal);
             }
         }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn send_one(pid: Pid, identity: Identity, signal: Signal) {
+    use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    // The handle is of whoever had the number when it was opened: only then is it known to be the one.
+    if identity.is_alive() {
+        ignore_gone(pidfd_send_signal(&handle, signal));
+    }
+}
+
+/// Other systems have no handles: a number that goes to somebody else between the two calls is hit.
+#[cfg(not(target_os = "linux"))]
+fn send_one(pid: Pid, identity: Identity, signal: Signal) {
+    if identity.is_alive() {
+        ignore_gone(rustix::process::kill_process(pid, signal));
     }
 }
 
@@ -115,7 +145,7 @@ pub(crate) fn watch(process: Arc<Process>, wake: PipeReader, screens: [Arc<Scree
         let changed = || screens.iter().for_each(|screens| screens.touch(&target.id));
         run(&target, wake, &changed, &mut |fds, most| poll(fds, most));
         if !lock(&target.life).abandoned {
-            register.remove(&target.id);
+            register.remove(&target.id, target.identify());
         }
     });
     if let Err(error) = started {
@@ -249,7 +279,8 @@ pub(crate) fn read_more(process: &Process) -> bool {
     more
 }
 
-fn ended(process: &Process) {
+/// Nothing of it runs any more, and nobody saw how that came.
+pub(crate) fn ended(process: &Process) {
     {
         let mut life = lock(&process.life);
         let reason = life.ending.unwrap_or(ExitReason::Unseen);
@@ -282,6 +313,7 @@ mod tests {
             log: log.to_owned(),
             started_at: 1,
             port: None,
+            far: None,
             leader,
             owner: leader,
             whereabouts: whereabouts::Whereabouts::here(),

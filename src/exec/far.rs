@@ -5,10 +5,12 @@ use super::env;
 use super::keep;
 use super::shell::parse_state;
 use super::{Exec, ExecOptions};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 /// Variables by name.
 pub type Variables = BTreeMap<OsString, OsString>;
@@ -43,6 +45,44 @@ pub struct Lost {
     pub short: &'static str,
 }
 
+/// Where work on another machine is found again by a later run of this program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarPlace {
+    /// As `terminal.backend` names it.
+    pub kind: String,
+    /// As people read it: `ssh dev@host`.
+    pub label: String,
+    /// What the machine calls itself: another one of the same name has none of its work.
+    pub machine: String,
+    /// The folder with its files there: `log`, and `pid` with its process group.
+    pub folder: PathBuf,
+}
+
+/// Work that an earlier run of this program left on another machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FarLeft {
+    pub place: FarPlace,
+    /// Without its secrets.
+    pub line: String,
+    pub cwd: PathBuf,
+    pub task: String,
+    /// Milliseconds since the epoch.
+    pub started_at: i64,
+}
+
+/// What came of looking for it.
+pub enum Sought {
+    /// It runs, or has ended and can be asked how.
+    Found(Arc<dyn Far>),
+    /// Nothing of it is there any more.
+    Gone,
+    /// Its machine is not reached, and why.
+    Away(String),
+}
+
+/// Looks for it. Blocks, within bounds; makes nothing there.
+pub type Seek = Arc<dyn Fn(&FarLeft) -> Sought + Send + Sync>;
+
 /// One command on another machine.
 pub trait Far: Send + Sync {
     /// The program that runs here in its place. Its environment is that of commands here, but for what this adds.
@@ -51,8 +91,15 @@ pub trait Far: Send + Sync {
     fn signal(&self, signal: FarSignal) -> bool;
     /// Its terminal here has another size, columns and rows, for whose client does not pass that on. Returns at once.
     fn resized(&self, size: (u16, u16));
-    /// Takes what it left, once its client has ended; `ended` says that we ended it. Blocks.
-    fn finish(&self, ended: bool) -> FarEnd;
+    /// Where a later run of this program finds it; `None`: it ends with its client.
+    fn place(&self) -> Option<FarPlace>;
+    /// Its client runs and is watched: it is not ended any more for having been given up.
+    fn launched(&self);
+    /// When an earlier run of this program started it (milliseconds since the epoch); `None`: this one did.
+    fn since(&self) -> Option<i64>;
+    /// Takes what it left, once its client has ended; `ended` says that we ended it, `code` how the client
+    /// ended. Blocks.
+    fn finish(&self, ended: bool, code: i32) -> FarEnd;
 }
 
 /// What a shell left behind, as `pwd -P; export -p` print it: its folder, the variables that later commands get and the

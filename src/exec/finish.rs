@@ -4,8 +4,8 @@ use super::notice::Notice;
 use super::process::lock;
 use super::reader::Reader;
 use super::{Exit, ExitReason, FarEnd, ProcessEvent};
+use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long what a command started may take to let go of its output before it counts as left behind.
@@ -39,7 +39,29 @@ impl Reader {
         let exit = self.reap();
         // Of a command that was moved to the background the state belongs to nobody: the task went on without it.
         let keep = self.keep && !lock(&self.process.life).background;
-        let left = self.left(keep);
+        let left = self.left(keep, exit.code);
+        self.tell_end(exit, left);
+    }
+
+    /// Its reader leaves without having seen its end: what nobody looks after must not run, and whoever waits for it is
+    /// told.
+    pub(super) fn break_off(&mut self) {
+        {
+            let mut life = lock(&self.process.life);
+            if life.exit.is_some() || life.abandoned {
+                return;
+            }
+            life.ending.get_or_insert(ExitReason::Unwatched);
+        }
+        super::end::send(&self.process, Signal::KILL);
+        (self.pipe, self.tty) = (None, None);
+        self.gone = true;
+        let exit = self.reap();
+        self.tell_end(exit, FarEnd::default());
+    }
+
+    /// The leader has ended like this: whoever waits for it goes on, and what still holds its output is left to the table.
+    fn tell_end(&self, exit: Exit, left: FarEnd) {
         let survivors = self.pipe.is_some() || self.tty.is_some();
         let notify = {
             let mut life = lock(&self.process.life);
@@ -67,9 +89,9 @@ impl Reader {
     }
 
     /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
-    fn left(&self, keep: bool) -> FarEnd {
+    fn left(&self, keep: bool, code: i32) -> FarEnd {
         if let Some(far) = &self.process.far {
-            let left = far.finish(lock(&self.process.life).ending.is_some());
+            let left = far.finish(lock(&self.process.life).ending.is_some(), code);
             return if keep { left } else { FarEnd { lost: left.lost, ..FarEnd::default() } };
         }
         let state = self.state.as_ref().and_then(|file| match keep {
@@ -123,11 +145,10 @@ impl Reader {
             return;
         }
         *lock(&self.process.tty) = None;
-        // One that was started again has taken its place under the same id.
-        let is_last = self.hub.find(&self.process.id).is_ok_and(|last| Arc::ptr_eq(&last, &self.process));
-        if is_last && self.noted {
-            self.hub.keeper.let_go(&self.process.id);
-            self.hub.register.remove(&self.process.id);
+        if self.noted {
+            // A new run of it may have its id by now: only this one is meant.
+            self.hub.keeper.let_go(&self.process.run());
+            self.hub.register.remove(&self.process.id, self.process.identify());
         }
         let survived = {
             let mut life = lock(&self.process.life);

@@ -1,25 +1,18 @@
 //! The handle: starts commands and waits for them.
 
-use super::detached::MARK;
 use super::end::{self, Graces};
 use super::hub::Hub;
-use super::log::Output;
 use super::notice::Notice;
 use super::outbox::Outbox;
-use super::process::{Life, Phase, Process, lock};
-use super::reader::{Duty, Reader};
+use super::process::{Phase, Process, lock};
 use super::sandbox::Guard;
-use super::spawn::{self, Wiring};
-use super::spill::Spill;
-use super::{
-    Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, FarEnd, ProcessEvent, ProcessId, Spawn, now_ms,
-};
+use super::spawn;
+use super::{Captured, Exec, ExecError, ExecOptions, Exit, ExitReason, Far, FarEnd, ProcessEvent, ProcessId, Spawn};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Instant;
-use tokio::sync::{mpsc, watch};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc;
 
 /// Events that may wait for the UI before they are merged.
 const EVENTS: usize = 256;
@@ -53,7 +46,7 @@ pub struct Running {
     pub id: ProcessId,
     pub pid: u32,
     pub(super) process: Arc<Process>,
-    guard: Guard,
+    pub(super) guard: Guard,
 }
 
 /// What waiting for a command gave.
@@ -187,101 +180,12 @@ impl Exec {
         self.launch_as(launch, new_id(), Vec::new()).await
     }
 
-    /// Starts a command under this id, in place of the process that had it before; `exits` is how that one ended.
-    pub(super) async fn launch_as(
-        &self,
-        launch: Launch,
-        id: ProcessId,
-        exits: Vec<Exit>,
-    ) -> Result<Running, ExecError> {
-        let _launching = self.hub.asking.launching();
-        let kept = launch.clone();
-        let Launch { spawn, spill, notify_on_complete, watch_patterns, far, .. } = launch;
-        let shell = self.hub.shell().await?;
-        // A client has this program's environment: variables that commands export belong to the other side.
-        let env = if far.is_some() { Arc::clone(self.hub.base().await) } else { self.hub.env_of(&spawn.task).await };
-        let size = if spawn.pty { spawn.size } else { (super::WIDE, spawn.size.1) };
-        let wiring = Wiring { pty: spawn.pty || far.is_some(), headless: spawn.headless, size };
-        let wide = wiring.terminal() && !spawn.pty;
-        let cwd = spawn.cwd;
-        let keep = !spawn.background;
-        let state = match keep && far.is_none() {
-            true => Some(shell.state().map_err(ExecError::Shell)?),
-            false => None,
-        };
-        let (mut command, prelude) = match &far {
-            Some(far) => (client(&**far, &env), None),
-            None => {
-                let (mut command, prelude) = shell.command(&spawn.command, state.as_deref(), wiring.terminal());
-                command.env_clear().envs(env.iter()).current_dir(&cwd);
-                (command, prelude)
-            }
-        };
-        command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
-        if let Some(prelude) = prelude {
-            command.env("BASH_ENV", prelude);
-        }
-        let mut prepared = None;
-        let mut guard = Guard::default();
-        if let Some(sandbox) = &spawn.sandbox {
-            let held = self.hub.hold(sandbox, shell, state.clone(), &cwd).await?;
-            if let Some(temporary) = &held.private_temp {
-                command.env("TMPDIR", temporary);
-            }
-            (prepared, guard) = (Some(held.prepared), held.guard);
-        }
-        let started = Instant::now();
-        let failed = |source| match far.is_some() || cwd.is_dir() {
-            true => ExecError::Spawn { command: spawn.command.clone(), source },
-            // Never in another folder: the command was judged in this one.
-            false => ExecError::Folder(cwd.clone()),
-        };
-        let mut spawned =
-            spawn::spawn(command, wiring, prepared).map_err(|failure| match (failure.step, &spawn.sandbox) {
-                (Some(step), Some(sandbox)) => ExecError::Sandbox(sandbox.broke(step, &failure.source)),
-                _ => failed(failure.source),
-            })?;
-        let tty = spawned.tty.take();
-        let tty_fd = tty.as_ref().map(|tty| tty.fd.try_clone()).transpose().map_err(failed)?;
-        let (wake_reader, wake) = std::io::pipe().map_err(failed)?;
-        let run = if exits.is_empty() { String::new() } else { format!("-{}", exits.len() + 1) };
-        let spill = spill.unwrap_or_else(|| self.hub.options.spill.join(format!("{}{run}.log", id.0)));
-        let process = Arc::new(Process {
-            id: id.clone(),
-            task: spawn.task,
-            command: spawn.command.clone(),
-            cwd,
-            pid: spawned.child.id(),
-            identity: OnceLock::new(),
-            started_at: now_ms(),
-            started,
-            out: Mutex::new(Output::new(Spill::new(spill, self.hub.options.spill_limit), wide)),
-            flow: std::sync::Condvar::new(),
-            life: Mutex::new(Life { background: spawn.background, notify: notify_on_complete, ..Life::default() }),
-            ended: std::sync::Condvar::new(),
-            phase: watch::Sender::new(Phase::default()),
-            tty: Mutex::new(tty),
-            input: Mutex::default(),
-            wake,
-            far: far.clone(),
-            watchers: AtomicU32::new(0),
-            last_output: AtomicI64::new(0),
-            launch: kept,
-            exits,
-            detached: None,
-            outbox: Arc::clone(&self.hub.outbox),
-        });
-        self.hub.add(Arc::clone(&process));
-        self.hub.outbox.post(ProcessEvent::Started(process.info()));
-        let running = Running { id, pid: process.pid, process: Arc::clone(&process), guard };
-        let duty = Duty { keep, state, headless: spawn.headless, patterns: watch_patterns };
-        Reader::start(Arc::clone(&self.hub), Arc::clone(&process), spawned, tty_fd, wake_reader, duty).map_err(
-            |e| {
-                end::end(&process, ExitReason::FailedToStart, Graces::NONE);
-                ExecError::Spawn { command: spawn.command, source: e }
-            },
-        )?;
-        Ok(running)
+    /// Whether one more can be started.
+    ///
+    /// # Errors
+    /// All that are tracked still run.
+    pub fn room(&self) -> Result<(), ExecError> {
+        self.hub.make_room()
     }
 
     /// Notices of background processes, for the agent runner. Only the first call gets the receiver.
@@ -293,20 +197,6 @@ impl Exec {
     pub fn is_consumed(&self, id: &ProcessId) -> bool {
         self.hub.find(id).is_ok_and(|process| lock(&process.life).consumed)
     }
-}
-
-/// The client of a command on another machine, with this environment beside what it brings.
-fn client(far: &dyn Far, env: &super::env::Env) -> std::process::Command {
-    let mut client = far.client();
-    let own: Vec<_> = client.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
-    client.env_clear().envs(env.iter());
-    for (name, value) in own {
-        match value {
-            Some(value) => client.env(name, value),
-            None => client.env_remove(name),
-        };
-    }
-    client
 }
 
 fn new_id() -> ProcessId {

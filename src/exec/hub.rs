@@ -2,6 +2,7 @@
 
 use super::askpass::{self, Askpass, Passwords, UnderWay};
 use super::asks::Asks;
+use super::away::Looks;
 use super::detached::MARK;
 use super::env::{self, Env};
 use super::keeper::Keeper;
@@ -50,6 +51,8 @@ pub(crate) struct Hub {
     pub(crate) screens: [Arc<Screens>; 2],
     pub(crate) keeper: Keeper,
     pub(crate) register: Arc<Register>,
+    /// Who wants to know of work on machines that were not reached.
+    pub(crate) looks: Looks,
     /// Size of new terminals; follows the pane.
     pub(crate) size: Mutex<(u16, u16)>,
     table: Mutex<Vec<Arc<Process>>>,
@@ -73,6 +76,7 @@ impl Hub {
             askpass: OnceCell::new(),
             keeper: Keeper::new(options.program.clone()),
             register: Arc::new(Register::new(options.register.clone())),
+            looks: Looks::default(),
             options,
             outbox,
             notices: Notices::new(),
@@ -263,15 +267,17 @@ impl Hub {
     }
 
     pub(crate) fn remove(&self, id: &ProcessId) {
-        let mut elsewhere = false;
+        let mut elsewhere = None;
         lock(&self.table).retain(|p| {
             let goes = p.id == *id && (p.over() || p.is_elsewhere());
-            elsewhere |= goes && p.is_elsewhere();
+            if goes && p.is_elsewhere() {
+                elsewhere = Some(Arc::clone(p));
+            }
             !goes
         });
-        if elsewhere {
+        if let Some(process) = elsewhere {
             // Nobody here will ever see its end: a person who takes it off the list does not want to be told again.
-            self.register.remove(id);
+            self.register.remove(id, process.identify());
         }
     }
 }

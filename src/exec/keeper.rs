@@ -4,16 +4,16 @@
 //! one, the keeper, holds a second descriptor of each background command. It sleeps while this program lives; when their
 //! socket closes (we quit, crashed or were killed) it reads on, into the log up to its bound, and ends with the last of them.
 
+use super::log;
 use super::process::{Process, lock};
 use super::spawn::lead_session;
-use super::{ProcessId, log};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
     recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -59,8 +59,8 @@ pub(crate) struct Keeper {
 struct AtWork {
     child: Child,
     socket: UnixStream,
-    /// A set and no count: what is let go of twice is gone once.
-    held: BTreeSet<ProcessId>,
+    /// By run: the orders, and what came with them, for a keeper that takes its place.
+    held: BTreeMap<String, (Order, Vec<OwnedFd>)>,
 }
 
 impl Keeper {
@@ -78,40 +78,67 @@ impl Keeper {
             let out = lock(&process.out);
             (out.log.spill().target_path().to_owned(), out.log.spill().limit())
         };
-        let order = Order::Hold { id: process.id.0.clone(), log, limit, descriptors: held.len() };
+        let run = process.run();
+        let order = Order::Hold { id: run.clone(), log, limit, descriptors: held.len() };
         if self.program.is_none() || held.is_empty() {
             return;
         }
-        if let Err(error) = self.tell(&process.id, &order, &held) {
+        let held = held.into_iter().map(|fd| fd.try_clone_to_owned()).collect::<io::Result<Vec<_>>>();
+        if let Err(error) = held.and_then(|held| self.tell(run, order, held)) {
             tracing::warn!("{} ends when this program does: {error}", process.id.0);
         }
     }
 
-    /// It has ended.
-    pub(crate) fn let_go(&self, id: &ProcessId) {
+    /// This run of it has ended.
+    pub(crate) fn let_go(&self, run: &str) {
         let mut at_work = lock(&self.at_work);
         let Some(keeper) = at_work.as_mut() else { return };
-        if !keeper.held.remove(id) {
+        if keeper.held.remove(run).is_none() {
             return;
         }
-        if let Err(error) = send(&keeper.socket, &Order::LetGo { id: id.0.clone() }, &[]) {
+        if let Err(error) = send(&keeper.socket, &Order::LetGo { id: run.to_owned() }, &[]) {
             tracing::debug!("the keeper is gone: {error}");
         }
     }
 
-    fn tell(&self, id: &ProcessId, order: &Order, with: &[BorrowedFd<'_>]) -> io::Result<()> {
+    /// This program is about to end: if somebody ended the keeper meanwhile, another one takes its place.
+    pub(crate) fn see_to_it(&self) {
         let mut at_work = lock(&self.at_work);
-        if let Some(keeper) = at_work.as_mut() {
-            if send(&keeper.socket, order, with).is_ok() {
-                keeper.held.insert(id.clone());
-                return Ok(());
-            }
-            // Somebody ended it: another one holds what comes from now on.
-            if let Some(mut old) = at_work.take() {
-                old.child.kill().and_then(|()| old.child.wait())?;
-            }
+        let Some(keeper) = at_work.as_mut() else { return };
+        if !keeper.held.is_empty()
+            && !matches!(keeper.child.try_wait(), Ok(None))
+            && let Err(error) = self.replace(keeper)
+        {
+            tracing::warn!("what runs in the background ends when this program does: {error}");
         }
-        let Some(program) = &self.program else { return Ok(()) };
+    }
+
+    fn tell(&self, run: String, order: Order, with: Vec<OwnedFd>) -> io::Result<()> {
+        let mut at_work = lock(&self.at_work);
+        if at_work.is_none() {
+            *at_work = self.start()?;
+        }
+        let Some(keeper) = at_work.as_mut() else { return Ok(()) };
+        let sent = send(&keeper.socket, &order, &with);
+        keeper.held.insert(run, (order, with));
+        // Somebody ended it.
+        sent.or_else(|_| self.replace(keeper))
+    }
+
+    /// Another one holds from now on what this one was told to hold.
+    fn replace(&self, keeper: &mut AtWork) -> io::Result<()> {
+        let Some(new) = self.start()? else { return Ok(()) };
+        keeper.socket = new.socket;
+        let mut old = std::mem::replace(&mut keeper.child, new.child);
+        old.kill().and_then(|()| old.wait())?;
+        for (order, with) in keeper.held.values() {
+            send(&keeper.socket, order, with)?;
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> io::Result<Option<AtWork>> {
+        let Some(program) = &self.program else { return Ok(None) };
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_write_timeout(Some(PATIENCE))?;
         let mut command = Command::new(program);
@@ -119,10 +146,7 @@ impl Keeper {
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
         lead_session(&mut command, None);
         let child = command.spawn()?;
-        drop(command);
-        send(&ours, order, with)?;
-        *at_work = Some(AtWork { child, socket: ours, held: BTreeSet::from([id.clone()]) });
-        Ok(())
+        Ok(Some(AtWork { child, socket: ours, held: BTreeMap::new() }))
     }
 }
 
@@ -140,15 +164,17 @@ impl Drop for Keeper {
     }
 }
 
-fn send(socket: &UnixStream, order: &Order, with: &[BorrowedFd<'_>]) -> io::Result<()> {
+fn send(socket: &UnixStream, order: &Order, with: &[OwnedFd]) -> io::Result<()> {
+    let with: Vec<BorrowedFd<'_>> = with.iter().map(AsFd::as_fd).collect();
     let mut line = serde_json::to_vec(order)?;
     line.push(b'\n');
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !with.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(with)) {
+    if !with.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(&with)) {
         return Err(io::Error::other("too many descriptors"));
     }
-    let sent = sendmsg(socket, &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    // No flag against SIGPIPE, which not every system has: programs of Rust ignore that signal.
+    let sent = sendmsg(socket, &[IoSlice::new(&line)], &mut ancillary, SendFlags::empty())?;
     let mut rest = socket;
     rest.write_all(line.get(sent..).unwrap_or_default())
 }
@@ -183,7 +209,8 @@ fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, Held>) -> io::Resu
         let mut buffer = vec![0; ORDER];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+        // Not marked to be closed on exec, which not every system can do here: the keeper starts nothing.
+        let got = recvmsg(socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::empty());
         let count = match got {
             Ok(message) if message.bytes == 0 => return Ok(()),
             Ok(message) => message.bytes,
@@ -262,11 +289,59 @@ mod tests {
         listener.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null());
         let child = listener.spawn().unwrap();
         drop(listener);
-        let [first, second] = ["a", "b"].map(|id| ProcessId(id.into()));
-        let held = BTreeSet::from([first.clone(), second.clone()]);
+        let order = |id: &str| Order::Hold { id: id.into(), log: PathBuf::new(), limit: 0, descriptors: 0 };
+        let held = ["a", "a-2"].map(|id| (id.to_owned(), (order(id), Vec::new()))).into();
         let keeper = Keeper { program: None, at_work: Mutex::new(Some(AtWork { child, socket: ours, held })) };
-        keeper.let_go(&first);
-        keeper.let_go(&first);
-        assert_eq!(lock(&keeper.at_work).as_ref().unwrap().held, BTreeSet::from([second]));
+        keeper.let_go("a");
+        keeper.let_go("a");
+        let at_work = lock(&keeper.at_work);
+        assert_eq!(at_work.as_ref().unwrap().held.keys().collect::<Vec<_>>(), ["a-2"], "the next run of it");
+    }
+
+    #[test]
+    fn what_a_killed_one_held_is_held_by_the_next() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("keeper");
+        // Writes down what it is told, a file each.
+        std::fs::write(&program, "#!/bin/sh\nexec cat >\"$0.$$\"\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let keeper = Keeper::new(Some(program));
+        let order = |id: &str| Order::Hold { id: id.into(), log: PathBuf::new(), limit: 0, descriptors: 1 };
+        let hold = |id: &str| {
+            let (_reader, writer) = io::pipe().unwrap();
+            keeper.tell(id.into(), order(id), vec![writer.into()]).unwrap();
+            lock(&keeper.at_work).as_ref().unwrap().child.id()
+        };
+        let was_told = |pid: u32, ids: &[&str]| {
+            let file = folder.path().join(format!("keeper.{pid}"));
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let is_there = |text: &str| ids.iter().all(|id| text.contains(&format!("\"id\":\"{id}\"")));
+            while !is_there(&std::fs::read_to_string(&file).unwrap_or_default()) {
+                assert!(Instant::now() < deadline, "{ids:?} never reached {pid}");
+                std::thread::yield_now();
+            }
+        };
+        let kill = || {
+            let mut at_work = lock(&keeper.at_work);
+            let child = &mut at_work.as_mut().unwrap().child;
+            child.kill().unwrap();
+            child.wait().unwrap();
+        };
+        let first = hold("a");
+        was_told(first, &["a"]);
+        kill();
+        let second = hold("b");
+        assert_ne!(first, second);
+        was_told(second, &["a", "b"]);
+        keeper.let_go("a");
+        // Nothing is started any more: the last moment to see it.
+        kill();
+        keeper.see_to_it();
+        let third = lock(&keeper.at_work).as_ref().unwrap().child.id();
+        was_told(third, &["b"]);
+        keeper.let_go("b");
+        let text = std::fs::read_to_string(folder.path().join(format!("keeper.{third}"))).unwrap();
+        assert!(!text.contains("\"a\""), "{text}");
     }
 }

@@ -5,6 +5,7 @@
 
 mod askpass;
 mod asks;
+mod away;
 mod blocked;
 mod browse;
 mod carry;
@@ -25,6 +26,7 @@ mod input;
 mod keep;
 mod keeper;
 mod keys;
+mod launch;
 mod link;
 mod log;
 mod login;
@@ -62,7 +64,7 @@ pub use asks::{Ask, AskId};
 pub use browse::browse;
 pub use confine::confine;
 pub use env::keeps_back;
-pub use far::{Far, FarEnd, FarSignal, Lost, Variables, exported, left_behind};
+pub use far::{Far, FarEnd, FarLeft, FarPlace, FarSignal, Lost, Seek, Sought, Variables, exported, left_behind};
 pub use front::Front;
 pub use handle::{Finished, Launch, Running, Waited};
 pub use hidden::Hidden;
@@ -138,6 +140,10 @@ pub struct Vitals {
     pub log: LogState,
     /// Whose it is.
     pub origin: Origin,
+    /// The other machine that it runs on: `ssh dev@host`.
+    pub place: Option<Arc<str>>,
+    /// Why it could not be looked for on that machine, and where its files are there.
+    pub away: Option<Arc<str>>,
     /// How often it was started again.
     pub restarts: u32,
 }
@@ -150,7 +156,8 @@ pub enum Origin {
     Ours,
     /// One that is gone: its log can be read and it can be ended, not typed into.
     Earlier,
-    /// One on another machine or in another container that shares the home folder: it is only shown.
+    /// One on another machine or in another container that shares the home folder: it is only shown. So is one on a
+    /// machine that is not reached, which [`Vitals::place`] names.
     Elsewhere,
 }
 
@@ -202,7 +209,8 @@ pub enum ExitReason {
     Stopped,
     /// `process kill`, or a key.
     Killed,
-    FailedToStart,
+    /// It could not be watched any more, and was ended.
+    Unwatched,
     /// It ended while no run of this program looked: how is not known.
     Unseen,
 }
@@ -358,6 +366,10 @@ pub enum ExecError {
     NoSignal(String),
     #[error("process {} is of another machine or container, which shares this home folder: end it or start it again there", .0.0)]
     Foreign(ProcessId),
+    #[error("process {} is on another machine, which is being looked for: try again in a moment", .0.0)]
+    Sought(ProcessId),
+    #[error("process {} is {}", .0.0, .1)]
+    Away(ProcessId, Arc<str>),
     #[error("process {} cannot be started again: its command line held a secret, which was not kept on disk; run the line anew", .0.0)]
     Masked(ProcessId),
     #[error("process {} does not end", .0.0)]

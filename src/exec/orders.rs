@@ -40,11 +40,13 @@ impl Exec {
                     *lock(&self.hub.size) = size;
                 }
                 let target = id.as_ref().and_then(|id| self.hub.find(id).ok());
+                self.look_at(target.as_deref());
                 self.hub.screens[0].watch(target, size, &self.hub.outbox);
                 Ok(())
             }
             ProcessCommand::WatchBeside(id, size) => {
                 let target = id.as_ref().and_then(|id| self.hub.find(id).ok());
+                self.look_at(target.as_deref());
                 self.hub.screens[1].watch(target, size, &self.hub.outbox);
                 Ok(())
             }
@@ -86,7 +88,7 @@ impl Exec {
     pub fn kill(&self, id: &ProcessId) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         if process.is_elsewhere() {
-            return Err(ExecError::Foreign(id.clone()));
+            return Err(process.elsewhere());
         }
         end::end(&process, ExitReason::Killed, self.graces());
         Ok(())
@@ -105,7 +107,7 @@ impl Exec {
         let (known, signal) = found.ok_or_else(|| ExecError::NoSignal(name.to_owned()))?;
         let process = self.hub.find(id)?;
         if process.is_elsewhere() {
-            return Err(ExecError::Foreign(id.clone()));
+            return Err(process.elsewhere());
         }
         if process.over() {
             return Err(ExecError::Ended(id.clone()));
@@ -175,7 +177,7 @@ impl Exec {
             return Err(ExecError::Elsewhere(id.clone()));
         }
         if process.is_elsewhere() {
-            return Err(ExecError::Foreign(id.clone()));
+            return Err(process.elsewhere());
         }
         if process.detached.as_ref().is_some_and(|detached| detached.is_masked()) {
             return Err(ExecError::Masked(id.clone()));
@@ -244,6 +246,7 @@ impl Exec {
     /// output in their log files. Returns when that is done, after 3 s at most.
     pub async fn shutdown(&self, kill: bool) {
         self.hub.screens.iter().for_each(|screens| screens.stop());
+        self.hub.keeper.see_to_it();
         let mut waiting = Vec::new();
         for process in self.hub.all() {
             if process.over() || process.is_elsewhere() {

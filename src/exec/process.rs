@@ -1,6 +1,6 @@
 //! One process: what is known of it, shared by its reader thread, the table and the tools.
 
-use super::detached::Detached;
+use super::detached::{Away, Detached};
 use super::input::Input;
 use super::log::{Captured, Output};
 use super::outbox::Outbox;
@@ -136,6 +136,11 @@ impl Life {
     }
 }
 
+/// Names a run of a process after so many others.
+pub(crate) fn run_of(id: &ProcessId, before: usize) -> String {
+    if before == 0 { id.0.clone() } else { format!("{}-{}", id.0, before + 1) }
+}
+
 impl Process {
     /// The row of the table.
     pub(crate) fn info(&self) -> ProcessInfo {
@@ -164,7 +169,10 @@ impl Process {
                 usage: life.sample.as_ref().map(|sample| sample.usage).filter(|_| life.exit.is_none()),
                 last_output: Some(self.last_output.load(Ordering::Relaxed)).filter(|at| *at > 0),
                 log,
+                place: self.place(),
+                away: self.away().and_then(|away| lock(&away.why).clone()),
                 origin: match &self.detached {
+                    None if self.far.as_ref().is_some_and(|far| far.since().is_some()) => Origin::Earlier,
                     None => Origin::Ours,
                     Some(detached) if detached.is_elsewhere() => Origin::Elsewhere,
                     Some(_) => Origin::Earlier,
@@ -172,6 +180,11 @@ impl Process {
                 restarts: u32::try_from(self.exits.len()).unwrap_or(u32::MAX),
             },
         }
+    }
+
+    /// Names this run among those with its id.
+    pub(crate) fn run(&self) -> String {
+        run_of(&self.id, self.exits.len())
     }
 
     /// Tells that something in its row changed.
@@ -212,6 +225,26 @@ impl Process {
     /// It is another machine's or container's: its numbers mean nothing here.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.detached.as_ref().is_some_and(Detached::is_elsewhere)
+    }
+
+    /// Why nothing can be done about it from here.
+    pub(crate) fn elsewhere(&self) -> super::ExecError {
+        let Some(away) = self.away() else { return super::ExecError::Foreign(self.id.clone()) };
+        match &*lock(&away.why) {
+            Some(why) => super::ExecError::Away(self.id.clone(), Arc::clone(why)),
+            None => super::ExecError::Sought(self.id.clone()),
+        }
+    }
+
+    /// It is on another machine that was not reached so far.
+    pub(crate) fn away(&self) -> Option<&Away> {
+        self.detached.as_ref().and_then(|detached| detached.away.as_ref())
+    }
+
+    /// The other machine that it is on.
+    fn place(&self) -> Option<Arc<str>> {
+        let far = || self.far.as_ref().and_then(|far| far.place());
+        self.away().map(|away| away.place.label.as_str().into()).or_else(|| Some(far()?.label.into()))
     }
 
     /// Who its leader is. Must be asked for the first time before the leader is waited for: its number may be a stranger's

@@ -39,6 +39,11 @@ pub(crate) enum Query {
 }
 
 impl Query {
+    /// Its answer depends on what the screen shows.
+    pub(crate) fn takes_screen(self) -> bool {
+        matches!(self, Query::Cursor | Query::CursorAndPage | Query::PrivateMode(_))
+    }
+
     /// The bytes that a terminal of `size` would send. `screen` is asked for only where the answer depends on it.
     pub(crate) fn answer<'a>(self, size: (u16, u16), screen: impl FnOnce() -> &'a Glass) -> Vec<u8> {
         let text = match self {

@@ -15,17 +15,19 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::LocalModes;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::mpsc::{SendError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Silence after which a process may be waiting for keys.
 const SILENCE: Duration = Duration::from_millis(300);
 /// A process that was silent for this long is not looked at again before it prints.
 const LAST_LOOK: Duration = Duration::from_secs(600);
-/// A command that lasted this long is worth a line in the register: it may outlive us.
-const LASTING: Duration = Duration::from_secs(1);
+/// A command that lasted this long is worth a line in the register: it may outlive us. Most are over by then.
+const LASTING: Duration = Duration::from_millis(20);
 /// Rows of the process table show bytes at most this often.
 const BYTES_SHOWN: Duration = Duration::from_millis(250);
 /// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
@@ -72,8 +74,9 @@ pub(crate) struct Reader {
     last_round: Instant,
 }
 
-/// Questions that are answered of one read.
-const ANSWERS: usize = 16;
+/// Questions that are answered of one read, and those among them that take a screen.
+const ANSWERS: usize = 256;
+const SCREENS: usize = 16;
 /// Bytes of answers and keys that may wait unread before questions are answered no more.
 const ANSWERS_WAIT: usize = 1024;
 
@@ -85,18 +88,45 @@ pub(crate) struct Duty {
     pub(crate) patterns: Vec<String>,
 }
 
+/// A thread that waits for the process that it will look after.
+pub(crate) struct Seat {
+    reader: SyncSender<Reader>,
+}
+
+impl Seat {
+    /// Starts the thread. It ends when nothing comes.
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let (reader, taken) = sync_channel::<Reader>(1);
+        std::thread::Builder::new().name("exec-read".into()).spawn(move || {
+            if let Ok(reader) = taken.recv() {
+                reader.run();
+            }
+        })?;
+        Ok(Self { reader })
+    }
+
+    /// Gives it its process.
+    pub(crate) fn take(self, reader: Reader) {
+        // The thread waits for just this; if it is gone all the same, its work is done here.
+        if let Err(SendError(mut reader)) = self.reader.send(reader) {
+            reader.break_off();
+            reader.close();
+        }
+    }
+}
+
 impl Reader {
-    /// Takes over a started child; its terminal's master is already with the process.
-    pub(crate) fn start(
+    /// For a started child; its terminal's master is already with the process.
+    pub(crate) fn new(
         hub: Arc<Hub>,
         process: Arc<Process>,
         spawned: Spawned,
         tty: Option<OwnedFd>,
         wake: PipeReader,
         duty: Duty,
-    ) -> std::io::Result<()> {
+    ) -> Self {
         let background = lock(&process.life).background;
-        let reader = Self {
+        Self {
             child: spawned.child,
             pipe: spawned.pipe,
             exit: spawned.exit,
@@ -120,12 +150,20 @@ impl Reader {
             tty,
             process,
             hub,
-        };
-        std::thread::Builder::new().name("exec-read".into()).spawn(move || reader.run())?;
-        Ok(())
+        }
     }
 
+    /// Looks after the process until it is over or left to itself. However that breaks off, it ends with it.
     fn run(mut self) {
+        // What a panic leaves half done is not read again but to end it.
+        if catch_unwind(AssertUnwindSafe(|| self.attend())).is_err() {
+            tracing::error!("the reader of {} broke off", self.process.id.0);
+        }
+        self.break_off();
+        self.close();
+    }
+
+    fn attend(&mut self) {
         let mut held = false;
         loop {
             if !held && lock(&self.process.life).background {
@@ -165,7 +203,6 @@ impl Reader {
                 self.look();
             }
         }
-        self.close();
     }
 
     /// `None` sleeps until something happens.
@@ -355,7 +392,10 @@ impl Reader {
     fn outlive(&mut self) {
         lock(&self.process.out).log.keep_all();
         self.spill(log::HEAD as u64 + 1);
-        self.hub.keeper.hold(&self.process, self.pipe.as_ref().map(|pipe| pipe.as_fd()));
+        // On another machine it goes on by itself, and a later run follows it with a client of its own.
+        if self.process.far.is_none() {
+            self.hub.keeper.hold(&self.process, self.pipe.as_ref().map(|pipe| pipe.as_fd()));
+        }
         self.note();
     }
 
@@ -389,11 +429,17 @@ impl Reader {
         let size = self.hub.size_of(process);
         let mut screen = super::screens::Reading::new(size);
         let mut answers = Vec::new();
-        // A text full of questions is no program that reads answers, and each may take a screen.
+        // A text full of questions is no program that reads answers.
         if lock(&process.input).len() > ANSWERS_WAIT {
             return;
         }
+        let mut screens = 0;
+        // Programs ask for all that they want to know at once, and wait for the answer to the last.
         for (end, question) in questions.into_iter().take(ANSWERS) {
+            screens += usize::from(question.takes_screen());
+            if question.takes_screen() && screens > SCREENS {
+                continue;
+            }
             answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
         }
         lock(&process.input).push(&answers);

@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 impl Exec {
-    /// Finds what an earlier run left behind. Blocks on the disk and on `/proc`.
+    /// Finds what an earlier run left behind on this machine. Blocks on the disk and on `/proc`. What is on other machines is
+    /// shown, and looked for by [`seek`](Self::seek).
     pub fn recover(&self) {
         let lives = |entry: &Entry| {
             let id = ProcessId(entry.id.clone());
             detached::lives(&id, entry.leader)
         };
-        let Left { living, ended, elsewhere } = self.hub.register.adopt(lives);
+        let Left { living, ended, elsewhere, far } = self.hub.register.adopt(lives);
         for entry in living {
             if let Err(error) = self.adopt(entry) {
                 tracing::warn!("a process of an earlier run is not watched: {error}");
@@ -31,7 +32,7 @@ impl Exec {
                 tracing::warn!("a process of an earlier run is not told of: {error}");
             }
         }
-        for entry in elsewhere {
+        for entry in elsewhere.into_iter().chain(far) {
             if let Err(error) = self.show(entry) {
                 tracing::warn!("a process of another machine is not shown: {error}");
             }
@@ -39,11 +40,15 @@ impl Exec {
     }
 
     /// Its row says that it is none of this machine's or container's; its log can be read.
-    fn show(&self, entry: Entry) -> std::io::Result<()> {
+    fn show(&self, mut entry: Entry) -> std::io::Result<()> {
         let (_, wake) = std::io::pipe()?;
         let id = ProcessId(entry.id.clone());
+        let far = entry.far.take().filter(|_| self.hub.register.is_ours(&entry));
         let mut process = self.of_entry(entry, wake);
-        process.detached = Some(Detached::elsewhere(&id));
+        process.detached = Some(match far {
+            Some(place) => Detached::away(&id, place),
+            None => Detached::elsewhere(&id),
+        });
         let process = Arc::new(process);
         detached::read_more(&process);
         self.hub.add(Arc::clone(&process));
@@ -80,7 +85,6 @@ impl Exec {
 
     pub(super) fn of_entry(&self, entry: Entry, wake: std::io::PipeWriter) -> Process {
         let id = ProcessId(entry.id);
-        let age = u64::try_from(now_ms() - entry.started_at).unwrap_or(0);
         let spawn = Spawn {
             command: entry.command.clone(),
             cwd: entry.cwd.clone(),
@@ -100,7 +104,7 @@ impl Exec {
             pid: entry.leader.pid,
             identity: OnceLock::from(Some(entry.leader)),
             started_at: entry.started_at,
-            started: Instant::now().checked_sub(Duration::from_millis(age)).unwrap_or_else(Instant::now),
+            started: moment(entry.started_at),
             out: Mutex::new(Output::new(Spill::reopened(entry.log), !entry.pty)),
             flow: Condvar::new(),
             life: Mutex::new(Life { background: true, port: entry.port, ..Life::default() }),
@@ -119,11 +123,17 @@ impl Exec {
     }
 }
 
+/// When that was, in milliseconds since the epoch.
+pub(super) fn moment(at: i64) -> Instant {
+    let age = u64::try_from(now_ms() - at).unwrap_or(0);
+    Instant::now().checked_sub(Duration::from_millis(age)).unwrap_or_else(Instant::now)
+}
+
 impl Process {
-    /// Its line in the register. What runs on another machine has none: its client here ends with this program, and its
-    /// command must never be started again on this one.
+    /// Its line in the register. What ends on another machine with its client here has none.
     pub(crate) fn entry(&self, hub: &Hub) -> Option<Entry> {
-        if self.far.is_some() {
+        let far = self.far.as_ref().map(|far| far.place());
+        if far == Some(None) {
             return None;
         }
         let leader = self.identify()?;
@@ -143,6 +153,7 @@ impl Process {
             log: lock(&self.out).log.spill().target_path().to_owned(),
             started_at: self.started_at,
             port,
+            far: far.flatten(),
             leader,
             owner: leader,
             whereabouts: Whereabouts::default(),

@@ -2,10 +2,10 @@
 //! `processes.json` in the home folder. Several runs share it; each changes only its own entries, and those of runs that
 //! are gone.
 
-use super::ProcessId;
 use super::procfs::Identity;
 use super::whereabouts::{Seen, Whereabouts};
-use crate::config::paths::write_atomic;
+use super::{FarPlace, ProcessId};
+use crate::config::paths::write_whole;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -34,6 +34,9 @@ pub(crate) struct Entry {
     /// Milliseconds since the epoch.
     pub(crate) started_at: i64,
     pub(crate) port: Option<u16>,
+    /// It runs on another machine, and the numbers are those of its client here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) far: Option<FarPlace>,
     #[serde(flatten)]
     pub(crate) leader: Identity,
     /// The run of this program that it belongs to.
@@ -57,6 +60,8 @@ pub(crate) struct Left {
     pub(crate) ended: Vec<Entry>,
     /// Of another machine or container that shares the home: left as it is.
     pub(crate) elsewhere: Vec<Entry>,
+    /// On another machine, which has to be asked; it is ours now.
+    pub(crate) far: Vec<Entry>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -91,9 +96,9 @@ impl Register {
         });
     }
 
-    /// Nothing of it runs any more.
-    pub(crate) fn remove(&self, id: &ProcessId) {
-        self.change(|all| all.retain(|entry| entry.id != id.0));
+    /// Nothing of the process with this leader runs any more. Another run of it may have the same id.
+    pub(crate) fn remove(&self, id: &ProcessId, leader: Option<Identity>) {
+        self.change(|all| all.retain(|entry| entry.id != id.0 || Some(entry.leader) != leader));
     }
 
     /// Takes over what runs that are gone left behind; `lives` says what still runs.
@@ -104,6 +109,13 @@ impl Register {
             for entry in std::mem::take(all) {
                 match self.whereabouts.sees(&entry.whereabouts) {
                     Seen::Here if entry.owner.is_alive() => all.push(entry),
+                    // Its client here is nothing without us, and it needs no system of this machine.
+                    Seen::Here | Seen::Before if entry.far.is_some() => {
+                        let whereabouts = self.whereabouts.clone();
+                        let entry = Entry { owner, whereabouts, ..entry };
+                        all.push(entry.clone());
+                        left.far.push(entry);
+                    }
                     Seen::Here if lives(&entry) => {
                         let entry = Entry { owner, foreground: false, ..entry };
                         all.push(entry.clone());
@@ -120,6 +132,11 @@ impl Register {
             }
         });
         left
+    }
+
+    /// Whether it belongs to this run.
+    pub(crate) fn is_ours(&self, entry: &Entry) -> bool {
+        self.owner == Some(entry.owner)
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) {
@@ -152,7 +169,8 @@ fn changed(path: &Path, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), Box<
     if contents.processes != known || was_broken {
         let mut text = serde_json::to_string_pretty(&contents)?;
         text.push('\n');
-        write_atomic(path, &text)?;
+        // Not synced: after a loss of power nothing of what it names runs.
+        write_whole(path, &text)?;
     }
     Ok(())
 }
@@ -173,6 +191,7 @@ mod tests {
             log: "/log".into(),
             started_at: 1,
             port: Some(8080),
+            far: None,
             leader,
             owner: Identity { pid: 1, start: 1 },
             whereabouts: Whereabouts::default(),
@@ -202,17 +221,28 @@ mod tests {
             dead.put(entry(id, own));
         }
         of(Whereabouts { boot: "another".into(), ..here.clone() }, own).put(entry("f", own));
+        // On another machine: whether its client lives here says nothing.
+        let far =
+            |id: &str| Entry { far: Some(FarPlace { kind: "ssh".into(), ..FarPlace::default() }), ..entry(id, own) };
+        dead.put(far("far"));
+        of(Whereabouts { boot: "another".into(), ..here.clone() }, own).put(far("far before"));
+        ours.put(far("far of ours"));
         // The numbers are those of a process that runs here: it is another one there.
         of(Whereabouts { namespace: 1, ..here.clone() }, gone).put(entry("container", own));
         of(Whereabouts { boot: "another".into(), machine: "another".into(), ..here }, gone).put(entry("machine", own));
-        let Left { living, ended, elsewhere } = ours.adopt(|entry| !["d", "g"].contains(&entry.id.as_str()));
+        let Left { living, ended, elsewhere, far } = ours.adopt(|entry| !["d", "g"].contains(&entry.id.as_str()));
+        assert_eq!(ids(&far), ["far", "far before"]);
+        assert!(far.iter().all(|entry| entry.owner == own && entry.whereabouts == Whereabouts::here()));
         assert_eq!((ids(&living), ids(&ended)), (vec!["c", "e"], vec!["d", "f"]));
         assert_eq!(ids(&elsewhere), ["container", "machine"]);
         assert!(living.iter().all(|entry| entry.owner == own && entry.leader == own));
         let again = ours.adopt(|_| true);
-        assert_eq!((again.living, again.ended), (Vec::new(), Vec::new()), "told once");
+        assert_eq!((again.living, again.ended, again.far), (Vec::new(), Vec::new(), Vec::new()), "told once");
         assert_eq!(again.elsewhere, elsewhere, "kept as they are");
-        ours.remove(&ProcessId("a".into()));
+        // The end of a run comes when the next one of the same id is there already.
+        ours.remove(&ProcessId("a".into()), Some(gone));
+        assert!(std::fs::read_to_string(&path).unwrap().contains("\"a\""), "it is another one's");
+        ours.remove(&ProcessId("a".into()), Some(own));
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("\"a\"") && text.contains("\"c\"") && !text.contains("\"f\""), "{text}");
     }

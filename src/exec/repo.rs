@@ -14,7 +14,7 @@ const ANSWER: usize = 1024 * 1024;
 const COMPLAINT: usize = 4 * 1024;
 
 /// Settings in place of those of a repository: programs that it may name.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.quotePath=false",
@@ -25,6 +25,8 @@ const SETTINGS: [&str; 14] = [
     "core.alternateRefsCommand=false",
     "credential.helper=",
     "diff.external=",
+    // Anything longer is made by a git of its own in the submodule, which obeys that one's settings.
+    "diff.submodule=short",
     // A signature is checked by a program.
     "log.showSignature=false",
     "gpg.program=false",
@@ -113,7 +115,16 @@ impl Repo {
         self.ask_at(&self.folder, args, until)
     }
 
-    /// The same in another folder of it.
+    /// What changed since the last commit, as figures and as a patch, the first MiB of it.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn diff(&self, until: Instant) -> Result<Vec<u8>, RepoError> {
+        let plain = ["diff", "--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"];
+        self.ask(&[&plain[..], &["--stat", "--patch", "HEAD"]].concat(), until)
+    }
+
+    /// What git answers in another folder of it.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
@@ -200,13 +211,64 @@ mod tests {
             let repo = Repo::of(&folder, soon()).expect("a repository");
             let status = repo.ask(&["status", "--porcelain=v1"], soon()).expect("an answer");
             assert!(status.starts_with(b" M a.rs"), "{name:?}: {}", String::from_utf8_lossy(&status));
-            repo.ask(&["diff", "--no-ext-diff", "--no-textconv", "HEAD"], soon()).expect("an answer");
+            repo.diff(soon()).expect("an answer");
         }
         let folder = home.path().join("equals");
         std::fs::create_dir(&folder).expect("a folder");
         repository(&folder, b"*.rs filter=a=b\n", &section(b"a=b"));
         assert!(matches!(Repo::of(&folder, soon()), Err(RepoError::Filter(name)) if name == "filter.a=b.clean"));
         assert!(!ran.exists(), "a filter ran");
+    }
+
+    /// Every program that settings of a repository, or of a submodule, name for what is read here.
+    #[test]
+    fn no_program_that_a_repository_names_runs() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (top, inner) = (home.path().join("top"), home.path().join("inner"));
+        for folder in [&top, &inner] {
+            std::fs::create_dir(folder).expect("a folder");
+            repository(folder, b"", b"");
+        }
+        let git = |folder: &Path, args: &[&str]| {
+            let mut git = Command::new("git");
+            git.current_dir(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+            let done = git.args(["-c", "protocol.file.allow=always"]).args(args).output().expect("git");
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        };
+        git(&top, &["submodule", "add", "-q", &inner.to_string_lossy(), "sub"]);
+        git(&top, &["add", "."]);
+        git(&top, &["commit", "-q", "-m", "two"]);
+        // The submodule stands at another commit, and a file of both differs.
+        let sub = top.join("sub");
+        std::fs::write(sub.join("a.rs"), "3").expect("a file");
+        git(&sub, &["commit", "-q", "-a", "-m", "three"]);
+        std::fs::write(top.join("a.rs"), "4").expect("a file");
+        let ran = home.path().join("ran");
+        let program = |name: &str| format!("\"sh -c 'touch {}-{name}; cat /dev/null' x\"", ran.display());
+        let settings = format!(
+            "[core]\n\tfsmonitor = {}\n\tpager = {}\n[diff]\n\texternal = {}\n\tsubmodule = diff\n\
+             [diff \"driver\"]\n\tcommand = {}\n\ttextconv = {}\n",
+            program("monitor"),
+            program("pager"),
+            program("external"),
+            program("driver"),
+            program("textconv"),
+        );
+        for (folder, config) in [(&top, ".git/config"), (&sub, "../.git/modules/sub/config")] {
+            std::fs::write(folder.join(".gitattributes"), "*.rs diff=driver\n").expect("attributes");
+            let config = folder.join(config);
+            let text = std::fs::read_to_string(&config).expect("settings");
+            std::fs::write(config, text + &settings).expect("settings");
+        }
+        let repo = Repo::of(&top, soon()).expect("a repository");
+        let diff = String::from_utf8(repo.diff(soon()).expect("an answer")).expect("text");
+        assert!(diff.contains("+4") && diff.contains("+Subproject commit"), "{diff}");
+        let status = ["status", "--porcelain=v1", "--ignore-submodules=dirty"];
+        let status = String::from_utf8(repo.ask(&status, soon()).expect("an answer")).expect("text");
+        assert!(status.contains(" M a.rs") && status.contains(" M sub"), "{status}");
+        let names = std::fs::read_dir(home.path()).expect("the folder").flatten().map(|entry| entry.file_name());
+        let ran: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("ran")).collect();
+        assert!(ran.is_empty(), "{ran:?}");
     }
 
     #[test]

@@ -114,6 +114,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing else has this sandbox"))]
     pub(crate) fn of(byte: u8) -> Option<Self> {
         [Self::Namespace, Self::Mounts, Self::Folder, Self::Privileges, Self::Landlock, Self::Seccomp]
             .into_iter()

@@ -6,6 +6,7 @@ use super::process::{Process, lock};
 use super::search::Hits;
 use super::{Hit, LINES, ProcessEvent, ProcessId, Scroll, Way, usage};
 use crate::text::Snapshot;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -188,45 +189,20 @@ impl Screens {
     }
 
     fn run(&self, outbox: &Arc<Outbox>) {
+        self.rounds(&mut |shown, work, began| round(shown, work, began, outbox));
+    }
+
+    /// One round of work after the other, at most one a frame, until nothing is shown any more.
+    fn rounds(&self, round: &mut dyn FnMut(&mut Option<Shown>, Work, Instant)) {
         let mut shown: Option<Shown> = None;
-        while let Some(Work { target, size, scroll, lines, find }) = self.work(shown.as_ref().and_then(|s| s.look_at)) {
+        while let Some(work) = self.work(shown.as_ref().and_then(|s| s.look_at)) {
             let began = Instant::now();
-            let fits =
-                |s: &Shown| Arc::ptr_eq(&s.process, &target) && (s.view.size == size || s.view.screen.alternate());
-            if !shown.as_ref().is_some_and(fits) {
-                // Another size lays the lines out anew; the reader stays as far above the end as before.
-                let before = shown.take().filter(|s| Arc::ptr_eq(&s.process, &target));
-                let mut view = View::new(size);
-                view.feed(&target);
-                view.scroll(Scroll::By(before.as_ref().map_or(0, |s| s.view.back())));
-                shown = Some(Shown { process: target, view, last: None, look_at: None, looked: None });
-            }
-            let Some(Shown { process, view, last, look_at, looked }) = &mut shown else { continue };
-            if view.size != size {
-                view.screen.resize(size);
-                view.size = size;
-            }
-            view.feed(process);
-            for scroll in scroll {
-                view.scroll(scroll);
-            }
-            if let Some((words, way)) = find {
-                let found = view.find(process, &words, way);
-                outbox.post(ProcessEvent::Found(process.id.clone(), found));
-            }
-            let snapshot = view.show(process);
-            if last.as_deref() != Some(&snapshot) {
-                let snapshot = Arc::new(snapshot);
-                *last = Some(Arc::clone(&snapshot));
-                outbox.post(ProcessEvent::Screen(process.id.clone(), snapshot));
-            }
-            if let Some((first, last)) = lines {
-                outbox.post(ProcessEvent::Lines(process.id.clone(), Arc::new(view.lines(process, first, last))));
-            }
-            if looked.is_none_or(|at| at.elapsed() >= USAGE) {
-                *looked = Some(began);
-                // While it works it is looked at again; one that sleeps is left alone until it prints.
-                *look_at = look(process).then(|| began + USAGE);
+            let (target, size) = (Arc::clone(&work.target), work.size);
+            let end = lock(&target.out).pane_end();
+            if catch_unwind(AssertUnwindSafe(|| round(&mut shown, work, began))).is_err() {
+                tracing::error!("the screen of {} broke off", target.id.0);
+                // What it broke at is not read again: the pane goes on with what comes next.
+                shown = Some(Shown::after(end, target, size));
             }
             self.rest_of_frame(began);
         }
@@ -280,6 +256,60 @@ struct Shown {
     /// When to look at what it uses, and when that was done last.
     look_at: Option<Instant>,
     looked: Option<Instant>,
+}
+
+impl Shown {
+    fn new(process: Arc<Process>, view: View) -> Self {
+        Self { process, view, last: None, look_at: None, looked: None }
+    }
+
+    /// Without what was printed before this position of the pane's stream.
+    fn after(position: u64, process: Arc<Process>, size: (u16, u16)) -> Self {
+        let mut view = View::new(size);
+        view.fed = position;
+        Self::new(process, view)
+    }
+}
+
+/// Does what is to be done, and shows what has changed.
+fn round(shown: &mut Option<Shown>, work: Work, began: Instant, outbox: &Arc<Outbox>) {
+    let Work { target, size, scroll, lines, find } = work;
+    let fits = |s: &Shown| Arc::ptr_eq(&s.process, &target) && (s.view.size == size || s.view.screen.alternate());
+    if !shown.as_ref().is_some_and(fits) {
+        // Another size lays the lines out anew; the reader stays as far above the end as before.
+        let before = shown.take().filter(|s| Arc::ptr_eq(&s.process, &target));
+        let mut view = View::new(size);
+        view.feed(&target);
+        view.scroll(Scroll::By(before.as_ref().map_or(0, |s| s.view.back())));
+        *shown = Some(Shown::new(target, view));
+    }
+    let Some(Shown { process, view, last, look_at, looked }) = shown else { return };
+    if view.size != size {
+        view.screen.resize(size);
+        view.size = size;
+    }
+    view.feed(process);
+    for scroll in scroll {
+        view.scroll(scroll);
+    }
+    if let Some((words, way)) = find {
+        let found = view.find(process, &words, way);
+        outbox.post(ProcessEvent::Found(process.id.clone(), found));
+    }
+    let snapshot = view.show(process);
+    if last.as_deref() != Some(&snapshot) {
+        let snapshot = Arc::new(snapshot);
+        *last = Some(Arc::clone(&snapshot));
+        outbox.post(ProcessEvent::Screen(process.id.clone(), snapshot));
+    }
+    if let Some((first, last)) = lines {
+        outbox.post(ProcessEvent::Lines(process.id.clone(), Arc::new(view.lines(process, first, last))));
+    }
+    if looked.is_none_or(|at| at.elapsed() >= USAGE) {
+        *looked = Some(began);
+        // While it works it is looked at again; one that sleeps is left alone until it prints.
+        *look_at = look(process).then(|| began + USAGE);
+    }
 }
 
 /// Looks at what a process uses and tells when that changed. Whether it works.
@@ -478,5 +508,65 @@ impl Reading {
         self.screen.feed(&bytes, from, fitted);
         self.upto = position;
         &self.screen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Exec, ExecOptions, Spawn};
+    use super::*;
+
+    #[tokio::test]
+    async fn a_screen_that_breaks_off_goes_on_with_what_comes_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = folder.path().join("spill");
+        let (exec, _events) = Exec::new(ExecOptions { spill, login_env: false, ..ExecOptions::default() });
+        let spawn = Spawn {
+            command: "echo first; read x; echo second; read x".into(),
+            cwd: folder.path().to_owned(),
+            pty: true,
+            background: true,
+            task: "t".into(),
+            size: (20, 4),
+            headless: false,
+            sandbox: None,
+        };
+        let process = exec.start(spawn).await.unwrap().process;
+        let screens = Arc::new(Screens::default());
+        // The thread is this test's.
+        lock(&screens.state).running = true;
+        screens.watch(Some(Arc::clone(&process)), (20, 4), &exec.hub.outbox);
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = {
+            let (screens, outbox) = (Arc::clone(&screens), Arc::clone(&exec.hub.outbox));
+            std::thread::spawn(move || {
+                screens.rounds(&mut |shown, work, began| {
+                    round(shown, work, began, &outbox);
+                    let rows = shown.as_ref().unwrap().last.as_ref().unwrap().rows.clone();
+                    let text: String = rows.iter().map(crate::text::Line::text).collect();
+                    tell.send(text.clone()).unwrap();
+                    assert!(!text.contains("first"), "a parser that cannot take this");
+                });
+            })
+        };
+        let shows = |word: &str| {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while !told.recv_timeout(Duration::from_secs(20)).unwrap().contains(word) {
+                assert!(Instant::now() < deadline, "never: {word}");
+                screens.touch(&process.id);
+            }
+        };
+        shows("first");
+        process.type_in(b"\r").unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !process.captured().head.ends_with(b"second\n") {
+            assert!(Instant::now() < deadline, "{:?}", process.captured());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        screens.touch(&process.id);
+        shows("second");
+        screens.stop();
+        thread.join().unwrap();
+        exec.shutdown(true).await;
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! The only unsafe code of this room beside `sandbox::kernel`: what runs between fork and exec, and borrowing the descriptor of a PTY.
 
+use super::end::{ignore_gone, members};
 use super::sandbox::{Prepared, Step, failed_step};
 use super::waiting::Modes;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 use rustix::fs::OFlags;
-use rustix::process::Pid;
-use std::io;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -44,6 +45,19 @@ impl Wiring {
     }
 }
 
+/// A child that is ready to be started: what may fail without it has been done.
+pub(crate) struct Ready {
+    command: Command,
+    pipe: Option<OwnedFd>,
+    tty: Option<Tty>,
+    /// The child's side of its terminal.
+    slave: Option<OwnedFd>,
+    /// Tells in which step the sandbox could not be entered.
+    failing: Option<PipeReader>,
+    /// Descriptors that are given back just before the child's end is to be watched, which takes one.
+    spare: (PipeReader, PipeWriter),
+}
+
 /// A started child. All descriptors are non-blocking and closed on exec.
 pub(crate) struct Spawned {
     pub(crate) child: Child,
@@ -74,8 +88,8 @@ impl From<rustix::io::Errno> for SpawnFailure {
     }
 }
 
-/// Starts `command`, in this sandbox if there is one.
-pub(crate) fn spawn(mut command: Command, wiring: Wiring, sandbox: Option<Prepared>) -> Result<Spawned, SpawnFailure> {
+/// Makes everything ready for `command`, in this sandbox if there is one. Nothing runs yet.
+pub(crate) fn ready(mut command: Command, wiring: Wiring, sandbox: Option<Prepared>) -> Result<Ready, SpawnFailure> {
     let mut slave = None;
     let mut tty = None;
     if wiring.terminal() {
@@ -106,20 +120,54 @@ pub(crate) fn spawn(mut command: Command, wiring: Wiring, sandbox: Option<Prepar
     lead_session(&mut command, slave.is_some().then_some(if wiring.headless { 1 } else { 0 }));
     // After its session and terminal are its own: what comes next needs nothing of the outside.
     let failing = sandbox.map(|sandbox| sandbox.enter(&mut command)).transpose()?.flatten();
-    let started = command.spawn();
-    // The command still holds the child's ends: without them an end of output can be seen.
-    drop(command);
-    drop(slave);
-    let child = match started {
-        Ok(child) => child,
-        Err(source) => return Err(SpawnFailure { step: failing.and_then(failed_step), source }),
-    };
+    // Before there is a child: from then on nothing may fail.
     for fd in pipe.iter().chain(tty.iter().map(|t| &t.fd)) {
         let flags = rustix::fs::fcntl_getfl(fd)?;
         rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
     }
-    let exit = watch_exit(child.id())?;
-    Ok(Spawned { child, pipe, tty, exit })
+    Ok(Ready { command, pipe, tty, slave, failing, spare: io::pipe()? })
+}
+
+impl Ready {
+    /// Our side of its terminal, for its reader.
+    pub(crate) fn tty_fd(&self) -> io::Result<Option<OwnedFd>> {
+        self.tty.as_ref().map(|tty| tty.fd.try_clone()).transpose()
+    }
+
+    /// Starts it. After an error nothing of it runs, and nobody has to wait for it.
+    pub(crate) fn start(self) -> Result<Spawned, SpawnFailure> {
+        let Self { mut command, pipe, tty, slave, failing, spare } = self;
+        let started = command.spawn();
+        // The command still holds the child's ends: without them an end of output can be seen.
+        drop(command);
+        drop(slave);
+        let mut child = match started {
+            Ok(child) => child,
+            Err(source) => return Err(SpawnFailure { step: failing.and_then(failed_step), source }),
+        };
+        drop(spare);
+        match watch_exit(child.id()) {
+            Ok(exit) => Ok(Spawned { child, pipe, tty, exit }),
+            Err(error) => {
+                // Another thread was faster: what cannot be watched must not run.
+                end_unwatched(&mut child);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Ends a child that leads its session, with all that it started, and waits for it.
+fn end_unwatched(child: &mut Child) {
+    if let Some(leader) = Pid::from_raw(child.id() as i32) {
+        ignore_gone(kill_process_group(leader, Signal::KILL));
+    }
+    for member in members(child.id()) {
+        ignore_gone(kill_process(member, Signal::KILL));
+    }
+    if let Err(error) = child.wait() {
+        tracing::error!("waiting for {}: {error}", child.id());
+    }
 }
 
 /// Makes the child lead a session and, with the number of a descriptor that is a terminal, be controlled by it. It gets
@@ -142,9 +190,9 @@ pub(crate) fn lead_session(command: &mut Command, terminal: Option<i32>) {
     }
 }
 
-/// Descriptors that one process may take: its terminal, the reader's side of it, its end, orders, its log; and those that
+/// Descriptors that one process may take: its terminal, the reader's side of it, its end, orders, its log, what a new keeper gets; and those that
 /// everything else takes.
-const EACH: u64 = 8;
+const EACH: u64 = 10;
 const OTHERS: u64 = 512;
 
 /// Sees to it that so many processes can run at once: by default a process may have 1,024 descriptors. No more than the

@@ -1,6 +1,7 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
 mod life;
+mod start;
 mod waits;
 
 use super::*;
@@ -561,6 +562,18 @@ async fn a_text_full_of_questions_costs_no_more_than_others() {
     let running = room.start(&format!("stty raw -echo; cat {0}; cat {0}; stty sane; echo over", file.display())).await;
     // Each question would parse as much output as the screen can come from: hours for all of them.
     let end = finished(&running).await;
+    assert!(text(&end).trim_end().ends_with("over"));
+}
+
+/// Programs that look for what a terminal can do send all that they ask in one write, and wait for the answer to the last.
+#[tokio::test]
+async fn the_last_of_many_questions_is_answered() {
+    let room = room();
+    let questions = r"\033[?2026\$p".repeat(30) + &r"\033]11;?\033\\".repeat(30) + r"\033[c";
+    let line = format!(
+        "stty raw -echo; printf '{questions}'; until [ \"$c\" = c ]; do read -rN1 c; done; stty sane; echo over"
+    );
+    let end = finished(&room.start(&line).await).await;
     assert!(text(&end).trim_end().ends_with("over"));
 }
 

@@ -1,11 +1,13 @@
 //! Who a process is: its program by the file that runs, which the kernel knows, not by the name that it gives itself.
 
+#[cfg(target_os = "linux")]
 use crate::text::visible::visible;
 use std::path::Path;
 
 /// Programs that are known to ask for passwords, by the first word of the names of their files.
 const KNOWN: &[&str] = &["sudo", "sudoedit", "doas", "su", "ssh", "git", "scp", "sftp", "rsync"];
 /// Where systems keep their programs. A file there is the system's when nobody but the superuser can change it.
+#[cfg(target_os = "linux")]
 const SYSTEM: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib/", "/opt/", "/nix/store/", "/run/wrappers/", "/snap/"];
 
 /// The program of a process, as a person is shown it.

@@ -109,6 +109,15 @@ pub trait Backend: Send + Sync {
     /// The client that runs these words there. Only after [`start`](Self::start).
     fn client(&self, words: &[&str], terminal: Terminal) -> Command;
 
+    /// Whether what an earlier run of this program left running may still be there to be found by [`start`](Self::start).
+    /// Makes and starts nothing. By default the place goes with the program, and all that ran in it.
+    ///
+    /// # Errors
+    /// When that cannot be told now.
+    fn remains(&self) -> Result<bool, PlaceError> {
+        Ok(false)
+    }
+
     /// Why it does not answer any more and what comes next, asked of whoever keeps it; `None` when it seems to be there.
     fn gone(&self) -> Option<String>;
 

@@ -176,14 +176,11 @@ impl Container {
 
     fn find_or_make(&self) -> Result<String, String> {
         let known = self.known()?;
-        // As podman (`up 3 minutes`) and docker (`running`) say it.
-        let paused = |state: &str| state.contains("paused");
-        let runs = |state: &str| state == "running" || (state.starts_with("up") && !paused(state));
         if let Some((name, _)) = known.iter().find(|(_, state)| runs(state)) {
             return Ok(name.clone());
         }
         let Some((name, state)) = known.first() else { return self.make() };
-        let word = if paused(state) { "unpause" } else { "start" };
+        let word = if is_paused(state) { "unpause" } else { "start" };
         // What was installed and written in it is work: only the person may give it up.
         self.engine.run(&[word, name.as_str()], WORD).map(|_| name.clone()).map_err(|why| {
             let program = &self.engine.program;
@@ -220,6 +217,15 @@ impl Container {
     }
 }
 
+/// Whether a container of this state runs, as podman (`up 3 minutes`) and docker (`running`) say it.
+fn runs(state: &str) -> bool {
+    state == "running" || (state.starts_with("up") && !is_paused(state))
+}
+
+fn is_paused(state: &str) -> bool {
+    state.contains("paused")
+}
+
 /// A folder of the configuration, when it is one of the container and not of this machine.
 pub(crate) fn begin(configured: &str, own: &str) -> PathBuf {
     let configured = configured.trim();
@@ -254,6 +260,12 @@ impl Backend for Container {
         });
         command.arg(self.name().unwrap_or_default()).args(words);
         command
+    }
+
+    fn remains(&self) -> Result<bool, PlaceError> {
+        let known = self.known().map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
+        // What ran in one that was stopped has ended; what is paused is only held.
+        Ok(known.iter().any(|(_, state)| runs(state) || is_paused(state)))
     }
 
     fn gone(&self) -> Option<String> {

@@ -264,6 +264,14 @@ impl Backend for Daytona {
         }
     }
 
+    fn remains(&self) -> Result<bool, PlaceError> {
+        if !self.config.container_persistent {
+            return Ok(false);
+        }
+        let known = self.name().and_then(|name| self.look(&name)).map_err(|why| self.unreachable(why))?;
+        Ok(known.is_some_and(|sandbox| sandbox["state"] == "started"))
+    }
+
     fn gone(&self) -> Option<String> {
         let (id, name) = lock(&self.held).as_ref().map(|held| (held.id.clone(), held.name.clone()))?;
         match self.look(&id) {
@@ -352,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_the_service_refuses_says_what_to_do() {
-        let said = |status| refused(&Answer { status, body: json!({"message": "no"}) });
+        let said = |status| refused(&Answer { status, body: json!({"message": "no"}), again: None });
         for (status, word) in [(401, "DAYTONA_API_KEY"), (402, "paid"), (403, "limits"), (429, "wait"), (503, "later")]
         {
             assert!(said(status).contains(word) && said(status).contains(&format!("{status}: no")), "{}", said(status));

@@ -94,7 +94,7 @@ fails() { rm -f -- "$t"; [ -w "$p" ] && echo 'the folder cannot be written' || e
 trap 'rm -f -- "$t"; exit 1' HUP INT TERM
 {
   [ -z "$m" ] || { chown "$o" "$t"; chmod "$m" "$t"; } 2>/dev/null
-  cat >&3 2>/dev/null || fails
+  e=$(cat 2>&1 >&3) || { rm -f -- "$t"; echo "$e"; exit 1; }
   [ "$(wc -c <&4)" -eq "$L" ] || { rm -f -- "$t"; echo 'not all of it arrived: the file is as it was'; exit 1; }
   [ -z "$m" ] || chmod "$m" "$t" 2>/dev/null
 } 3>>"$t" 4<"$t"

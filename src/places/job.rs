@@ -2,15 +2,17 @@
 //!
 //! Its line goes over the link into a private folder, so that it stands in no list of arguments and no shell on the way
 //! reads it. A trap writes folder and variables there when its shell ends; nothing of ours is ever printed. Work in the
-//! background leads a session of its own with its output in a log: it outlives the connection, and is found again.
+//! background leads a session of its own with its output in a log: it outlives the connection, and is found again
+//! (`places::found`). Its client starts it: what got no client, or was given up before, never ran.
 
 use super::backend::{PlaceError, Terminal};
 use super::remote::{Remote, SMALL, SOON, lock};
 use super::script::Script;
-use crate::exec::{Far, FarEnd, FarSignal, Lost, Said, left_behind};
+use crate::exec::{Far, FarEnd, FarPlace, FarSignal, Lost, Said, left_behind};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,14 +30,21 @@ const STATE: usize = 1024 * 1024;
 /// How often a command that was to end is killed once more while it lives, and how long that is waited for.
 const ENDINGS: u32 = 25;
 const ENDING: Duration = Duration::from_millis(20);
-/// Tells more of background work as it comes, from where it was last told.
+/// Starts background work, once, and tells more of it as it comes, from where it was last told: `$1` keeps that, and
+/// another one who follows takes it away.
 const FOLLOW: &str = r#"
-seen=$(cat "$J/seen" 2>/dev/null || echo 0)
-while :; do
+h_s=$J/$1; export J
+if mv "$J/start" "$J/begun" 2>/dev/null; then
+  : >"$J/log"
+  if command -v setsid >/dev/null 2>&1; then nohup setsid sh "$J/begun" >>"$J/log" 2>&1 </dev/null &
+  else set -m 2>/dev/null; nohup sh "$J/begun" >>"$J/log" 2>&1 </dev/null & set +m; fi
+  n=0; while [ ! -s "$J/pid" ] && [ $n -lt 100 ]; do sleep 0.02 2>/dev/null; n=$((n+1)); done
+fi
+while seen=$(cat "$h_s" 2>/dev/null); do
   over=; { [ -e "$J/code" ] || ! kill -0 "$(cat "$J/pid")" 2>/dev/null; } && over=1
   size=$(wc -c <"$J/log" 2>/dev/null || echo "$seen")
   if [ "$size" -gt "$seen" ]; then
-    tail -c +$((seen + 1)) "$J/log" | head -c $((size - seen)); seen=$((size)); echo "$seen" >"$J/seen"; continue
+    tail -c +$((seen + 1)) "$J/log" | head -c $((size - seen)); [ -e "$h_s" ] && echo $((size)) >"$h_s"; continue
   fi
   [ -n "$over" ] && break
   sleep 0.2 2>/dev/null || sleep 1
@@ -136,10 +145,16 @@ pub struct Job {
     refused: u64,
     /// What was done when it was to be ended and nothing could be started there.
     cleared: Mutex<Option<String>>,
+    /// Keeps how much of its output was told.
+    seen: String,
+    /// When an earlier run of this program started it.
+    since: Option<i64>,
+    /// It was handed over, and nobody watches it yet: dropped now, it is ended.
+    unwatched: AtomicBool,
 }
 
 impl Job {
-    /// Hands over its line; work in the background is started. Blocks.
+    /// Hands over its line; its client starts it. Dropped before that, nothing of it stays there. Blocks.
     ///
     /// # Errors
     /// When the place cannot be reached, or the folder is not there.
@@ -147,13 +162,10 @@ impl Job {
         let facts = place.facts()?;
         let id = format!("{:012x}", fastrand::u64(..1 << 48));
         let folder = facts.dir.join("jobs").join(&id);
-        let mut job = Self { breaks: place.breaks(), refused: 0, cleared: Mutex::default(), id, folder, spec, place };
-        let script = job.script(facts.has("bash"), facts.has("setsid"))?;
-        let said = if job.spec.detached {
-            job.place.ask_once(&script, SOON, SMALL)?
-        } else {
-            job.place.ask(&script, SOON, SMALL)?
-        };
+        let mut job = Self::of(place, spec, folder, id);
+        let script = job.script(facts.has("bash"))?;
+        let said = job.place.ask(&script, SOON, SMALL)?;
+        job.unwatched = AtomicBool::new(true);
         // It wrote files: what was known of that machine may be old.
         lock(&job.place.looked).forget();
         let lost = |why: String| PlaceError::Lost { place: job.place.label().to_owned(), why };
@@ -173,29 +185,48 @@ impl Job {
         }
     }
 
+    fn of(place: Arc<Remote>, spec: JobSpec, folder: PathBuf, id: String) -> Self {
+        Self {
+            breaks: place.breaks(),
+            refused: 0,
+            cleared: Mutex::default(),
+            seen: "seen".into(),
+            since: None,
+            unwatched: AtomicBool::new(false),
+            id,
+            folder,
+            spec,
+            place,
+        }
+    }
+
+    /// One that runs there since an earlier run of this program started it; `seen` keeps how much of its output was told.
+    pub(super) fn found(place: Arc<Remote>, spec: JobSpec, folder: PathBuf, seen: String, since: i64) -> Self {
+        let id = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut job = Self::of(place, spec, folder, id);
+        (job.seen, job.since) = (seen, Some(since));
+        job
+    }
+
     /// Where work in the background keeps its output there.
     pub fn log(&self) -> PathBuf {
         self.folder.join("log")
     }
 
-    /// Writes its files and, in the background, starts it.
-    fn script(&self, bash: bool, setsid: bool) -> Result<Script, PlaceError> {
+    /// Writes its files.
+    fn script(&self, bash: bool) -> Result<Script, PlaceError> {
         let jobs = Script::new("h_pids\n").set("J", &self.folder);
         let mut script = jobs.add("[ -d ").word(&self.spec.cwd).add(" ] || (exit 2) && (umask 077; mkdir -p \"$J\"\n");
         script = script.add("cat >\"$J/line\"").text(&self.spec.line);
         script = script.add("cat >\"$J/keep\"").text(&self.prelude(bash));
         script = script.add("cat >\"$J/run\"").text(&String::from_utf8_lossy(&self.run(bash)?.0));
         if self.spec.detached {
-            let leader = if setsid { "setsid sh" } else { "sh -m" };
             script = script.add("cat >\"$J/start\"").text(
                 "echo $$ >\"$J/pid\"\nsh \"$J/run\"\ncode=$?\necho \"$code\" >\"$J/code.new\" && mv \"$J/code.new\" \"$J/code\"",
             );
             let follow = Script::new("").set("J", &self.folder).add(FOLLOW);
             script = script.add("cat >\"$J/follow\"").text(&String::from_utf8_lossy(&follow.0));
-            script = script.add(": >\"$J/log\"; J=$J; export J; nohup ").add(leader);
-            script = script.add(" \"$J/start\" >>\"$J/log\" 2>&1 </dev/null &\n");
-            script = script
-                .add("n=0; while [ ! -s \"$J/pid\" ] && [ $n -lt 100 ]; do sleep 0.02 2>/dev/null; n=$((n+1)); done\n");
+            script = script.add("echo 0 >\"$J/").add(&self.seen).add("\"\n");
         }
         Ok(script.add(")"))
     }
@@ -209,7 +240,7 @@ impl Job {
         let state = self.folder.join("state");
         // As on this machine (`exec::shell`): `set +x` hides it from a traced command, `>|` works under noclobber.
         format!(
-            "{unset}trap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|\"{}\" 2>/dev/null || :' EXIT\n",
+            "{unset}trap '{{ set +x; }} 2>/dev/null; umask 077; {{ pwd -P; export -p; }} >|\"{}\" 2>/dev/null || :' EXIT\n",
             state.display()
         )
     }
@@ -263,6 +294,41 @@ impl Job {
         })
     }
 
+    /// What sends a signal to all of it there.
+    fn ending(&self, signal: FarSignal) -> Script {
+        let name = match signal {
+            FarSignal::Interrupt => "INT",
+            FarSignal::Terminate => "TERM",
+            FarSignal::Continue => "CONT",
+            FarSignal::Kill => "KILL",
+        };
+        // By the words of the shell alone: where no process can be started any more, this still works.
+        let stop = if signal == FarSignal::Kill { STOP } else { "" };
+        let mut script = Script::new("h_pids >/dev/null\n").set("J", &self.folder).set("H_S", name).add(
+            r#"if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full; else
+h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
+if [ -n "$h_l" ]; then
+"#,
+        );
+        script = script.add(stop).add(
+            r#"for h_f in /proc/[0-9]*/stat; do
+  { read -r h_x <"$h_f"; } 2>/dev/null || continue
+  h_y=${h_x##*") "}; set -- $h_y
+  [ "$4" = "$h_l" ] && { h_f=${h_f#/proc/}; kill -s "$H_S" "${h_f%/stat}"; }
+done
+kill -s "$H_S" -- "-$h_l" || kill -s "$H_S" "$h_l"; :
+else false; fi 2>/dev/null"#,
+        );
+        if signal == FarSignal::Kill {
+            // What went into a session of its own is known by its mark.
+            script = script.add("\nh_c=$?\n").add(&format!(
+                "for h_f in $(grep -ls '{MARK}={}' /proc/[0-9]*/environ 2>/dev/null); do h_f=${{h_f#/proc/}}; kill -s KILL \"${{h_f%/environ}}\" 2>/dev/null; done; (exit $h_c)",
+                self.id
+            ));
+        }
+        script.add("\nfi")
+    }
+
     /// What the place did to it by its bound on processes.
     fn crowded(&self, pids: &Pids, cleared: Option<String>) -> Option<Lost> {
         if pids.refused <= self.refused && cleared.is_none() {
@@ -308,7 +374,7 @@ impl Far for Job {
         if !self.spec.detached {
             return backend.client(&["sh", &folder("run")], terminal);
         }
-        let client = backend.client(&["sh", &folder("follow")], terminal);
+        let client = backend.client(&["sh", &folder("follow"), &self.seen], terminal);
         let Some(broken) = backend.traits().broken else { return client };
         let mut again = Command::new("/bin/sh");
         again.args(["-c", AGAIN, "sh"]).arg(broken.to_string()).arg(client.get_program()).args(client.get_args());
@@ -325,37 +391,7 @@ impl Far for Job {
         if self.place.backend().traits().signals_here && !self.spec.detached {
             return false;
         }
-        let name = match signal {
-            FarSignal::Interrupt => "INT",
-            FarSignal::Terminate => "TERM",
-            FarSignal::Continue => "CONT",
-            FarSignal::Kill => "KILL",
-        };
-        // By the words of the shell alone: where no process can be started any more, this still works.
-        let stop = if signal == FarSignal::Kill { STOP } else { "" };
-        let mut script = Script::new("h_pids >/dev/null\n").set("J", &self.folder).set("H_S", name).add(
-            r#"if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full; else
-h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
-if [ -n "$h_l" ]; then
-"#,
-        );
-        script = script.add(stop).add(
-            r#"for h_f in /proc/[0-9]*/stat; do
-  { read -r h_x <"$h_f"; } 2>/dev/null || continue
-  h_y=${h_x##*") "}; set -- $h_y
-  [ "$4" = "$h_l" ] && { h_f=${h_f#/proc/}; kill -s "$H_S" "${h_f%/stat}"; }
-done
-kill -s "$H_S" -- "-$h_l" || kill -s "$H_S" "$h_l"; :
-else false; fi 2>/dev/null"#,
-        );
-        if signal == FarSignal::Kill {
-            // What went into a session of its own is known by its mark.
-            script = script.add("\nh_c=$?\n").add(&format!(
-                "for h_f in $(grep -ls '{MARK}={}' /proc/[0-9]*/environ 2>/dev/null); do h_f=${{h_f#/proc/}}; kill -s KILL \"${{h_f%/environ}}\" 2>/dev/null; done; (exit $h_c)",
-                self.id
-            ));
-        }
-        let said = self.place.ask_now(&script.add("\nfi"));
+        let said = self.place.ask_now(&self.ending(signal));
         match (said, signal) {
             // Whatever is ended one by one is made again at once: all of it goes.
             (Some(said), FarSignal::Kill) if is_full(&said.out) => {
@@ -384,12 +420,30 @@ else false; fi 2>/dev/null"#,
         }
     }
 
-    fn finish(&self, ended: bool) -> FarEnd {
+    fn place(&self) -> Option<FarPlace> {
+        let facts = self.place.facts().ok().filter(|_| self.spec.detached)?;
+        let (kind, label) = (self.place.backend().traits().kind.to_owned(), self.place.label().to_owned());
+        Some(FarPlace { kind, label, machine: facts.machine.clone(), folder: self.folder.clone() })
+    }
+
+    fn launched(&self) {
+        self.unwatched.store(false, Ordering::Relaxed);
+    }
+
+    fn since(&self) -> Option<i64> {
+        self.since
+    }
+
+    fn finish(&self, ended: bool, code: i32) -> FarEnd {
+        // Whatever becomes of it is told: nothing is left to be ended.
+        self.launched();
         if ended {
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
             self.signal(FarSignal::Kill);
         }
-        let script = Script::new("").set("J", &self.folder).add(LEFT);
+        // The session that it was started in leaves nothing else.
+        let rest = if self.since.is_some() { "; rmdir -- \"${J%/*}\" \"${J%/jobs/*}\" 2>/dev/null" } else { "" };
+        let script = Script::new("").set("J", &self.folder).add(LEFT).add(rest);
         let mut asked = self.place.ask(&script, SOON, STATE);
         let is_alive = |said: &Said| Pids::read(&said.out).1.starts_with(b"alive\n");
         for _ in 0..ENDINGS {
@@ -429,7 +483,9 @@ else false; fi 2>/dev/null"#,
             let lost = self.lost(true, false);
             return FarEnd { lost: lost.or(crowded), ..FarEnd::default() };
         }
-        let lost = self.lost(false, word == b"code" || word == b"state").filter(|_| !ended).or(crowded);
+        // Its shell was hung up with the connection, and left what it had as if it had ended by itself.
+        let cut = !self.spec.detached && self.place.backend().traits().broken == Some(code);
+        let lost = self.lost(false, !cut && (word == b"code" || word == b"state")).filter(|_| !ended).or(crowded);
         let mut base = self.place.facts().map(|facts| (*self.place.base(&facts)).clone()).unwrap_or_default();
         // What this file adds is no doing of the command.
         base.extend(ADDED.iter().map(|(name, value)| (name.into(), value.into())));
@@ -442,5 +498,20 @@ else false; fi 2>/dev/null"#,
             self.place.keep(&self.spec.task, variables);
         }
         FarEnd { cwd: Some(cwd), not_kept, lost }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !*self.unwatched.get_mut() {
+            return;
+        }
+        // Whoever drops it may not wait.
+        let (place, script) = (Arc::clone(&self.place), self.ending(FarSignal::Kill).add("\nrm -rf -- \"$J\""));
+        let ended =
+            std::thread::Builder::new().name("place-drop".into()).spawn(move || place.ask_now(&script).is_some());
+        if let Err(error) = ended {
+            tracing::warn!("{} stays on {}: {error}", self.folder.display(), self.place.label());
+        }
     }
 }

@@ -66,14 +66,24 @@ impl Kubernetes {
         self.run(&["get", "pod", pod, "-o", "jsonpath={.status.phase}"], WORD)
     }
 
+    fn labels(&self) -> String {
+        format!("{OURS},hermes-task-id={}", self.task)
+    }
+
+    /// A pod of ours that runs.
+    fn running(&self) -> Result<Option<String>, String> {
+        let rows = "jsonpath={range .items[*]}{.metadata.name} {.status.phase}{\"\\n\"}{end}";
+        let known = self.run(&["get", "pods", "-l", &self.labels(), "-o", rows], WORD)?;
+        Ok(known.lines().find_map(|line| line.strip_suffix(" Running")).map(str::to_owned))
+    }
+
     /// A pod of ours that runs, or a new one.
     fn find_or_make(&self) -> Result<String, String> {
-        let labels = format!("{OURS},hermes-task-id={}", self.task);
-        let rows = "jsonpath={range .items[*]}{.metadata.name} {.status.phase}{\"\\n\"}{end}";
-        let known = self.run(&["get", "pods", "-l", &labels, "-o", rows], WORD)?;
-        let running = known.lines().find_map(|line| line.strip_suffix(" Running"));
-        let name = match running {
-            Some(name) => name.to_owned(),
+        let labels = self.labels();
+        let known = self.running()?;
+        let is_new = known.is_none();
+        let name = match known {
+            Some(name) => name,
             None => {
                 let name = format!("hermes-{:08x}", fastrand::u32(..));
                 let (image, labels) = (format!("--image={}", self.image), format!("--labels={labels}"));
@@ -89,9 +99,19 @@ impl Kubernetes {
             Err(why) => {
                 let events =
                     self.run(&["get", "events", "--field-selector", &format!("involvedObject.name={name}")], WORD);
+                // One that waits for ever would be there beside the next one.
+                if is_new {
+                    self.delete(&name);
+                }
                 let last = events.unwrap_or_default().lines().last().unwrap_or_default().trim().to_owned();
                 Err(format!("the pod {name} does not become ready: {why} {last}"))
             }
+        }
+    }
+
+    fn delete(&self, pod: &str) {
+        if let Err(error) = self.run(&["delete", "pod", pod, "--wait=false", "--ignore-not-found"], WORD) {
+            tracing::warn!("the pod {pod} stays: {error}");
         }
     }
 
@@ -140,6 +160,11 @@ impl Backend for Kubernetes {
         command
     }
 
+    fn remains(&self) -> Result<bool, PlaceError> {
+        let running = || self.running().map_err(|why| PlaceError::unreachable(&self.traits.label, why));
+        Ok(!self.theirs.is_empty() || running()?.is_some())
+    }
+
     fn gone(&self) -> Option<String> {
         let pod = self.held()?;
         let next = if self.theirs.is_empty() { "the next command makes a new one" } else { "start it again" };
@@ -152,9 +177,7 @@ impl Backend for Kubernetes {
 
     fn stop(&self) {
         let Some(pod) = self.held().filter(|_| self.theirs.is_empty()) else { return };
-        if let Err(error) = self.run(&["delete", "pod", &pod, "--wait=false", "--ignore-not-found"], WORD) {
-            tracing::warn!("the pod {pod} stays: {error}");
-        }
+        self.delete(&pod);
     }
 }
 

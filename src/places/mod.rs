@@ -8,6 +8,7 @@ mod backend;
 mod container;
 mod daytona;
 mod files;
+mod found;
 mod gateway;
 mod job;
 mod keys;

@@ -133,11 +133,16 @@ impl Modal {
         serde_json::from_str(last).map_err(|_| format!("its package says what is not understood: {last}"))
     }
 
-    fn find_or_make(&self, name: &str) -> Result<Held, String> {
+    /// Its interpreter, and the program of ours that runs in it.
+    fn tools(&self) -> Result<(OsString, PathBuf), String> {
         let python = self.programs.find("modal").and_then(|program| interpreter(&program)).ok_or(
             "the program `modal` is not installed: install the package modal (pipx install modal, uv tool install modal)",
         )?;
-        let bridge = self.bridge()?;
+        Ok((python, self.bridge()?))
+    }
+
+    fn find_or_make(&self, name: &str) -> Result<Held, String> {
+        let (python, bridge) = self.tools()?;
         let said = self.word(&python, &bridge, &["ready", &self.wanted(name).to_string()], FETCH)?;
         let id = said["id"].as_str().ok_or("the service names no sandbox")?.to_owned();
         if said["made"] == true && said["restored"] == false && self.snapshot(name).is_file() {
@@ -240,6 +245,18 @@ impl Backend for Modal {
         });
         command.args(words);
         command
+    }
+
+    fn remains(&self) -> Result<bool, PlaceError> {
+        if !self.config.container_persistent {
+            return Ok(false);
+        }
+        let look = || {
+            let (python, bridge) = self.tools()?;
+            self.word(&python, &bridge, &["find", &self.wanted(&self.name()?).to_string()], WORD)
+        };
+        let said = look().map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
+        Ok(said["found"] == true)
     }
 
     fn gone(&self) -> Option<String> {

@@ -1,6 +1,7 @@
 """The way to sandboxes of Modal, by Modal's own package: its protocol, its logins and its errors are its own.
 
     modal_client.py ready SPEC             finds or makes the sandbox; prints {"id", "made", "restored"}
+    modal_client.py find SPEC              prints {"found"}: whether it runs; makes nothing
     modal_client.py enter ID pipes WORDS   runs words there, bytes as they are
     modal_client.py enter ID terminal WORDS  the same on a terminal there, keys as they are typed here
     modal_client.py state ID               prints {"running"}
@@ -144,6 +145,8 @@ def main(words):
         match words:
             case ["ready", spec]:
                 ready(json.loads(spec))
+            case ["find", spec]:
+                say(found=find(json.loads(spec)) is not None)
             case ["enter", sandbox_id, ("pipes" | "terminal") as kind, *rest]:
                 enter(sandbox_id, kind, rest)
             case ["state", sandbox_id]:

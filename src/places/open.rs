@@ -34,17 +34,29 @@ pub const KINDS: &[(&str, &str)] = &[
 /// Work that is no other's.
 const DEFAULT: &str = "default";
 
-/// Where a session's commands run and its files are. Cheap to clone; clones are the same.
+/// Where the commands of a session, or of a task of it, run and where its files are. Cheap to clone; clones are the same.
 #[derive(Clone, Default)]
 pub struct Places {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Default)]
-struct Inner {
+pub(super) struct Inner {
     needs: Option<Needs>,
-    current: Mutex<Option<Arc<Remote>>>,
+    current: Mutex<Option<Arc<Seat>>>,
     lacks: OnceLock<Lacks>,
+    /// Other machines on which earlier runs of this program left work.
+    pub(super) earlier: Mutex<Vec<Arc<Remote>>>,
+}
+
+/// A place that one task or several work in: it is left when the last of them goes.
+struct Seat(Arc<Remote>);
+
+/// Gives a seat up; the last one to do so leaves the place. Blocks.
+fn vacate(seat: Option<Arc<Seat>>) {
+    if let Some(Seat(there)) = seat.and_then(Arc::into_inner) {
+        there.leave();
+    }
 }
 
 /// Backends that cannot be used as they are configured, and why.
@@ -122,9 +134,17 @@ impl Places {
         places
     }
 
+    /// Those of a task of its own: it works where this one works now, over the same connection, until it chooses another
+    /// place for itself. Folder and variables are each task's own in any place.
+    #[must_use]
+    pub fn of_child(&self) -> Self {
+        let current = Mutex::new(lock(&self.inner.current).clone());
+        Self { inner: Arc::new(Inner { needs: self.inner.needs.clone(), current, ..Inner::default() }) }
+    }
+
     /// The other machine that work is done on; `None`: on this one.
     pub fn current(&self) -> Option<Arc<Remote>> {
-        lock(&self.inner.current).clone()
+        lock(&self.inner.current).as_ref().map(|seat| Arc::clone(&seat.0))
     }
 
     /// As `terminal.backend` and permissions name it.
@@ -147,15 +167,12 @@ impl Places {
     /// # Errors
     /// When there is no such backend, or its configuration lacks something: all stays as it was.
     pub fn choose(&self, kind: &str) -> Result<(), PlaceError> {
-        let next = match (kind.trim(), &self.inner.needs) {
-            ("" | "local", _) => None,
-            (kind, Some(needs)) => Some(Arc::new(Remote::new(needs.backend(kind)?))),
-            (kind, None) => return Err(PlaceError::Config(format!("`{kind}` cannot be used here"))),
+        let next = match kind.trim() {
+            "" | "local" => None,
+            kind => Some(Arc::new(Seat(Arc::new(self.made(kind)?)))),
         };
         let before = std::mem::replace(&mut *lock(&self.inner.current), next);
-        if let Some(before) = before {
-            before.leave();
-        }
+        vacate(before);
         Ok(())
     }
 
@@ -169,9 +186,8 @@ impl Places {
             Err(error) => error,
         };
         let broken = Arc::new(Remote::new(Box::new(Broken::new(kind, error.clone()))));
-        if let Some(before) = lock(&self.inner.current).replace(broken) {
-            before.leave();
-        }
+        let before = lock(&self.inner.current).replace(Arc::new(Seat(broken)));
+        vacate(before);
         Err(error)
     }
 
@@ -191,9 +207,28 @@ impl Places {
         Arc::clone(self.inner.lacks.get_or_init(found))
     }
 
-    /// Leaves the place, at the end of the program. Blocks.
+    /// A backend of this kind as it is configured.
+    ///
+    /// # Errors
+    /// When its configuration lacks something.
+    pub(super) fn made(&self, kind: &str) -> Result<Remote, PlaceError> {
+        match &self.inner.needs {
+            Some(needs) => Ok(Remote::new(needs.backend(kind)?)),
+            None => Err(PlaceError::Config(format!("`{kind}` cannot be used here"))),
+        }
+    }
+
+    /// Leaves the place, at the end of the program or of a task, unless another task works there. Blocks.
     pub fn leave(&self) {
-        if let Some(there) = self.current() {
+        for there in std::mem::take(&mut *lock(&self.inner.earlier)) {
+            there.leave();
+        }
+        // It stays the place of this task: what comes late must not run on this machine instead.
+        let last = lock(&self.inner.current)
+            .as_ref()
+            .filter(|seat| Arc::strong_count(seat) == 1)
+            .map(|seat| Arc::clone(&seat.0));
+        if let Some(there) = last {
             there.leave();
         }
     }

@@ -27,9 +27,24 @@ const FACTS: &str = r#"
 umask 022
 case $HOME in /*) ;; *) HOME=/;; esac
 d=${XDG_STATE_HOME:-$HOME/.local/state}/hermes
-(umask 077; mkdir -p "$d" && : >"$d/.w") 2>/dev/null || d=/tmp/hermes-$(id -u 2>/dev/null || echo x)
-(umask 077; mkdir -p "$d/$S/jobs") || d=
+if ! (umask 077; mkdir -p "$d" && : >"$d/.w") 2>/dev/null; then
+  d=/tmp/hermes-$(id -u 2>/dev/null || echo x)
+  (umask 077; mkdir -p "$d") 2>/dev/null
+  # In a folder that somebody else put there anything could be put into ours.
+  [ -O "$d" ] && [ ! -L "$d" ] || d=
+fi
+[ -n "$d" ] && (umask 077; mkdir -p "$d/$S/jobs") || d=
 H_DIR=${d:+$d/$S}
+# What commands of sessions that are gone left: folders and variables for a day, output that nobody came back for for a month.
+for h_s in "$d"/s-*; do
+  [ -n "$d" ] && [ "$h_s" != "$H_DIR" ] && [ -d "$h_s" ] || continue
+  for h_j in "$h_s"/jobs/*; do
+    { read -r h_p <"$h_j/pid" && kill -0 "$h_p"; } 2>/dev/null && continue
+    h_n=0; [ -e "$h_j/log" ] && h_n=30
+    [ -n "$(find "$h_j" -prune -mtime "+$h_n" 2>/dev/null)" ] && rm -rf -- "$h_j"
+  done
+  [ -n "$(find "$h_s" -prune -mtime +0 2>/dev/null)" ] && rmdir -- "$h_s/jobs" "$h_s" 2>/dev/null
+done
 # How often no process could be made there, how many there may be, and how many there are: with the words of the shell alone.
 h_pids() {
   for h_p in /sys/fs/cgroup/pids /sys/fs/cgroup; do
@@ -43,12 +58,17 @@ if stat -L -c %s / >/dev/null 2>&1
 then h_stat() { stat -L -c '%f|%s|%Y|%y|%a' -- "$1"; }
 else h_stat() { stat -L -f '%Xp|%z|%m|%Fm|%Lp' "$1"; }
 fi
-printf '%s\n' "$HOME" "$H_DIR" "$(uname -s 2>/dev/null)"
-for h_tool in bash setsid rg base64; do has "$h_tool" && printf '%s ' "$h_tool"; done
+printf '%s\n' "$HOME" "$H_DIR" "$(uname -s 2>/dev/null)" "$(uname -n 2>/dev/null)"
+for h_tool in bash rg base64; do has "$h_tool" && printf '%s ' "$h_tool"; done
 readlink -mz / >/dev/null 2>&1 && printf 'readlink-mz '
 printf '\n'
 if has bash; then bash -lc 'export -p' </dev/null 2>/dev/null; else sh -lc 'export -p' </dev/null 2>/dev/null; fi
 "#;
+
+/// Removes what is not needed there any more.
+const LEAVE: &str = r#"cd /
+for h_j in "$H"/jobs/*; do [ -e "$h_j/begun" ] || rm -rf -- "$h_j"; done
+rmdir -- "$H/jobs" "$H" 2>/dev/null"#;
 
 /// What is known of the other side.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,21 +77,23 @@ pub(crate) struct Facts {
     /// Private: what commands need to start and what they leave behind.
     pub(crate) dir: PathBuf,
     pub(crate) system: String,
+    /// What it calls itself.
+    pub(crate) machine: String,
     pub(crate) tools: Vec<String>,
     pub(crate) base: Arc<Variables>,
 }
 
 impl Facts {
     fn read(out: &[u8]) -> Option<Self> {
-        let mut lines = out.splitn(5, |byte| *byte == b'\n');
+        let mut lines = out.splitn(6, |byte| *byte == b'\n');
         let mut line = || lines.next().map(|line| String::from_utf8_lossy(line).into_owned());
-        let (home, dir, system, tools) = (line()?, line()?, line()?, line()?);
+        let (home, dir, system, machine, tools) = (line()?, line()?, line()?, line()?, line()?);
         if dir.is_empty() {
             return None;
         }
         let base = lines.next().and_then(exported).unwrap_or_default();
         let tools = tools.split_whitespace().map(str::to_owned).collect();
-        Some(Self { home: home.into(), dir: dir.into(), system, tools, base: Arc::new(base) })
+        Some(Self { home: home.into(), dir: dir.into(), system, machine, tools, base: Arc::new(base) })
     }
 
     pub(crate) fn has(&self, tool: &str) -> bool {
@@ -84,6 +106,8 @@ impl Facts {
 struct Open {
     link: Option<Link>,
     facts: Option<Arc<Facts>>,
+    /// It was made ready: something may stand there that need not stay, whether a shell answered or not.
+    is_made: bool,
 }
 
 /// A machine that is reached through a client program. Everything here blocks, within bounds.
@@ -138,6 +162,20 @@ impl Remote {
     /// When it cannot be reached.
     pub fn ready(&self) -> Result<(), PlaceError> {
         self.facts().map(|_| ())
+    }
+
+    /// Whether what an earlier run left there can be asked for: it is reached, and nothing is made for that.
+    ///
+    /// # Errors
+    /// When it cannot be told.
+    pub(crate) fn remains(&self) -> Result<bool, PlaceError> {
+        if lock(&self.open).link.is_some() {
+            return Ok(true);
+        }
+        if !self.backend.remains()? {
+            return Ok(false);
+        }
+        self.ready().map(|()| true)
     }
 
     /// The home folder there.
@@ -228,6 +266,7 @@ impl Remote {
     fn connect(&self, open: &mut Open) -> Result<Arc<Facts>, PlaceError> {
         let why = |error: LinkError| PlaceError::unreachable(self.label(), told(&error));
         self.backend.start()?;
+        open.is_made = true;
         let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), FIRST).map_err(why)?;
         let script = Script::new("").set("S", &self.session).add(FACTS);
         let said = link.ask(&script.0, FIRST, SMALL).map_err(why)?;
@@ -244,18 +283,6 @@ impl Remote {
     /// # Errors
     /// When there is no answer.
     pub(crate) fn ask(&self, script: &Script, within: Duration, most: usize) -> Result<Said, PlaceError> {
-        self.ask_for(script, within, most, true)
-    }
-
-    /// The same for what must not happen twice.
-    ///
-    /// # Errors
-    /// When there is no answer.
-    pub(crate) fn ask_once(&self, script: &Script, within: Duration, most: usize) -> Result<Said, PlaceError> {
-        self.ask_for(script, within, most, false)
-    }
-
-    fn ask_for(&self, script: &Script, within: Duration, most: usize, again: bool) -> Result<Said, PlaceError> {
         let mut open = lock(&self.open);
         let mut fresh = open.link.is_none();
         loop {
@@ -268,7 +295,7 @@ impl Remote {
                 Err(error) => error,
             };
             self.broke(&mut open);
-            if fresh || !again || !matches!(error, LinkError::Ended(_)) {
+            if fresh || !matches!(error, LinkError::Ended(_)) {
                 let why = self.why().unwrap_or_else(|| told(&error));
                 return Err(PlaceError::Lost { place: self.label().to_owned(), why });
             }
@@ -324,20 +351,15 @@ impl Remote {
         let mut open = lock(&self.open);
         let facts = open.facts.clone();
         if let (Some(link), Some(facts)) = (&mut open.link, &facts) {
-            // Only folders of ours that are empty: background work keeps what it has.
-            let script = Script::new("cd / && rmdir ")
-                .word(facts.dir.join("jobs"))
-                .add(" ")
-                .word(&facts.dir)
-                .add(" 2>/dev/null");
+            // Background work keeps what it has.
+            let script = Script::new("").set("H", &facts.dir).add(LEAVE);
             if let Err(error) = link.ask(&script.0, SIGNAL, SMALL) {
                 tracing::debug!("leaving {}: {error}", self.label());
             }
         }
-        let used = facts.is_some();
-        *open = Open::default();
+        let is_made = std::mem::take(&mut *open).is_made;
         drop(open);
-        if used {
+        if is_made {
             self.backend.stop();
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::exec::Hidden;
 use reqwest::Method;
+use reqwest::header::RETRY_AFTER;
 use serde_json::Value;
 use std::error::Error as _;
 use std::sync::OnceLock;
@@ -16,6 +17,9 @@ const MOST: usize = 4 * 1024 * 1024;
 /// Pauses before a question that changes nothing is asked again.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
 
+/// How long a service may have us wait that has too much to do.
+const BUSY: Duration = Duration::from_secs(30);
+
 /// Where it is and what knows this person there.
 pub(crate) struct Service {
     base: String,
@@ -29,6 +33,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// Null when it is no JSON.
     pub(crate) body: Value,
+    /// When it has too much to do: after what time it wants to be asked again.
+    pub(crate) again: Option<Duration>,
 }
 
 impl Answer {
@@ -65,18 +71,31 @@ impl Service {
     pub(crate) fn get(&self, path: &str) -> Result<Answer, String> {
         for pause in AGAIN {
             match self.ask(Method::GET, path, None) {
-                Ok(answer) if answer.status < 500 && answer.status != 429 => return Ok(answer),
+                Ok(answer) if answer.status < 500 && (answer.status != 429 || answer.again.is_some()) => {
+                    return Ok(answer);
+                }
                 _ => std::thread::sleep(pause),
             }
         }
         self.ask(Method::GET, path, None)
     }
 
-    /// Asks once.
+    /// Asks once; a second time, when the service says that it has too much to do, after the time that it names.
     ///
     /// # Errors
     /// When there is no answer.
     pub(crate) fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, String> {
+        let first = self.once(method.clone(), path, body)?;
+        match first.again {
+            Some(pause) if pause <= BUSY => {
+                std::thread::sleep(pause);
+                self.once(method, path, body)
+            }
+            _ => Ok(first),
+        }
+    }
+
+    fn once(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, String> {
         // A thread of its own: the one that asks may belong to a runtime already.
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| {
@@ -95,6 +114,8 @@ impl Service {
         }
         let mut reply = request.send().await.map_err(|error| self.told(&error))?;
         let status = reply.status().as_u16();
+        let after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let again = after.filter(|_| status == 429).map(Duration::from_secs);
         let mut bytes = Vec::new();
         while let Some(chunk) = reply.chunk().await.map_err(|error| self.told(&error))? {
             bytes.extend_from_slice(&chunk);
@@ -102,7 +123,7 @@ impl Service {
                 return Err(format!("{} answers with more than {MOST} bytes", self.base));
             }
         }
-        Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) })
+        Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null), again })
     }
 
     /// Why there was no answer. The address stands in it once, without what follows the path.
@@ -165,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_words_of_a_service_are_found() {
-        let said = |body: Value| Answer { status: 400, body }.words();
+        let said = |body: Value| Answer { status: 400, body, again: None }.words();
         assert_eq!(said(json!({"message": "too large"})), "too large");
         assert_eq!(said(json!({"message": ["a", "b"]})), "a; b");
         assert_eq!(said(json!({"error": "Forbidden"})), "Forbidden");

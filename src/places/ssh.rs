@@ -110,6 +110,10 @@ impl Backend for Ssh {
         command
     }
 
+    fn remains(&self) -> Result<bool, PlaceError> {
+        Ok(true)
+    }
+
     fn gone(&self) -> Option<String> {
         None
     }

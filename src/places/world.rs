@@ -31,7 +31,7 @@ for h_p in "$@"; do h_leads "$h_p"; done"#;
 pub struct Looked {
     at: Option<Instant>,
     leads: HashMap<PathBuf, PathBuf>,
-    globs: HashMap<(String, PathBuf), Vec<PathBuf>>,
+    globs: HashMap<(String, PathBuf, usize), Vec<PathBuf>>,
     texts: HashMap<PathBuf, Option<String>>,
 }
 
@@ -112,7 +112,7 @@ impl Remote {
     }
 
     fn glob(&self, wanted: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
-        let key = (wanted.to_owned(), cwd.to_owned());
+        let key = (wanted.to_owned(), cwd.to_owned(), limit);
         if let Some(found) = lock(&self.looked).current().globs.get(&key) {
             return found.iter().take(limit).cloned().collect();
         }
@@ -122,7 +122,8 @@ impl Remote {
         let script = script.add(
             "; do { [ -e \"$h_p\" ] || [ -L \"$h_p\" ]; } && printf '%s\\0' \"$h_p\"; h_n=$((h_n - 1)); [ $h_n -gt 0 ] || break; done",
         );
-        let Ok(said) = self.ask(&script, SOON, SMALL) else { return Vec::new() };
+        // What cannot be told may be anything: a list that was cut short.
+        let Ok(said) = self.ask(&script, SOON, SMALL) else { return vec![full; limit] };
         let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let found: Vec<PathBuf> = all.map(|path| String::from_utf8_lossy(path).into_owned().into()).collect();
         lock(&self.looked).current().globs.insert(key, found.clone());

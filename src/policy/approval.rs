@@ -65,7 +65,7 @@ pub struct Proposal {
     pub past: Past,
 }
 
-/// Commands of the past that a grant would have answered.
+/// Calls of the past, of the kind that is asked about, that a grant would have answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
     /// How many of them were looked at, each once; 0: none.

@@ -1,13 +1,15 @@
 //! Which lasting answers a question offers: this very command, its words, its effects, the tools of a server; and what
 //! each would have answered in the past.
 
+mod past;
 mod words;
+
+pub use past::{Seen, tell_past};
 
 use super::decide::{BY_RULE, decide_in, in_process};
 use super::permissions::{Layer, Permission};
 use super::rule::{Action, Exact, Rules};
-use super::table::Level;
-use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files, glob, remote, shell};
+use super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, glob, remote};
 use std::path::{Path, PathBuf};
 
 /// Names of questions that are no class of effect: a grant of them would answer questions about anything.
@@ -155,98 +157,6 @@ fn very_command(intent: &Intent, scope: Scope, backend: &str) -> Option<Exact> {
     let Intent::Command { line, cwd, .. } = intent else { return None };
     let fits = scope == Scope::Session || !(glob::is_pattern(line) || line.contains(char::is_control));
     fits.then(|| Exact::of(line, cwd, backend))
-}
-
-/// A command of the past and the folder that it ran in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    pub line: String,
-    pub cwd: PathBuf,
-}
-
-/// Examples that are told.
-const EXAMPLES: usize = 3;
-
-/// Fills in what each proposal would have answered among these commands, newest first; looks at no disk. When it is `late`
-/// before the last, nothing is told.
-pub fn tell_past(proposals: &mut [Proposal], now: &str, seen: &[Seen], world: &dyn World, late: impl Fn() -> bool) {
-    let blind = Blind(world);
-    let mut found: Vec<Past> = vec![Past::default(); proposals.len()];
-    let rules: Vec<Vec<Permission>> = proposals.iter().map(|one| lines_of(&one.grant)).collect();
-    let mut known: Vec<&str> = Vec::new();
-    for one in seen {
-        if late() {
-            return;
-        }
-        if one.line == now || known.contains(&one.line.as_str()) {
-            continue;
-        }
-        known.push(&one.line);
-        let judged = shell::judge(&one.line, &one.cwd, &blind);
-        for ((proposal, rules), past) in proposals.iter().zip(&rules).zip(&mut found) {
-            let matches = match proposal.grant.width {
-                Width::Words => by_words(rules, &judged, &one.cwd, &blind),
-                Width::Effects => by_class(&proposal.grant.entries, &judged),
-                // It means one line, and that is asked about now.
-                Width::Command | Width::Server => false,
-            };
-            if matches {
-                past.matched += 1;
-                if past.examples.len() < EXAMPLES {
-                    past.examples.push(one.line.clone());
-                }
-            }
-        }
-    }
-    for (proposal, past) in proposals.iter_mut().zip(found) {
-        proposal.past = Past { of: known.len(), ..past };
-    }
-}
-
-/// Whether a command passes by words: they mean a part of it, and nothing else in it is asked about.
-fn by_words(rules: &[Permission], judged: &shell::Judgement, cwd: &Path, world: &dyn World) -> bool {
-    let means = |one: &shell::Invocation| {
-        rules.iter().any(|rule| rule.on.rule.covers(one) && rule.on.rule.holds(one, cwd, world))
-    };
-    let answers = |finding: &shell::Finding| {
-        finding.level == Level::Ask
-            && !finding.fixed
-            && finding.by.and_then(|by| judged.invocations.get(by)).is_some_and(means)
-    };
-    judged.invocations.iter().any(means)
-        && judged.findings.iter().filter(|finding| finding.level >= Level::Ask).all(answers)
-}
-
-/// Whether a command passes by classes: it has one of them, and no question about anything else.
-fn by_class(classes: &[String], judged: &shell::Judgement) -> bool {
-    let mut asked = judged.findings.iter().filter(|finding| finding.level >= Level::Ask).peekable();
-    asked.peek().is_some() && asked.all(|finding| finding.level == Level::Ask && classes.contains(&finding.effect))
-}
-
-fn lines_of(grant: &Grant) -> Vec<Permission> {
-    let entries = if grant.width == Width::Words { &grant.entries[..] } else { &[] };
-    entries.iter().filter_map(|entry| Permission::granted(entry).ok()).collect()
-}
-
-/// A world without a disk.
-struct Blind<'a>(&'a dyn World);
-
-impl World for Blind<'_> {
-    fn home(&self) -> PathBuf {
-        self.0.home()
-    }
-    fn hermes_home(&self) -> PathBuf {
-        self.0.hermes_home()
-    }
-    fn variable(&self, _: &str) -> Option<String> {
-        Some(shell::UNKNOWN.to_string())
-    }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        Vec::new()
-    }
-    fn resolve(&self, path: &Path) -> PathBuf {
-        files::normal(Path::new("/"), &path.to_string_lossy()).into()
-    }
 }
 
 #[cfg(test)]

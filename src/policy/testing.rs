@@ -1,4 +1,4 @@
-//! The one machine of tests: alice's, with the files, links and texts that a test gives it.
+//! The one machine of tests, of this room and of `tests/judge.rs`: alice's, with the files, links and texts that a test gives it.
 
 use super::World;
 use super::files::normal;
@@ -6,14 +6,14 @@ use super::glob;
 use std::path::{Path, PathBuf};
 
 /// What is on the machine. A link leads what is below it, too.
-pub(in crate::policy) struct Machine {
+pub(super) struct Machine {
     pub files: &'static [&'static str],
     pub links: &'static [(&'static str, &'static str)],
     pub texts: &'static [(&'static str, &'static str)],
 }
 
 /// The machine without any files.
-pub(in crate::policy) const ALICE: Machine = Machine { files: &[], links: &[], texts: &[] };
+pub(super) const ALICE: Machine = Machine { files: &[], links: &[], texts: &[] };
 
 impl World for Machine {
     fn home(&self) -> PathBuf {

@@ -69,8 +69,8 @@ pub struct Ended {
     pub spoke: bool,
     /// The session that was open, for the words of farewell.
     pub session: Option<crate::agent::event::SessionInfo>,
-    /// Commands that go on: the first line of each, and its process number.
-    pub kept: Vec<(String, u32)>,
+    /// Commands that go on: the first line of each, and its process number or the machine that it is on.
+    pub kept: Vec<(String, String)>,
 }
 
 impl Screen {

@@ -143,8 +143,7 @@ async fn git_diff(facts: &Facts) -> String {
     let cwd = facts.cwd.clone();
     let read = move || {
         let until = Instant::now() + GIT_TIME;
-        let diff = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat", "--patch", "HEAD"];
-        Repo::of(&cwd, until)?.ask_at(&cwd, &diff, until)
+        Repo::of(&cwd, until)?.diff(until)
     };
     match tokio::task::spawn_blocking(read).await {
         Ok(Ok(diff)) if diff.is_empty() => "nothing changed since the last commit".into(),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// Rows that are kept; the oldest go in batches.
 pub const KEPT: i64 = 50_000;
 const BATCH: i64 = 500;
-/// Rows that are looked through for commands of the past.
+/// Rows that are looked through for calls of the past.
 const LOOKED_AT: i64 = 5_000;
 /// Bytes of a text in a row.
 pub const TEXT: usize = 2_000;
@@ -166,10 +166,12 @@ pub struct Verified {
     pub faults: Vec<String>,
 }
 
-/// A command of the past.
+/// A call of the past.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PastCommand {
-    pub line: String,
+pub struct PastCall {
+    pub tool: String,
+    /// The command, the files or the arguments, as the log has them.
+    pub what: String,
     pub cwd: PathBuf,
 }
 
@@ -180,6 +182,11 @@ pub fn bounded(text: &str) -> String {
     }
     let end = text.floor_char_boundary(TEXT);
     format!("{}… ({} bytes more)", &text[..end], text.len() - end)
+}
+
+/// Whether a text of the log is the beginning of a longer one.
+pub fn is_cut(text: &str) -> bool {
+    text.ends_with(" bytes more)")
 }
 
 fn hash(before: &str, key: i64, body: &str) -> String {
@@ -217,19 +224,22 @@ impl Store {
         self.ask(|db| db.read("check the audit log", verify)).await
     }
 
-    /// The newest commands that were judged, newest first.
-    pub async fn audit_commands(&self, limit: usize) -> Result<Vec<PastCommand>, StoreError> {
+    /// The newest calls of these tools (names with `*`) that were judged, newest first.
+    pub async fn audit_calls(&self, tools: &'static [&'static str], limit: usize) -> Result<Vec<PastCall>, StoreError> {
         self.ask(move |db| {
             db.read("read the audit log", |conn| {
-                let sql = "SELECT body ->> 'what', body ->> 'cwd' FROM audit
-                   WHERE key > (SELECT max(key) FROM audit) - ?2
-                     AND body ->> 'kind' = 'call' AND body ->> 'tool' = 'terminal' ORDER BY key DESC LIMIT ?1";
+                let sql = "SELECT body ->> 'tool', body ->> 'what', body ->> 'cwd' FROM audit
+                   WHERE key > (SELECT max(key) FROM audit) - ?2 AND body ->> 'kind' = 'call'
+                     AND EXISTS (SELECT 1 FROM json_each(?3) WHERE body ->> 'tool' GLOB value)
+                   ORDER BY key DESC LIMIT ?1";
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
                 let past = |row: &rusqlite::Row<'_>| {
-                    let cwd: Option<String> = row.get(1)?;
-                    Ok(PastCommand { line: row.get(0)?, cwd: cwd.unwrap_or_default().into() })
+                    let (tool, what, cwd): (String, Option<String>, Option<String>) =
+                        (row.get(0)?, row.get(1)?, row.get(2)?);
+                    Ok(PastCall { tool, what: what.unwrap_or_default(), cwd: cwd.unwrap_or_default().into() })
                 };
-                conn.prepare_cached(sql)?.query_map([limit, LOOKED_AT], past)?.collect()
+                let tools = serde_json::json!(tools).to_string();
+                conn.prepare_cached(sql)?.query_map((limit, LOOKED_AT, tools), past)?.collect()
             })
         })
         .await
@@ -386,8 +396,11 @@ mod tests {
         let what: Vec<&str> = rows.iter().map(|row| row.record.what.as_str()).collect();
         assert_eq!(what, ["echo 4", "echo 3"]);
         assert_eq!(store.audit_verify().await.expect("checked"), Verified { rows: 5, faults: vec![] });
-        let past = store.audit_commands(3).await.expect("commands");
-        assert_eq!((past.len(), past[0].line.as_str()), (3, "echo 4"));
+        store.audit(|| Record { tool: "mcp__git__log".into(), ..record("{}") });
+        let past = store.audit_calls(&["terminal"], 3).await.expect("calls");
+        assert_eq!((past.len(), past[0].what.as_str()), (3, "echo 4"));
+        let past = store.audit_calls(&["patch", "mcp__*"], 3).await.expect("calls");
+        assert_eq!(past.iter().map(|call| call.tool.as_str()).collect::<Vec<_>>(), ["mcp__git__log"]);
         let none = Wanted { session: Some("other".into()), ..all() };
         assert!(store.audit_rows(none).await.expect("rows").is_empty());
     }

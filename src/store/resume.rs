@@ -154,7 +154,7 @@ fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64) -> rusqli
                 kind: Kind::Call,
                 what: audit::bounded(&what(&call.args)),
                 by: By::Nobody,
-                why: "the program ended before this was answered or run".into(),
+                why: "the program ended before this was answered or done".into(),
                 ..row
             },
         };

@@ -7,6 +7,7 @@ mod audit;
 mod guard;
 mod look;
 mod origin;
+mod past;
 mod place;
 mod question;
 mod seen;

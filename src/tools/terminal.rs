@@ -214,6 +214,8 @@ async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     }
     let name: String =
         ctx.call_id.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(100).collect();
+    // Before anything is sent to another machine.
+    ctx.exec.room().map_err(|error| ToolError::Failed(error.to_string()))?;
     let far = far(&command, &ctx).await?;
     let sandbox = if far.is_some() { None } else { super::confine::sandbox(&ctx) };
     // The probe runs the `sudo` that the task finds: in a sandbox that may be a program of the sandbox's own making.
@@ -422,7 +424,8 @@ fn result(
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
-        ExitReason::Exited | ExitReason::Signalled | ExitReason::FailedToStart | ExitReason::Unseen => {}
+        ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
     if let Some(runs) = runs {

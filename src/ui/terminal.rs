@@ -246,9 +246,16 @@ fn about(model: &Model, process: &ProcessInfo) -> String {
         return String::new();
     }
     let mut words = Vec::new();
+    if let Some(place) = &vitals.place {
+        words.push(format!("on {place}"));
+    }
     match vitals.origin {
         Origin::Ours => {}
         Origin::Earlier => words.push("of an earlier session: no typing".to_owned()),
+        Origin::Elsewhere if vitals.place.is_some() => {
+            let away = if vitals.away.is_some() { "not reached: only shown" } else { "being looked for" };
+            words.push(away.to_owned());
+        }
         Origin::Elsewhere => words.push("of another machine or container: only shown".to_owned()),
     }
     if let Some(usage) = vitals.usage {

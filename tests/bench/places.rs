@@ -62,7 +62,7 @@ fn compare(kind: &str, config: &TerminalConfig) -> Row {
         };
         let job = Job::new(places.current().unwrap(), spec).unwrap();
         assert!(job.client().stdin(Stdio::null()).output().unwrap().status.success());
-        assert!(job.finish(false).cwd.is_some());
+        assert!(job.finish(false, 0).cwd.is_some());
         let with = began.elapsed();
         let began = Instant::now();
         let mut client = there.backend().client(&["sh", "-c", "true"], Terminal::Output);

@@ -76,6 +76,8 @@ struct Desk {
     strange: Vec<String>,
     /// How the next requests are refused.
     refusal: Option<(u16, String)>,
+    /// Has too much to do when the next sandbox is to be made.
+    busy: bool,
     made: usize,
 }
 
@@ -174,6 +176,11 @@ impl Daytona {
         self.inner.desk.lock().unwrap().refusal = how.map(|(status, why)| (status, why.to_owned()));
     }
 
+    /// Has too much to do when the next sandbox is to be made, and says when to come back.
+    pub fn busy(&self) {
+        self.inner.desk.lock().unwrap().busy = true;
+    }
+
     /// Stops the sandbox from outside.
     pub fn stop(&self) {
         let mut desk = self.inner.desk.lock().unwrap();
@@ -255,6 +262,12 @@ async fn answer(
     let mut desk = inner.desk.lock().unwrap();
     let line = format!("{method} {}", uri.path());
     desk.log.push(line.clone());
+    if desk.busy && method == Method::POST && uri.path().ends_with("/sandbox") {
+        desk.busy = false;
+        let mut said = error(429, "too many requests at once");
+        said.headers_mut().insert("retry-after", axum::http::HeaderValue::from_static("1"));
+        return said;
+    }
     if let Some((status, why)) = &desk.refusal {
         return error(*status, why);
     }

@@ -1,6 +1,7 @@
 //! What the integration tests share: a home of their own, the built program in a real PTY, a model on loopback.
 
 pub mod apptainer;
+pub mod cluster;
 pub mod daytona;
 pub mod disk;
 pub mod engine;
@@ -12,6 +13,7 @@ pub mod term;
 pub mod wiki;
 
 pub use apptainer::Apptainer;
+pub use cluster::Cluster;
 pub use daytona::Daytona;
 pub use disk::Disk;
 pub use engine::Engine;

@@ -2,7 +2,7 @@
 //! their manuals say, through the built program. `real` has those that can.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Sshd, skipped};
+use crate::harness::{Cluster, Home, Sshd, skipped};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 
@@ -161,4 +161,54 @@ fn files_go_there_and_come_back() {
     home.config("");
     let local = home.run(&["files", "push", "one.sh"]);
     assert!(err(&local).contains("name another place with --backend"), "{}", err(&local));
+}
+
+/// The real client says to a server what was meant: which pods, whose, and what is to run in them.
+#[test]
+fn kubectl_asks_a_cluster_for_what_was_meant() {
+    let test = "kubectl_asks_a_cluster_for_what_was_meant";
+    let cluster = match Cluster::start(&["web-0"]) {
+        Ok(cluster) => cluster,
+        Err(why) => return skipped(test, &why),
+    };
+    let mut home = Home::empty();
+    let config = home.user().join("kubeconfig");
+    std::fs::write(&config, cluster.config()).unwrap();
+    home.set("KUBECONFIG", &config.display().to_string());
+    // A pod of the person is only entered, in the container that was named.
+    home.config(
+        "terminal:\n  backend: kubernetes\n  kubernetes_pod: web-0\n  kubernetes_container: beside\n  kubernetes_namespace: dev\n",
+    );
+    let said = run(&home, "true");
+    let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        why.contains("kubernetes web-0 is not there") && why.contains("nothing runs in this cluster"),
+        "{why} {:?}",
+        cluster.log()
+    );
+    let log = cluster.log();
+    let entered = |log: &[String], pod: &str, container: &str| {
+        let word = format!("/pods/{pod}/exec?command=sh&");
+        let found = log.iter().find(|line| line.contains(&word)).unwrap_or_else(|| panic!("{log:?}"));
+        assert!(found.contains("stdin=true") && !found.contains("tty=true") && found.contains(container), "{found}");
+    };
+    entered(&log, "web-0", "container=beside");
+    assert!(log.iter().all(|line| line.contains(" dev/") && !line.starts_with("DELETE")), "{log:?}");
+    // One of our own is looked for by its labels, made, waited for and deleted.
+    home.config("terminal:\n  backend: kubernetes\n  kubernetes_image: an/image:1\n  kubernetes_context: here\n");
+    let said = run(&home, "true");
+    assert!(said["error"].as_str().is_some_and(|why| why.contains("nothing runs in this cluster")), "{said}");
+    let log = cluster.log().split_off(log.len());
+    assert!(
+        log[0].starts_with("GET default/pods?")
+            && log[0].contains("labelSelector=hermes-agent%3D1%2Chermes-task-id%3Ddefault"),
+        "{log:?}"
+    );
+    assert!(log.iter().any(|line| line.starts_with("POST default/pods?")), "{log:?}");
+    assert!(log.iter().any(|line| line.contains("/pods/hermes-") && line.contains("/exec?command=sh&")), "{log:?}");
+    let missing = "terminal:\n  backend: kubernetes\n  kubernetes_pod: no-such\n";
+    home.config(missing);
+    let why = run(&home, "true");
+    assert!(why["error"].as_str().is_some_and(|why| why.contains("pods \"no-such\" not found")), "{why}");
+    assert_eq!(cluster.pods(), ["web-0"], "theirs is left alone, ours is not");
 }

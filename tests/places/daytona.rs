@@ -139,6 +139,10 @@ fn what_the_service_refuses_is_told_and_nothing_runs_here() {
         assert!(why.contains("daytona python-nodejs"), "{why}");
     }
     service.refuse(None);
+    // One that says when to come back is asked once more.
+    service.busy();
+    assert_eq!(run(&home, "echo after-all")["output"], "after-all");
+    assert_eq!(service.made(), 1);
     home.set("DAYTONA_API_URL", &service.url().replace("http://127.0.0.1", "http://0.0.0.0"));
     assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("use https"));
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -146,7 +150,7 @@ fn what_the_service_refuses_is_told_and_nothing_runs_here() {
     assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("cannot be reached"));
     home.set("DAYTONA_API_KEY", "");
     assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("DAYTONA_API_KEY is not set"));
-    assert!(!home.project().join("here").exists() && service.made() == 0);
+    assert!(!home.project().join("here").exists() && service.made() == 1);
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Other machines, for real: sshd on loopback, containers of podman. One site has the whole way of a call: plan, gate, run.
 
+mod again;
 mod alone;
 mod clients;
 mod container;
 mod daytona;
 mod modal;
 mod real;
+mod rounds;
 mod ssh;
 
 use hermes::agent::Port;

@@ -3,13 +3,15 @@
 use super::*;
 use crate::harness::sshd::runs;
 use crate::harness::{Sshd, skipped, until};
+use hermes::exec::{ExecError, Launch, Spawn};
 use hermes::llm::message::{Body, Item, ItemId, Origin, SessionId};
+use hermes::places::{Job, JobSpec};
 use hermes::store::{Blobs, Store};
 use hermes::tools::file::ground::Ground;
 use hermes::tools::file::history::FileHistory;
 use hermes::tools::file::restore::{Back, Verdict, foreign, redoing, restore, undoing};
 
-fn terminal(sshd: &Sshd) -> TerminalConfig {
+pub(super) fn terminal(sshd: &Sshd) -> TerminalConfig {
     TerminalConfig {
         backend: "ssh".into(),
         ssh_host: "there".into(),
@@ -97,6 +99,26 @@ fn a_connection_that_breaks_is_told_and_mended() {
     let ended = site.call("process", json!({"action": "wait", "session_id": id, "timeout": 40}));
     assert!(ended.to_string().contains("first") && ended.to_string().contains("second"), "{ended}");
     assert_eq!(ended["exit_code"], 0, "{ended}");
+}
+
+#[test]
+fn a_connection_that_breaks_for_a_moment_is_told() {
+    let Some((sshd, site)) = site("a_connection_that_breaks_for_a_moment_is_told") else { return };
+    site.prints("export KEPT=1");
+    let running = sshd.home().join("running");
+    let broken = std::thread::scope(|scope| {
+        let cut = scope.spawn(|| {
+            until("the command runs", || running.exists());
+            sshd.cut();
+            sshd.mend();
+        });
+        let broken = site.run("touch running; sleep 600");
+        cut.join().unwrap();
+        broken
+    });
+    let why = broken["error"].as_str().unwrap_or_else(|| panic!("{broken}"));
+    assert!(why.contains("ssh there") && why.contains("connection") && why.contains("broke"), "{why}");
+    assert_eq!(site.prints("echo back $KEPT"), "back 1");
 }
 
 #[test]
@@ -251,4 +273,216 @@ fn a_session_keeps_its_backend_and_moves_no_other() {
     // From there to a fresh one in the same place, and back to this machine by hand.
     term.send("/backend local\r").wait("commands run and files are here now: local");
     term.quit();
+}
+
+/// Folders of commands that are there.
+fn jobs(sshd: &Sshd) -> usize {
+    let sessions = std::fs::read_dir(sshd.home().join(".state/hermes")).into_iter().flatten().flatten();
+    let jobs = sessions.filter_map(|session| std::fs::read_dir(session.path().join("jobs")).ok());
+    jobs.flatten().count()
+}
+
+#[test]
+fn what_is_given_up_before_it_is_watched_never_runs() {
+    let Some((sshd, mut site)) = site("what_is_given_up_before_it_is_watched_never_runs") else { return };
+    site.prints("true");
+    let there = site.places.current().unwrap();
+    let spec = |detached| JobSpec {
+        line: "touch ran".into(),
+        cwd: sshd.home(),
+        task: "task".into(),
+        detached,
+        headless: true,
+        keep: !detached,
+    };
+    for detached in [true, false] {
+        let job = Job::new(there.clone(), spec(detached)).unwrap();
+        assert_eq!(jobs(&sshd), 1);
+        drop(job);
+        until("nothing of it is there", || jobs(&sshd) == 0);
+    }
+    // A table that takes no more: nothing is sent, and what was sent already goes.
+    let options = ExecOptions {
+        spill: site.root.path().join("other"),
+        login_env: false,
+        headless: true,
+        max_processes: 1,
+        ..ExecOptions::default()
+    };
+    let (exec, _events) = Exec::new(options);
+    let first = Spawn {
+        command: "sleep 600".into(),
+        cwd: site.workspace(),
+        pty: false,
+        background: true,
+        task: "task".into(),
+        size: (80, 24),
+        headless: true,
+        sandbox: None,
+    };
+    site.runtime.block_on(exec.start(first.clone())).unwrap();
+    let job = Arc::new(Job::new(there, spec(true)).unwrap());
+    let launch = Launch { far: Some(job), ..first.into() };
+    assert!(matches!(site.runtime.block_on(exec.launch(launch)), Err(ExecError::TooMany(1))));
+    until("nothing of it is there", || jobs(&sshd) == 0);
+    let before = std::mem::replace(&mut site.ctx.exec, exec);
+    let refused = site.call("terminal", json!({"command": "touch ran", "background": true}));
+    assert!(refused["error"].as_str().is_some_and(|why| why.contains("running already")), "{refused}");
+    assert_eq!(jobs(&sshd), 0);
+    let full = std::mem::replace(&mut site.ctx.exec, before);
+    site.runtime.block_on(full.shutdown(true));
+    assert!(!sshd.home().join("ran").exists(), "it never ran");
+}
+
+#[test]
+fn two_tasks_of_a_session_work_in_two_places_at_once() {
+    let Some((sshd, site)) = site("two_tasks_of_a_session_work_in_two_places_at_once") else { return };
+    let places = site.places.of_child();
+    let here = Arc::new(LocalWorld::new(site.root.path().join("user"), Site::home_in(site.root.path())));
+    let world = Arc::new(Worlds::new(here, places.clone()));
+    let dispatch = Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact));
+    let asker: Arc<dyn Asker> = Arc::new(Port::alone());
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Off, world.clone(), asker);
+    let cwd = Arc::new(Mutex::new(site.workspace()));
+    let ctx = ToolCtx { places: places.clone(), world, cwd, task: "child".into(), ..site.ctx.clone() };
+    let child = |line: &str| -> Value {
+        let args = json!({ "command": line }).to_string();
+        let call = ToolCall { id: "of the child".into(), name: "terminal".into(), args, ..ToolCall::default() };
+        let body = site.runtime.block_on(gate.call(&call, ctx.clone(), mpsc::channel(1).0));
+        serde_json::from_str(&body.content).unwrap()
+    };
+    // It works where its parent does, with a folder and variables of its own.
+    site.prints("mkdir deep && cd deep && export WHOSE=parent");
+    let said = child("echo \"${WHOSE-nobody}\"; pwd; mkdir own && cd own && export WHOSE=child");
+    assert_eq!(said["output"], format!("nobody\n{}", sshd.home().display()), "{said}");
+    assert_eq!(site.prints("echo $WHOSE; basename $PWD"), "parent\ndeep");
+    assert_eq!(child("echo $WHOSE; basename $PWD")["output"], "child\nown");
+    // On this machine from now on, and its parent is not moved: each waits for a word of the other.
+    places.choose("local").unwrap();
+    *ctx.cwd.lock().unwrap() = site.workspace();
+    let (to_child, to_parent) = (site.root.path().join("to-child"), site.root.path().join("to-parent"));
+    let meet = |mine: &Path, theirs: &Path| {
+        let (mine, theirs) = (mine.display(), theirs.display());
+        format!(
+            "touch {theirs}; n=0; until [ -e {mine} ] || [ $n -gt 800 ]; do sleep 0.05; n=$((n+1)); done; [ -e {mine} ] && echo met; echo ${{WHOSE-nobody}}"
+        )
+    };
+    let (parents, childs) = std::thread::scope(|scope| {
+        let childs = scope.spawn(|| child(&meet(&to_child, &to_parent)));
+        let parents = site.run(&meet(&to_parent, &to_child));
+        (parents, childs.join().unwrap())
+    });
+    assert_eq!((&parents["output"], &childs["output"]), (&json!("met\nparent"), &json!("met\nnobody")));
+    assert_eq!(child("ls")["output"], "here.txt");
+    // And back: what it had there it has again.
+    places.choose("ssh").unwrap();
+    assert_eq!(child("basename $PWD; ls -d deep")["exit_code"], 0);
+    places.leave();
+    assert_eq!(site.prints("echo $WHOSE; basename $PWD"), "parent\ndeep", "its parent still works there");
+    assert_eq!((site.places.kind(), places.kind()), ("ssh", "ssh"));
+}
+
+#[test]
+fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
+    use crate::harness::mock::call;
+    use crate::harness::{Home, Mock, Step, Term};
+    let test = "a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there";
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped(test, &why)) else { return };
+    let write = |content: &str| {
+        Step::Calls(String::new(), vec![call("write_file", json!({ "path": "notes.txt", "content": content }))])
+    };
+    let mock = Mock::start(vec![
+        write("second"),
+        Step::Text("wrote-it-once".into()),
+        write("third"),
+        Step::Text("wrote-it-twice".into()),
+    ]);
+    let home = Home::empty();
+    let words = sshd.client_config().display().to_string();
+    home.model(
+        &mock,
+        &format!("terminal:\n  ssh_host: there\n  ssh_extra_args: [-F, {words}]\napprovals:\n  mode: \"off\"\n"),
+    );
+    let (file, here) = (sshd.home().join("notes.txt"), home.project().join("notes.txt"));
+    std::fs::write(&file, "first").unwrap();
+    std::fs::write(&here, "of this machine").unwrap();
+    let has = |text: &str| std::fs::read_to_string(&file).is_ok_and(|now| now == text);
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    term.send("/backend ssh\r").wait("commands run and files are here now: ssh there");
+    term.send("alpha request\r").wait("wrote-it-once");
+    term.send("beta request\r").wait("wrote-it-twice");
+    term.shows("both turns have ended", |text| text.matches("steps ·").count() == 2);
+    assert!(has("third"));
+    // A fork works in the same place, and what it puts back it puts back there.
+    term.send("/fork\r").wait("(fork)").wait("ssh there");
+    term.send("/rewind\r").wait("Go back to a prompt").wait("1 file changed since");
+    term.send("\x1b[B").wait("2 prompts, ").wait("ssh there: ");
+    term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file").wait("ssh there: ");
+    assert!(has("third"));
+    term.send("\r").wait("rewound").gone("wrote-it-once");
+    assert!(has("first"));
+    term.send("\x15/redo\r").wait("wrote-it-twice");
+    until("the file is as it was before", || has("third"));
+    assert_eq!(std::fs::read_to_string(&here).unwrap(), "of this machine");
+    term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
+    term.quit();
+    // Resumed by the folder that it was begun in, it goes on there.
+    let mut term = Term::sized(&home, &["-c"], (140, 45));
+    term.wait("wrote-it-twice").wait("ssh there");
+    term.send("!echo again-$PWD\r").wait(&format!("again-{}", sshd.home().display()));
+    term.quit();
+}
+
+#[test]
+fn what_sessions_that_are_gone_left_there_goes_in_time() {
+    let Some((sshd, site)) = site("what_sessions_that_are_gone_left_there_goes_in_time") else { return };
+    let root = sshd.home().join(".state/hermes");
+    // A session that was killed: a command's variables, output that somebody may come back for, and what still runs.
+    let put = |name: &str, files: &[&str], days: &str| {
+        let folder = root.join("s-gone/jobs").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        files.iter().for_each(|file| std::fs::write(folder.join(file), "999999999\n").unwrap());
+        let touched = std::process::Command::new("touch").args(["-d", days]).arg(&folder).status().unwrap();
+        assert!(touched.success());
+    };
+    put("young", &["state", "pid"], "2 hours ago");
+    put("old", &["state", "pid"], "3 days ago");
+    put("told", &["log", "code"], "3 days ago");
+    put("forgotten", &["log", "code"], "40 days ago");
+    put("runs", &["state"], "3 days ago");
+    let mut running = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    std::fs::write(root.join("s-gone/jobs/runs/pid"), format!("{}\n", running.id())).unwrap();
+    std::process::Command::new("touch").args(["-d", "3 days ago"]).arg(root.join("s-gone/jobs/runs")).status().unwrap();
+    let modes = site
+        .prints("stat -c %a ~/.state/hermes/s-*/jobs/*/keep ~/.state/hermes/s-*/jobs ~/.state/hermes/s-* | sort -u");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let left = std::fs::read_dir(root.join("s-gone/jobs")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut left: Vec<_> = left.collect();
+    left.sort();
+    assert_eq!(left, ["runs", "told", "young"]);
+    // The folders of this session are nobody else's business; those of the other were made by this test.
+    assert!(modes.contains("600") && modes.contains("700") && !modes.contains("644"), "{modes}");
+}
+
+#[test]
+fn a_disk_that_is_full_there_is_told_and_the_file_stays_as_it_was() {
+    let test = "a_disk_that_is_full_there_is_told_and_the_file_stays_as_it_was";
+    let Some((sshd, site)) = site(test) else { return };
+    let small = sshd.home().join("small");
+    std::fs::create_dir(&small).unwrap();
+    let Some(disk) = crate::harness::Disk::small(test, &small, 2) else { return };
+    let file = small.join("f");
+    std::fs::write(&file, "as it was").unwrap();
+    disk.fill();
+    // Over the link, and over a client of its own.
+    for length in [200_000, 2_000_000] {
+        let refused = site.call("write_file", json!({"path": "small/f", "content": "x".repeat(length)}));
+        let why = refused["error"].as_str().unwrap_or_else(|| panic!("{length}: {refused}"));
+        assert!(why.contains("No space left on device"), "{length}: {why}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "as it was");
+        assert_eq!(std::fs::read_dir(&small).unwrap().count(), 2, "nothing else is left");
+    }
+    assert_eq!(site.prints("echo usable"), "usable");
 }

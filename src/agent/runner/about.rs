@@ -63,7 +63,10 @@ impl Runner {
         self.session.created = true;
         let new = crate::store::NewSession {
             id: self.session.id.clone(),
-            cwd: self.session.info().cwd,
+            cwd: match self.deps.places.current() {
+                Some(_) => self.start.cwd.display().to_string(),
+                None => self.session.info().cwd,
+            },
             model: self.session.model_name(),
             source: self.start.source.to_owned(),
             started_at: crate::agent::now(),

@@ -374,7 +374,12 @@ impl Runner {
         let folder = self.session.info().cwd;
         if self.session.stored_cwd != folder && self.session.created {
             let id = self.session.id.clone();
-            match self.deps.store.set_cwd(&id, &folder).await {
+            // The row is found again in the folder of this machine that it was begun in.
+            let kept = match self.deps.places.current() {
+                Some(_) => self.deps.store.set_meta(&id, super::place::FOLDER, folder.clone().into()).await,
+                None => self.deps.store.set_cwd(&id, &folder).await,
+            };
+            match kept {
                 Ok(()) => self.session.stored_cwd = folder,
                 Err(error) => tracing::warn!("the session's folder was not saved: {error}"),
             }

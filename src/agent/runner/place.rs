@@ -7,6 +7,9 @@ use std::sync::PoisonError;
 /// The fact of a session that names its backend.
 pub(super) const BACKEND: &str = "backend";
 
+/// The fact of a session that names its folder on another machine.
+pub(super) const FOLDER: &str = "folder_there";
+
 impl Runner {
     /// Goes where a session works: to the backend that it was given, else to that of the configuration. When that cannot be
     /// used nothing runs anywhere else.

@@ -10,7 +10,9 @@ use tokio::task::JoinHandle;
 /// That a context file is not in the prompt, and why.
 fn left_out(file: ContextFile) -> Option<String> {
     let why = file.problem.filter(|why| !why.starts_with("cut"))?;
-    Some(format!("{} is not in the prompt: {why}", file.path.display()))
+    let what =
+        if why.starts_with("blocked") { ". It reads like orders against you: look at it before you go on" } else { "" };
+    Some(format!("{} is not in the prompt: {why}{what}", file.path.display()))
 }
 
 impl Runner {

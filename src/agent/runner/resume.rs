@@ -71,10 +71,11 @@ impl Runner {
         }
         let given = opening.values.get(super::place::BACKEND).and_then(serde_json::Value::as_str).map(str::to_owned);
         self.go_to_its_place(given.as_deref()).await;
-        let folder = PathBuf::from(&opening.meta.row.cwd);
-        let looked = folder.clone();
         // On another machine that is seen once it is reached.
         let elsewhere = self.deps.places.current().is_some();
+        let there = opening.values.get(super::place::FOLDER).and_then(serde_json::Value::as_str).filter(|_| elsewhere);
+        let folder = PathBuf::from(there.unwrap_or(&opening.meta.row.cwd));
+        let looked = folder.clone();
         let is_there = tokio::task::spawn_blocking(move || elsewhere || looked.is_dir());
         // A network disk that hangs counts as gone: the session opens all the same.
         let is_there = tokio::time::timeout(FOLDER_PATIENCE, is_there).await;

@@ -107,6 +107,8 @@ impl Runner {
 
     /// Tells the person by a notice and a row, and the agent at the next step of its turn.
     async fn tell_all(&mut self, text: String) {
+        // The gate and the tools name commands as they are.
+        let text = self.masked(&text);
         if self.session.created {
             self.append(Body::Note { kind: NoteKind::Warning, text: text.clone() }).await;
         }

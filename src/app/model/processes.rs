@@ -26,8 +26,8 @@ pub struct Processes {
     pub asks: Vec<Ask>,
     /// Put aside with Esc: they no longer open by themselves.
     pub asks_aside: Vec<AskId>,
-    /// Commands that go on when the program is left: the first line, and the process number.
-    pub kept: Vec<(String, u32)>,
+    /// Commands that go on when the program is left: the first line, and the process number or the machine that it is on.
+    pub kept: Vec<(String, String)>,
     /// The program whose keys the person has, as it was last told.
     pub held_keys: Option<ProcessId>,
 }

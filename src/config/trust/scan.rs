@@ -1,7 +1,8 @@
 //! What a project's folder holds that would run: each thing with its text and the fingerprint of all that decides.
 
 use super::super::project::FILE;
-use super::super::yaml;
+use super::super::schema::{self, Project};
+use super::super::{permissions, yaml};
 use super::{Kind, Thing, folder};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
@@ -33,7 +34,7 @@ pub(super) fn scan(dir: &Path) -> (Vec<String>, Vec<Thing>) {
                         }
                     }
                 }
-                (name, value) => settings.push(format!("{name}: {value}")),
+                (name, value) => setting(name, &value, &mut settings),
             }
         }
     }
@@ -45,6 +46,13 @@ pub(super) fn scan(dir: &Path) -> (Vec<String>, Vec<Thing>) {
         .collect();
     plugins.sort();
     things.extend(plugins.iter().map(|path| plugin(dir, path)));
+    let rules = dir.join(".hermes").join(permissions::FILE);
+    if rules.is_file() && !(settings.is_empty() && things.is_empty()) {
+        settings.push(format!(
+            ".hermes/{}: its `ask` and `deny` lines; `allow` counts only in your own",
+            permissions::FILE
+        ));
+    }
     (settings, things)
 }
 
@@ -109,6 +117,22 @@ fn strings(value: &Json, out: &mut Vec<String>) {
 }
 
 /// A plugin's folder: every file of it decides.
+/// One line for each key, with what a project may not do by it.
+fn setting(path: &str, value: &Json, all: &mut Vec<String>) {
+    if let (schema::Found::Section, Json::Object(inner)) = (schema::find(path), value) {
+        return inner.iter().for_each(|(name, value)| setting(&format!("{path}.{name}"), value, all));
+    }
+    let counts = match schema::find(path) {
+        schema::Found::Leaf(spec) => match spec.project {
+            Project::May | Project::Trusted => "",
+            Project::Tighten => "  (only where it is stricter than yours)",
+            Project::Never => "  (ignored: not for a project to set)",
+        },
+        _ => "  (ignored: not for a project to set)",
+    };
+    all.push(format!("{path}: {value}{counts}"));
+}
+
 fn plugin(project: &Path, dir: &Path) -> Thing {
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let thing = |text: String, fingerprint: String, problem: String| Thing {

@@ -203,11 +203,12 @@ fn on_places(
 ) -> Vec<(Action, String, std::ops::Range<usize>)> {
     let mut found = Vec::new();
     let mut places: Vec<(&Touched, Touching)> = Vec::new();
+    let mut left = MAX_NAMES;
     for one in rules.held(cwd).filter(|one| one.action != Action::Allow) {
         match &one.on.argument {
             Argument::Path(_) => {
                 if places.is_empty() {
-                    places = touched.iter().map(|touched| (touched, of(touched, world))).collect();
+                    places = touched.iter().map(|touched| (touched, of(touched, world, &mut left))).collect();
                 }
                 for (touched, places) in &places {
                     let action = match touched.how {
@@ -238,23 +239,28 @@ fn on_places(
     found
 }
 
-/// Most names of one pattern that are looked at.
-const MAX_NAMES: usize = 64;
+/// Most names that the patterns of a line are looked at for.
+const MAX_NAMES: usize = 2048;
 
 /// What a word reaches.
 struct Touching {
     known: Vec<Place>,
-    /// A pattern matches more than that: any place may be among them.
+    /// A pattern matches more than are looked at: any place may be among them, as links lead everywhere.
     more: bool,
 }
 
-fn of(touched: &Touched, world: &dyn World) -> Touching {
+/// `left`: names that may still be looked at.
+fn of(touched: &Touched, world: &dyn World, left: &mut usize) -> Touching {
     let mut paths: Vec<PathBuf> = touched.paths.iter().map(PathBuf::from).collect();
     let mut more = false;
     if touched.glob {
         for path in &touched.paths {
-            let matched = world.glob(path, Path::new("/"), MAX_NAMES);
-            more |= matched.len() >= MAX_NAMES;
+            // A list that was cut short is filled up from two on.
+            let limit = (*left).max(2);
+            let mut matched = world.glob(path, Path::new("/"), limit);
+            more |= matched.len() >= limit;
+            matched.dedup();
+            *left = left.saturating_sub(matched.len());
             paths.extend(matched);
         }
     }

@@ -43,6 +43,10 @@ fn what_comes_back_by_itself() {
         "rm -rf src/__pycache__",
         "rm -rf dist",
         "rm -rf target",
+        "rm -rf target/debug/incremental",
+        "rm -rf target/debug/build/x-* target/doc",
+        "rm -rf node_modules/.cache",
+        "rm -rf dist/assets",
         "rm -rf coverage",
         "cd src && rm -rf __pycache__",
         "bash -c 'rm -rf node_modules'",
@@ -66,6 +70,7 @@ fn what_does_not() {
     for line in [
         "rm -rf src",
         "rm -rf build",
+        "rm -rf build/notes",
         "rm -rf .",
         "rm -rf node_modules src",
         "rm -rf ../other/node_modules",

@@ -4,6 +4,7 @@ use super::*;
 use crate::policy::decide::decide_in;
 use crate::policy::granted::Granted;
 use crate::policy::rule::{Exact, Rules};
+use crate::policy::testing::Machine;
 use crate::policy::tests::Alice;
 use crate::policy::{EditIntent, Intent, Mode};
 use std::sync::Arc;
@@ -149,6 +150,27 @@ fn the_most_specific_wins_and_deny_beats_all() {
         (&["ask file.write(docs/**)"], "cp a docs/b", "ask"),
     ] {
         assert_eq!(run(command, &rules(lines)), want, "{lines:?}: {command}");
+    }
+}
+
+/// A pattern is every name that it matches; only where it matches more than are looked at, any place may be among them.
+#[test]
+fn a_pattern_is_as_many_names_as_it_matches() {
+    for (count, lines, want) in [
+        (80, &["deny file.read(/etc/shadow)"][..], "allow"),
+        (80, &["deny file.read(~/project/many/79)"], "denied-by-rule"),
+        (80, &["ask file.read(/srv/**)"], "ask"),
+        (3000, &["deny file.read(/etc/shadow)"], "ask"),
+        (3000, &[], "allow"),
+    ] {
+        let names = (0..count).map(|at| &*Box::leak(format!("{CWD}/many/{at}").into_boxed_str()));
+        let files: &'static [&'static str] = Box::leak(names.collect::<Vec<_>>().into_boxed_slice());
+        // The last but one leads elsewhere.
+        let links = &[("/home/alice/project/many/78", "/srv/key")];
+        let world = Machine { files, links, texts: &[] };
+        let intent = Intent::Command { line: "grep -n x many/*".into(), cwd: CWD.into(), background: false };
+        let verdict = decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Manual, &world);
+        assert_eq!(verdict.name(), want, "{count} {lines:?}");
     }
 }
 

@@ -47,7 +47,8 @@ impl Stream {
     /// The same origin, after a command that changes the text in a way that is not computed.
     pub fn changed(&self, span: &Span) -> Self {
         let Self { remote, decoded, environment, .. } = *self;
-        Self { remote, decoded, environment, span: span.clone(), ..Self::default() }
+        let some = self.text.clone().or_else(|| self.some.clone());
+        Self { some, remote, decoded, environment, span: span.clone(), ..Self::default() }
     }
 
     /// One of two: what either holds counts.
@@ -81,8 +82,12 @@ impl Stream {
     /// The result of a decoder.
     pub fn through(&self, text: Option<String>, span: &Span) -> Self {
         let text = text.filter(|t| t.len() <= MAX_PAYLOAD);
+        // What was packed before comes out as it was.
+        let before = || self.text.clone().or_else(|| self.some.clone());
+        let some = if text.is_none() { before() } else { None };
         Self {
             text,
+            some,
             remote: self.remote,
             decoded: true,
             partial: self.partial,
@@ -134,16 +139,36 @@ pub fn hex(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// `tr FROM TO`; with `delete`, characters of `from` go.
-pub fn tr(text: &str, from: &str, to: &str, delete: bool) -> Option<String> {
+/// What `tr` does with the characters of its first set, or with `others` with all but those.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tr {
+    pub deletes: bool,
+    pub squeezes: bool,
+    pub others: bool,
+}
+
+/// `tr FROM TO`.
+pub fn tr(text: &str, from: &str, to: Option<&str>, how: Tr) -> Option<String> {
     let from = set(from)?;
-    if delete {
-        return Some(text.chars().filter(|c| !from.contains(c)).collect());
+    let to = to.map_or(Some(Vec::new()), set)?;
+    let chosen = |c: char| from.contains(&c) != how.others;
+    let other = |c: char| {
+        let at = if how.others { usize::MAX } else { from.iter().rposition(|f| *f == c).unwrap_or(usize::MAX) };
+        to.get(at).or(to.last()).copied().unwrap_or(c)
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if how.deletes && chosen(c) {
+            continue;
+        }
+        let next = if chosen(c) && !how.deletes { other(c) } else { c };
+        // With both sets it is the second whose characters follow each other only once.
+        let repeats = if to.is_empty() { chosen(c) } else { to.contains(&next) };
+        if !(how.squeezes && repeats && out.ends_with(next)) {
+            out.push(next);
+        }
     }
-    let to = set(to)?;
-    let last = *to.last()?;
-    let map = |c: char| from.iter().rposition(|f| *f == c).map_or(c, |i| to.get(i).copied().unwrap_or(last));
-    Some(text.chars().map(map).collect())
+    Some(out)
 }
 
 fn set(text: &str) -> Option<Vec<char>> {
@@ -162,6 +187,7 @@ fn set(text: &str) -> Option<Vec<char>> {
             '\\' => match chars.next()? {
                 'n' => '\n',
                 't' => '\t',
+                'r' => '\r',
                 other => other,
             },
             c => c,
@@ -269,9 +295,13 @@ mod tests {
         assert_eq!(base64("cm0gLXJmIC8").as_deref(), Some("rm -rf /"));
         assert_eq!(base32("OJWSALLSMYQC6===").as_deref(), Some("rm -rf /"));
         assert_eq!(hex("726d202d7266202f").as_deref(), Some("rm -rf /"));
-        assert_eq!(tr("eq -ev /", "eqv", "rmf", false).as_deref(), Some("rm -rf /"));
-        assert_eq!(tr("ez -es /", "a-z", "n-za-m", false).as_deref(), Some("rm -rf /"));
-        assert_eq!(tr("RM", "[:upper:]", "[:lower:]", false).as_deref(), Some("rm"));
+        let plain = |text, from, to| tr(text, from, Some(to), Tr::default());
+        assert_eq!(plain("eq -ev /", "eqv", "rmf").as_deref(), Some("rm -rf /"));
+        assert_eq!(plain("ez -es /", "a-z", "n-za-m").as_deref(), Some("rm -rf /"));
+        assert_eq!(plain("RM", "[:upper:]", "[:lower:]").as_deref(), Some("rm"));
+        assert_eq!(tr("axbx", "x", None, Tr { deletes: true, ..Tr::default() }).as_deref(), Some("ab"));
+        assert_eq!(tr("a  b  c", " ", None, Tr { squeezes: true, ..Tr::default() }).as_deref(), Some("a b c"));
+        assert_eq!(tr("a%%b", "a-z", Some(" "), Tr { others: true, ..Tr::default() }).as_deref(), Some("a  b"));
         assert_eq!(unescape(r"\x72\155 \n\q"), "rm \n\\q");
         assert_eq!(printf(r"%s\n", &["a", "b"]).as_deref(), Some("a\nb\n"));
         assert_eq!(printf("rm", &[]).as_deref(), Some("rm"));

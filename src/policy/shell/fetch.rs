@@ -5,8 +5,35 @@ use super::findings::Invocation;
 use super::invoke::{Known, program};
 use super::resolve::Field;
 use super::walk::Walker;
+use crate::policy::glob;
 use crate::policy::table::{Kind, Role};
 use std::path::Path;
+
+/// Options whose value stays here.
+const STAYS: &[&str] =
+    &["-o", "--output", "-O", "--output-document", "-P", "--output-dir", "-D", "-w", "-m", "--retry"];
+/// Commands whose output is about the machine, the time or a version, and the path of a program.
+const TELLS_LITTLE: &[&str] = &[
+    "uname",
+    "arch",
+    "date",
+    "nproc",
+    "basename",
+    "dirname",
+    "pwd",
+    "seq",
+    "dpkg",
+    "rustc",
+    "node",
+    "git",
+    "getconf",
+    "lsb_release",
+    "mktemp",
+    "which",
+    "command",
+];
+/// Addresses of this machine.
+const HERE: &[&str] = &["*://localhost*", "*://127.*", "*://[[]::1]*", "localhost*", "127.*", ":[0-9]*"];
 
 /// What the commands up to one of them brought here.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,6 +41,12 @@ pub(super) struct Brought {
     downloaded: bool,
     /// Files of any name.
     unpacked: bool,
+}
+
+/// An address with what the machine says of itself in it: no option, nor the name of a file.
+pub(super) fn is_telling_little(field: &Field) -> bool {
+    let address = field.text.starts_with("https://") || field.text.starts_with("http://");
+    address && !field.via.is_empty() && field.via.iter().all(|name| TELLS_LITTLE.contains(&name.as_str()))
 }
 
 impl Walker<'_> {
@@ -48,6 +81,23 @@ impl Walker<'_> {
         }
     }
 
+    /// A substitution that prints what a file holds, in whatever goes out: data, headers, logins, addresses.
+    fn sends_output(&mut self, known: &Known<'_>) {
+        let goes_out = |at: usize| {
+            let option = known.argv[at - 1].text.as_str();
+            !(option.starts_with('-') && STAYS.contains(&option))
+        };
+        let prints = |field: &Field| {
+            let tells = |name: &String| !name.starts_with('$') && !TELLS_LITTLE.contains(&name.as_str());
+            !field.is_known() && field.via.iter().any(tells)
+        };
+        let here = known.operands().any(|field| HERE.iter().any(|host| glob::matches(host, &field.text)));
+        let sent = (1..known.argv.len()).find(|at| !here && goes_out(*at) && prints(&known.argv[*at]));
+        if let Some(at) = sent {
+            self.find("sends data out", known.argv[at].span.clone());
+        }
+    }
+
     /// Downloads and uploads.
     pub(super) fn fetch(&mut self, known: &Known<'_>, input: Option<Stream>) -> Stream {
         let stream = Stream { remote: true, ..Stream::unknown(known.span()) };
@@ -70,6 +120,7 @@ impl Walker<'_> {
             }
         }
         let _ = input;
+        self.sends_output(known);
         let url_file = |url: &Field| {
             url.text
                 .split(['?', '#'])

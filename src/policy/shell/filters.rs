@@ -38,6 +38,9 @@ impl Walker<'_> {
     }
 
     fn awk_text(&mut self, text: &str, known: &Known<'_>, input: Option<&Stream>, span: &Span) {
+        if text.contains("in ENVIRON") {
+            self.find(super::wrappers::ENVIRONMENT, span.clone());
+        }
         let (found, pipes) = awk_strings(text);
         let mut runs = pipes || text.contains("system(") || text.contains("system (");
         for (before, string, after) in &found {
@@ -48,6 +51,8 @@ impl Walker<'_> {
                 runs = true;
                 self.find("arbitrary program execution via a flag", span.clone());
                 self.shell_line(&super::decode::unescape(string), span);
+            } else if before.ends_with('<') {
+                self.touch(Role::Read, &Field::known(*string, span.clone()));
             } else if before.ends_with('>') {
                 self.touch(Role::Write, &Field::known(*string, span.clone()));
             }
@@ -117,6 +122,7 @@ impl Walker<'_> {
                         self.refused_input(input, &script.span);
                     }
                 }
+                Some('r' | 'R') => self.touch(Role::Read, &Field::known(line[1..].trim(), script.span.clone())),
                 Some('w' | 'W') => self.touch(Role::Write, &Field::known(line[1..].trim(), script.span.clone())),
                 Some('s') => {
                     let Some(delimiter) = chars.next().filter(|c| !c.is_alphanumeric()) else { continue };

@@ -72,8 +72,9 @@ const GIT_READS: &[&str] = &[
     "bundle",
 ];
 
-/// Subcommands that show what files hold, or held.
-const SHOWS: &[&str] = &["log", "show", "diff", "grep", "blame", "cat-file", "archive", "whatchanged", "annotate"];
+/// Subcommands that show what files hold, or held, or keep it to be sent.
+const SHOWS: &[&str] =
+    &["add", "commit", "log", "show", "diff", "grep", "blame", "cat-file", "archive", "whatchanged", "annotate"];
 
 impl Walker<'_> {
     /// What a subcommand of git does in the folder where it works. `outer` has the options before the subcommand.
@@ -86,6 +87,12 @@ impl Walker<'_> {
             let other = |path: &&String| !inside(path) && !Path::new(path).starts_with(&self.own);
             let others: Vec<String> = self.state.cwds.iter().filter(other).cloned().collect();
             others.iter().for_each(|path| self.reads_tree(&Field::known(path.clone(), known.span()), true));
+        }
+        if name == "push"
+            && let Some(remote) = known.operand(0)
+            && self.adds_remote(&remote.text)
+        {
+            self.find("sends data out", known.span());
         }
         if !CHANGES.contains(&name) {
             return;
@@ -125,6 +132,17 @@ impl Walker<'_> {
             }
         }
         self.state.cwds = here;
+    }
+
+    /// Whether this line gave a remote of this name its address.
+    fn adds_remote(&self, name: &str) -> bool {
+        self.invocations.iter().rev().take(MAX_FOLDERS).any(|before| match before.plain.as_slice() {
+            [git, remote, how, words @ ..] => {
+                let named = words.iter().any(|word| word == name);
+                git == "git" && remote == "remote" && matches!(how.as_str(), "add" | "set-url") && named
+            }
+            _ => false,
+        })
     }
 
     /// Another folder than that of the task gets files of any name: that matters where some of them would.

@@ -3,7 +3,6 @@
 
 use super::ast::Span;
 use super::code::Lang;
-use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::table::{Language, Role};
 
@@ -36,7 +35,7 @@ impl Walker<'_> {
                 if let Some(file) = WRITES.iter().find_map(|name| command.strip_prefix(name)) {
                     let file = file.trim().trim_start_matches(['!', '>']).trim();
                     if !file.is_empty() && !file.contains(' ') {
-                        self.touch(Role::Write, &Field::known(file, span.clone()));
+                        self.touch(Role::Write, &self.at_home(file, span));
                     }
                 }
                 if line.starts_with("exe") {

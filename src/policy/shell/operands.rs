@@ -70,7 +70,8 @@ impl Walker<'_> {
         match self.table.command(&known.name).map_or(Kind::Plain, |spec| spec.kind) {
             Kind::Fetch => self.downloads(known),
             Kind::Git => self.git_folder(known),
-            Kind::Interpreter => self.code_about_us(known),
+            Kind::Interpreter | Kind::Sql => self.code_about_us(known),
+            _ if known.spec.feeds.is_some() => self.code_about_us(known),
             _ => {}
         }
     }
@@ -114,12 +115,23 @@ impl Walker<'_> {
         let minus = known.name == "chmod" && known.args.flags.iter().any(mode);
         let skip = if given || minus { 0 } else { paths.skip + usize::from(is_edit && paths.skip == 0) };
         let mut fields: Vec<Field> = known.operands().skip(skip).cloned().collect();
+        for field in fields.iter_mut().filter(|_| known.name == "rclone") {
+            let local = field.text.strip_prefix(":local:").or_else(|| field.text.strip_prefix("local:"));
+            field.text = local.unwrap_or(&field.text).to_owned();
+        }
         for field in fields.iter_mut().filter(|f| known.spec.globs && glob::is_pattern(&f.text)) {
             field.glob = true;
         }
         let moves = matches!(paths.role, Role::Copy | Role::CopyTree | Role::Mirror | Role::Move | Role::Link);
         if moves && matches!(known.name.as_str(), "scp" | "rsync" | "sftp") {
             return self.copies_between_machines(paths.role, &fields);
+        }
+        // What is written to a second name of a file goes into the file, and later nothing tells that it is one.
+        if paths.role == Role::Link && !known.has(&["-s", "--symbolic"]) {
+            let sources = fields.len().saturating_sub(usize::from(fields.len() > 1));
+            for field in fields.iter().take(sources.min(64)) {
+                self.touch(Role::Edit, field);
+            }
         }
         match known.value(&["-t", "--target-directory"]).filter(|_| moves) {
             Some(folder) => {

@@ -103,36 +103,6 @@ impl Walker<'_> {
         }
     }
 
-    /// What `find` prints: files below its folders, and without tests the folders too.
-    pub(super) fn listed(&self, known: &Known<'_>) -> Stream {
-        let span = known.span();
-        if known.name.starts_with("fd") {
-            return Stream::text(format!("./{UNKNOWN}x\n"), span);
-        }
-        let words: Vec<&str> = known.argv[1..].iter().map(|f| f.text.as_str()).collect();
-        let is_path = |w: &&&str| !w.starts_with(['-', '(', '!']);
-        let folders: Vec<&&str> = words.iter().take_while(is_path).collect();
-        let tests =
-            words.iter().any(|w| w.starts_with('-') && !matches!(*w, "-maxdepth" | "-print" | "-print0" | "-depth"));
-        let mut text = String::new();
-        for folder in if folders.is_empty() { vec![&"."] } else { folders } {
-            let folder = if *folder == "/" { "/" } else { folder.trim_end_matches('/') };
-            if !tests {
-                text.push_str(&format!("{folder}\n"));
-            }
-            let name = self.telling(named_by(&words)).map_or_else(|| "x".to_owned(), |name| format!("/{name}"));
-            text.push_str(&format!("{}/{UNKNOWN}{name}\n", folder.trim_end_matches('/')));
-        }
-        Stream::text(text, span)
-    }
-
-    /// A name that says by itself that a file holds a secret, wherever it lies.
-    pub(super) fn telling(&self, name: Option<String>) -> Option<String> {
-        let secret =
-            |name: &String| self.class(&format!("/{UNKNOWN}/{name}")).is_some_and(|class| !class.read.is_empty());
-        name.filter(secret)
-    }
-
     fn git_output(&mut self, known: &Known<'_>) -> Option<String> {
         let sub = known.operand(0)?.text.as_str();
         match sub {
@@ -212,16 +182,6 @@ impl Walker<'_> {
             self.state.fresh.contains(&path[..end]) && (end == path.len() || !is_protected(&path[end..], self.world))
         })
     }
-}
-
-/// The one name, or pattern for names, that all have that `find` finds.
-pub(super) fn named_by(words: &[&str]) -> Option<String> {
-    let tests = ["-name", "-iname", "-path", "-ipath", "-wholename"];
-    let at = words.iter().position(|word| tests.contains(word))?;
-    let others = words.iter().any(|word| matches!(*word, "-o" | "-or" | "!" | "-not" | ","));
-    let name = words.get(at + 1)?.rsplit('/').next().filter(|name| !others && !name.contains(UNKNOWN))?;
-    let tells = !name.trim_matches(['*', '.', '?']).is_empty();
-    tells.then(|| if words[at].starts_with("-i") { name.to_lowercase() } else { name.to_owned() })
 }
 
 /// What `dirname` says of a path.

@@ -3,8 +3,12 @@
 use super::decode::{self, Stream};
 use super::invoke::Known;
 use super::resolve::Field;
+use super::transform;
 use super::walk::Walker;
 use crate::policy::table::{Kind, Level, Role};
+
+/// Filters of one line whose outcome is computed; an expression costs as much as many commands.
+const MAX_FILTERED: usize = 32;
 
 impl<'w> Walker<'w> {
     /// What is left of a command after rules and paths; gives what it writes.
@@ -12,7 +16,6 @@ impl<'w> Walker<'w> {
         let span = known.span();
         let texts: Vec<&str> = known.argv[1..].iter().map(|f| f.text.as_str()).collect();
         let unknown = || Stream::unknown(span.clone());
-        let onward = |input: Option<Stream>| Some(input.map_or_else(unknown, |s| s.changed(&span)));
         if let Some(out) = self.output(known) {
             return Some(out);
         }
@@ -41,7 +44,7 @@ impl<'w> Walker<'w> {
                 if matches!(known.name.as_str(), "true" | "false" | ":") {
                     return Some(Stream::text("", span));
                 }
-                onward(input)
+                Some(self.onward(known, input))
             }
             Kind::Shell => self.shell(known, input, me),
             Kind::Interpreter => self.interpreter(known, input, me),
@@ -52,10 +55,7 @@ impl<'w> Walker<'w> {
             }
             // Told by `builtin`.
             Kind::Cd | Kind::Declare | Kind::Alias | Kind::Read | Kind::Set | Kind::Unset | Kind::Trap => None,
-            Kind::Find => {
-                self.find_command(known, me);
-                Some(self.listed(known))
-            }
+            Kind::Find => Some(self.find_command(known, me)),
             Kind::Xargs => self.xargs(known, input, me),
             Kind::Parallel => self.parallel(known, input, me),
             Kind::Echo => {
@@ -92,7 +92,7 @@ impl<'w> Walker<'w> {
                 let decodes = known.has(&["-d", "-D", "--decode"])
                     || known.args.flags.iter().any(|f| "--decode".starts_with(&f.name) && f.name.len() > 3);
                 if !decodes {
-                    return onward(input);
+                    return Some(self.onward(known, input));
                 }
                 let source = self.source_of(known, input).unwrap_or_else(unknown);
                 let decoder = if known.spec.kind == Kind::Base64 { decode::base64 } else { decode::base32 };
@@ -108,12 +108,14 @@ impl<'w> Walker<'w> {
             Kind::Tr => {
                 let source = input.unwrap_or_else(unknown);
                 let sets: Vec<&Field> = known.operands().collect();
-                let delete = known.has(&["-d", "--delete"]);
+                let how = decode::Tr {
+                    deletes: known.has(&["-d", "--delete"]),
+                    squeezes: known.has(&["-s", "--squeeze-repeats"]),
+                    others: known.has(&["-c", "-C", "--complement"]),
+                };
                 let text = source.text.as_deref().and_then(|text| match sets.as_slice() {
-                    [from] if delete => decode::tr(text, &from.text, "", true),
-                    [from, to] if !delete && !known.has(&["-c", "-C", "-s"]) => {
-                        decode::tr(text, &from.text, &to.text, false)
-                    }
+                    [from] if how.deletes || how.squeezes => decode::tr(text, &from.text, None, how),
+                    [from, to] => decode::tr(text, &from.text, Some(&to.text), how),
                     _ => None,
                 });
                 Some(source.through(text, &span))
@@ -166,21 +168,34 @@ impl<'w> Walker<'w> {
                 } else {
                     self.sql_client(known, input.as_ref());
                 }
-                onward(input)
+                Some(self.onward(known, input))
             }
             Kind::Awk => {
                 self.awk(known, input.as_ref());
-                onward(input)
+                Some(self.onward(known, input))
             }
             Kind::Sed => {
                 self.sed_scripts(known, input.as_ref());
-                onward(input)
+                Some(self.onward(known, input))
             }
             Kind::Dd => {
                 self.dd(known);
-                onward(input)
+                Some(self.onward(known, input))
             }
         }
+    }
+
+    /// What a program makes of its standard input, where that can be told.
+    fn onward(&mut self, known: &Known<'_>, input: Option<Stream>) -> Stream {
+        let span = known.span();
+        let Some(input) = input else { return Stream::unknown(span) };
+        let text = match input.text.as_deref() {
+            Some(text) if self.filtered < MAX_FILTERED => transform::filtered(known, text),
+            _ => None,
+        };
+        self.filtered += usize::from(text.is_some());
+        // Whoever sends text through a filter means another text than the one that is written.
+        Stream { partial: input.partial || text.is_some(), text, ..input.changed(&span) }
     }
 
     /// Known text whose parts may come from substitutions.

@@ -126,6 +126,10 @@ impl Walker<'_> {
                 Some(Own::Reads(_)) | None => {}
             }
         }
+        // `readfile('/path')`, `load data infile`, `from read_text(…)`
+        for path in text.split('\'').skip(1).step_by(2).filter(|path| path.starts_with(['/', '~'])).take(16) {
+            self.touch(Role::Read, &self.at_home(path, span));
+        }
         for Statement { effect, writes, runs } in read(text) {
             if let Some(line) = runs {
                 self.shell_line(&line, span);
@@ -145,7 +149,8 @@ impl Walker<'_> {
         }
     }
 
-    fn at_home(&self, path: &str, span: &Span) -> Field {
+    /// A path as a program reads it that knows `~` itself.
+    pub(super) fn at_home(&self, path: &str, span: &Span) -> Field {
         let path = match path.strip_prefix("~/") {
             Some(rest) => format!("{}/{rest}", self.home),
             None => path.to_owned(),
@@ -184,6 +189,8 @@ impl Walker<'_> {
         if !field.is_known() && !field.process {
             return;
         }
+        // What is no SQL is shown in the messages.
+        self.touch(Role::Read, field);
         let text = match self.named(field) {
             Some(stream) => stream.text,
             None => {

@@ -1,5 +1,6 @@
 //! Words that are only known when the line runs: where they decide what a command does, that is a question.
 
+use super::fetch::is_telling_little;
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
@@ -77,6 +78,9 @@ impl Walker<'_> {
                 let plain = |p: &&String| !p.is_empty() && !glob::is_pattern(p);
                 let names = known.spec.rules.iter().flat_map(|rule| &rule.first).filter(plain);
                 return names.into_iter().any(|name| glob::matches(&field.text, name)).then_some(field);
+            }
+            if known.spec.kind == Kind::Fetch && is_telling_little(field) {
+                return None;
             }
             let wanted = |rule: &RuleSpec| {
                 let patterns = [&rule.first, &rule.operand, &rule.arg];

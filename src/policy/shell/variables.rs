@@ -147,6 +147,11 @@ impl Walker<'_> {
             // `${#NAME}` and the first letters of it tell little.
             Operation::Compute(_) | Operation::Alternative(_) | Operation::Error(_) | Operation::Other => false,
         };
+        // `${!NAME}` is the variable that NAME names.
+        if matches!(operation, Operation::Indirect) && !name.ends_with(['@', '*']) {
+            let unset = |value: &String| !self.state.vars.contains_key(value);
+            return self.value_of(name).iter().any(|v| v.contains(UNKNOWN) || names_secret(v) && unset(v));
+        }
         shows && names_secret(name) && !self.state.vars.contains_key(name)
     }
 }

@@ -47,6 +47,8 @@ pub struct Walker<'w> {
     pub(super) nested: usize,
     /// What the running command reads.
     pub(super) stdin: Option<Stream>,
+    /// Filters whose outcome was computed.
+    pub(super) filtered: usize,
     /// So many commands at the start have moved nothing.
     pub(super) quiet: usize,
     /// Texts of `trap` that run at the end.
@@ -88,6 +90,7 @@ impl<'w> Walker<'w> {
             depth: 0,
             nested: 0,
             stdin: None,
+            filtered: 0,
             quiet: 0,
             traps: Vec::new(),
             calls: Vec::new(),

@@ -1,12 +1,11 @@
-//! Commands that run other commands: wrappers and `find`.
+//! Commands that run other commands.
 
+use super::ast::Span;
 use super::decode::Stream;
-use super::invoke::{Known, may_expand, program};
-use super::outputs::named_by;
+use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::is_protected;
-use crate::policy::table::Role;
+use crate::policy::table::Level;
 
 /// What a bare `env` does; a filter behind it that keeps it on the screen takes the question away.
 pub(super) const ENVIRONMENT: &str = "prints the environment";
@@ -90,7 +89,14 @@ impl<'w> Walker<'w> {
             };
             let text = rest.iter().map(|at| known.argv[*at].text.as_str()).collect::<Vec<_>>().join(" ");
             let span = known.argv[*first].span.start..known.argv[*last].span.end;
-            return self.subshell(|w| w.text(&text, &span, input));
+            let out = self.subshell(|w| w.text(&text, &span, input));
+            self.current = Some(me);
+            // Some hand several words on as they are: `bisect run sh -c 'LINE'`.
+            if rest.len() > 1 && rest.iter().any(|at| known.argv[*at].text.contains(' ')) {
+                let words: Vec<Field> = rest.iter().map(|at| known.argv[*at].clone()).collect();
+                self.refused_words(words, &span, (me, *first));
+            }
+            return out;
         }
         let mut assigned = Vec::new();
         if wrap.assigns {
@@ -126,149 +132,23 @@ impl<'w> Walker<'w> {
         })
     }
 
+    /// Refuses words that no mode would run; what they are otherwise does not count.
+    fn refused_words(&mut self, words: Vec<Field>, span: &Span, within: (usize, usize)) {
+        let run = |w: &mut Self, words| {
+            w.deeper(span, |w| w.subshell(|w| w.invoke(words, None, Some(within))));
+        };
+        let copy = words.clone();
+        if self.spend(4, span) && self.try_out(|w| run(w, copy)) == Level::Refuse {
+            run(self, words);
+        }
+        self.current = Some(within.0);
+    }
+
     /// A command that starts a shell when it is given no command: `sudo -s`, `ssh host`, `su`.
     fn fed_shell(&mut self, input: Option<Stream>, known: &Known<'_>, me: usize) -> Option<Stream> {
         let out = self.shell_input(input, known.argv[0].span.clone());
         self.current = Some(me);
         out
-    }
-
-    /// `find PATHS TESTS -delete -exec …`, and `fd -x`.
-    pub(super) fn find_command(&mut self, known: &Known<'_>, me: usize) {
-        const FILTERS: &[&str] = &[
-            "-name",
-            "-iname",
-            "-path",
-            "-ipath",
-            "-wholename",
-            "-regex",
-            "-iregex",
-            "-mtime",
-            "-mmin",
-            "-ctime",
-            "-cmin",
-            "-atime",
-            "-amin",
-            "-newer",
-            "-size",
-            "-empty",
-            "-inum",
-            "-lname",
-        ];
-        let argv = known.argv;
-        let paths: Vec<Field> = argv[1..]
-            .iter()
-            .skip_while(|f| matches!(f.text.as_str(), "-H" | "-L" | "-P"))
-            .take_while(|f| !f.text.starts_with('-') && !matches!(f.text.as_str(), "(" | "!" | ")" | ","))
-            .cloned()
-            .collect();
-        // `fd PATTERN PATHS`
-        let fd = known.name.starts_with("fd");
-        let everything = !fd || paths.first().is_none_or(|f| matches!(f.text.as_str(), "." | "" | ".*"));
-        let paths: Vec<Field> = if fd { paths.into_iter().skip(1).collect() } else { paths };
-        let paths = if paths.is_empty() { vec![Field::known(".", argv[0].span.clone())] } else { paths };
-        let filters = |f: &Field| FILTERS.iter().any(|x| f.text == *x || (*x == "-newer" && f.text.starts_with(x)));
-        // A pattern that everything matches, or whatever is not one name, leaves nearly all.
-        let all = |i: usize| {
-            let value = argv.get(i + 1).map_or("", |f| f.text.as_str());
-            value.bytes().all(|b| matches!(b, b'*' | b'.' | b'?' | b'/')) && argv[i].text != "-empty"
-                || argv[i - 1].text == "!"
-                || argv[i - 1].text == "-not"
-        };
-        // What stands before the action, back to an `-o` outside of parentheses, holds for it.
-        let narrowed = |action: usize| {
-            let mut depth = 0;
-            (1..action)
-                .rev()
-                .take(512)
-                .take_while(|i| {
-                    match argv[*i].text.as_str() {
-                        ")" => depth += 1,
-                        "(" => depth -= 1,
-                        "-o" | "-or" | "," => return depth != 0,
-                        _ => {}
-                    }
-                    true
-                })
-                .any(|i| filters(&argv[i]) && !all(i))
-        };
-        let words: Vec<&str> = argv.iter().map(|field| field.text.as_str()).collect();
-        let named = named_by(&words);
-        let telling = self.telling(named.clone());
-        let exact = named.as_deref().filter(|name| !may_expand(name));
-        let narrow = |path: &Field, action: usize| {
-            let mut field = path.clone();
-            if !everything || narrowed(action) {
-                let name = telling.as_ref().map_or_else(|| "x".to_owned(), |name| format!("/{name}"));
-                field.text = format!("{}/{UNKNOWN}{name}", path.text.trim_end_matches('/'));
-            }
-            field
-        };
-        let (mut i, mut deletes) = (1, 0);
-        while i < argv.len() {
-            let word = argv[i].text.as_str();
-            match word {
-                // Again it finds nothing that is left.
-                "-delete" if deletes < 8 => {
-                    deletes += 1;
-                    self.find("find -delete", argv[i].span.clone());
-                    for path in &paths {
-                        self.delete(&narrow(path, i), true);
-                    }
-                }
-                "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
-                    if let Some(file) = argv.get(i + 1) {
-                        self.touch(Role::Write, &file.clone());
-                    }
-                }
-                "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
-                    let end = (i + 1..argv.len())
-                        .find(|j| argv[*j].text == ";" || (argv[*j].text == "+" && argv[*j - 1].text == "{}"))
-                        .unwrap_or(argv.len());
-                    let span = argv[i].span.start..argv[end.min(argv.len() - 1)].span.end;
-                    let deletes = argv
-                        .get(i + 1)
-                        .map(|f| program(&f.text))
-                        .is_some_and(|n| matches!(n.as_str(), "rm" | "unlink" | "shred" | "srm"));
-                    // Inside of a longer word the folder itself may mean something else than what lies below it.
-                    let inside = argv[(i + 1).min(end)..end].iter().any(|f| f.text.contains("{}") && f.text != "{}");
-                    let below = |path: &Field| Field { text: format!("{}/{UNKNOWN}x", path.text), ..path.clone() };
-                    let targets = paths.iter().map(|path| narrow(path, i));
-                    let mut more: Vec<Field> = paths.iter().filter(|_| inside).map(below).collect();
-                    // The one that lies right below the folder is known.
-                    let joined = paths.iter().filter(|_| deletes).flat_map(|path| {
-                        exact.map(|name| Field {
-                            text: format!("{}/{name}", path.text.trim_end_matches('/')),
-                            ..path.clone()
-                        })
-                    });
-                    let dear = |field: &Field| self.absolute(&field.text).iter().any(|p| is_protected(p, self.world));
-                    more.extend(joined.filter(dear).collect::<Vec<_>>());
-                    for target in targets.chain(more) {
-                        if !self.spend(4, &span) {
-                            return;
-                        }
-                        let mut inner: Vec<Field> = argv[(i + 1).min(end)..end].to_vec();
-                        if word.starts_with("-x") || word.starts_with("-X") || word.starts_with("--") {
-                            inner.push(Field::known(target.text.clone(), span.clone()));
-                        }
-                        for field in &mut inner {
-                            if field.text.contains("{}") {
-                                field.text = field.text.replace("{}", &target.text);
-                            }
-                        }
-                        self.deeper(&span, |w| w.subshell(|w| w.invoke(inner, None, Some((me, i + 1)))));
-                        self.current = Some(me);
-                    }
-                    if deletes {
-                        self.find("find -exec/-execdir rm", span);
-                    }
-                    i = end;
-                }
-                _ => {}
-            }
-            i += 1;
-        }
     }
 }
 

@@ -33,7 +33,11 @@ impl Walker<'_> {
     /// `xargs COMMAND`: the pipe becomes arguments.
     pub(super) fn xargs(&mut self, known: &Known<'_>, input: Option<Stream>, me: usize) -> Option<Stream> {
         let args = args::parse(known.argv, 1, &known.spec.takes, true);
-        let at = *args.operands.first()?;
+        let Some(at) = args.operands.first().copied() else {
+            let words = input.as_ref().and_then(|s| s.text.as_deref()).filter(|text| text.len() < 4096);
+            let text = words.map(|text| split(text, None).join(" ") + "\n");
+            return input.map(|s| Stream { partial: true, text, ..s.changed(&known.span()) });
+        };
         let plain: Vec<String> = PLAIN.iter().map(|name| (*name).to_owned()).collect();
         let starts = self.other_starts(known.argv, &args, &plain, &[]);
         let out = self.xargs_from(known, &args, at, input.clone(), me);

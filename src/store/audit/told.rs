@@ -3,6 +3,7 @@
 use super::{KEPT, Kind, Record, Row, Wanted};
 use crate::store::{Store, StoreError};
 use crate::text::visible::visible;
+use crate::text::width::truncate_middle;
 use chrono::{DateTime, Local, NaiveDate, TimeZone};
 use std::collections::HashMap;
 
@@ -200,6 +201,9 @@ pub fn joined(rows: Vec<Row>, limit: usize) -> Joined {
 pub const FULL: &str = "%Y-%m-%d %H:%M:%S";
 pub const SHORT: &str = "%m-%d %H:%M";
 
+/// Cells of what was called that a row shows, its beginning and its end; JSON has all that was kept.
+const WHAT: usize = 480;
+
 /// The log for people: a line a row, and a second one for the reasons.
 pub fn text(rows: &[(Row, Option<Record>)], clock: &str) -> String {
     let mut out = String::new();
@@ -219,9 +223,9 @@ pub fn text(rows: &[(Row, Option<Record>)], clock: &str) -> String {
                     "" => "no end known",
                     known => known,
                 };
-                let what = one.what.lines().next().unwrap_or_default();
+                let what = visible(one.what.lines().next().unwrap_or_default()).text;
                 let more = if one.what.lines().nth(1).is_some() { " …" } else { "" };
-                format!("{:<12} {}: {}{more}", outcome, one.tool, visible(what).text)
+                format!("{:<12} {}: {}{more}", outcome, one.tool, truncate_middle(&what, WHAT))
             }
         };
         out.push_str(&format!("{at}  {line}\n"));

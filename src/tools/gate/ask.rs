@@ -9,13 +9,12 @@ use crate::config::InContainers;
 use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::place::relaxed;
 use crate::policy::rule::said;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Proposal, Scope, Verdict, Why, proposals};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Scope, Verdict, Why, proposals};
 use crate::store::audit::By;
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
 use crate::tools::tool_call;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
 /// What became of the question.
 enum Pass {
@@ -62,10 +61,6 @@ struct Known {
     /// The confirmed line, as it was shown.
     shown: Option<Seen>,
 }
-
-/// Commands of the past that an answer is compared with, and the time for it.
-const PAST: usize = 200;
-const PAST_BUDGET: Duration = Duration::from_millis(80);
 
 impl Gate {
     /// The call that may run, how it was approved, and whether the audit log has it; or the outcome and why not.
@@ -299,34 +294,6 @@ impl Gate {
         }
         let said = self.denied(&case.intent)?;
         no(Outcome::Denied, said, By::Person("denied before".into()))
-    }
-
-    /// The lasting answers on offer, with what they would have answered in the past where that is known in time.
-    async fn offers(&self, case: &Case<'_>, verdict: &Verdict, site: &Site) -> Vec<Proposal> {
-        let past = async {
-            let store = self.log.as_ref()?;
-            let read = tokio::time::timeout(PAST_BUDGET, store.audit_commands(PAST)).await;
-            let rows = read.ok()?.ok()?;
-            Some(rows.into_iter().map(|row| proposals::Seen { line: row.line, cwd: row.cwd }).collect::<Vec<_>>())
-        };
-        let seen = if matches!(verdict, Verdict::Ask(_)) { past.await.unwrap_or_default() } else { Vec::new() };
-        let rules = self.rules_for(case.tool, &site.reader);
-        let (intent, verdict) = (case.intent.clone(), verdict.clone());
-        let plain = proposals::offered(&intent, &verdict);
-        let (cwd, world) = (site.cwd.clone(), Arc::clone(&site.world));
-        let work = move || {
-            let mut offered = proposals::offered_in(&intent, &verdict, &cwd, &rules, &*world);
-            if let Intent::Command { line, .. } = &intent {
-                let deadline = Instant::now() + PAST_BUDGET;
-                proposals::tell_past(&mut offered, line, &seen, &*world, || Instant::now() >= deadline);
-            }
-            offered
-        };
-        // A disk that hangs leaves what needs no look at it.
-        match tokio::time::timeout(look::BUDGET, tokio::task::spawn_blocking(work)).await {
-            Ok(Ok(offered)) => offered,
-            Ok(Err(_)) | Err(_) => plain,
-        }
     }
 
     /// What an answer means.

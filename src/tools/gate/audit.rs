@@ -13,6 +13,8 @@ use crate::tools::spec::ToolCtx;
 
 /// Paths of one call that are named.
 const PATHS: usize = 20;
+/// Stands before a path that goes.
+pub(super) const REMOVES: &str = "removes ";
 
 impl Gate {
     /// A call was judged, and maybe answered; whether the log has it. Plain reads and the agent's own state are left out.
@@ -142,7 +144,7 @@ fn told(intent: &Intent) -> (String, RedactKind) {
             let mut names: Vec<String> = edits
                 .iter()
                 .take(PATHS)
-                .map(|edit| format!("{}{}", if edit.removes { "removes " } else { "" }, edit.path.display()))
+                .map(|edit| format!("{}{}", if edit.removes { REMOVES } else { "" }, edit.path.display()))
                 .collect();
             if edits.len() > PATHS {
                 names.push(format!("{} more", edits.len() - PATHS));

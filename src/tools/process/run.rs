@@ -16,6 +16,9 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
     if order.action != Action::List && *exec.task_of(id)? != *ctx.task {
         return Err(ExecError::NotFound(id.clone()));
     }
+    if order.action != Action::List {
+        exec.reach(id).await?;
+    }
     // What would touch it waits until the person hands it back.
     if order.action.touches() {
         tokio::select! {
@@ -211,7 +214,7 @@ fn row(report: &Report) -> Value {
             ExitReason::Signalled => "signalled",
             ExitReason::TimedOut => "timeout",
             ExitReason::Stopped | ExitReason::Killed => "killed",
-            ExitReason::FailedToStart => "failed_start",
+            ExitReason::Unwatched => "unwatched",
             ExitReason::Unseen => "lost",
         }
         .into();
@@ -235,6 +238,9 @@ fn row(report: &Report) -> Value {
 /// How it is: what it uses, how long it is silent, its earlier runs, its log.
 fn vitals(value: &mut Value, report: &Report) {
     let vitals = &report.info.vitals;
+    if let Some(place) = &vitals.place {
+        value["on"] = (**place).into();
+    }
     if let Some(usage) = vitals.usage.filter(|_| report.exit.is_none()) {
         value["cpu_percent"] = usage.processor.into();
         value["memory_mib"] = (usage.memory / (1024 * 1024)).into();
@@ -252,7 +258,8 @@ fn vitals(value: &mut Value, report: &Report) {
         Origin::Earlier => value["detached"] = true.into(),
         Origin::Elsewhere => {
             value["status"] = "unknown".into();
-            value["elsewhere"] = "of another machine or container: it can only be ended there".into();
+            let why = vitals.away.as_deref().unwrap_or("of another machine or container: it can only be ended there");
+            value["elsewhere"] = why.into();
         }
     }
     match vitals.log {

@@ -98,7 +98,11 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
         out.push(("folder", value));
     }
     let knowledge = &model.sidebar.knowledge;
-    let mut found: Vec<String> = knowledge.context_files.iter().map(|(name, _)| name.clone()).collect();
+    let (blocked, read): (Vec<_>, Vec<_>) = knowledge
+        .context_files
+        .iter()
+        .partition(|(_, problem)| problem.as_ref().is_some_and(|why| why.starts_with("blocked")));
+    let mut found: Vec<String> = read.into_iter().map(|(name, _)| name.clone()).collect();
     if !knowledge.skills.is_empty() {
         found.push(plural(knowledge.skills.len() as u64, "skill", "skills"));
     }
@@ -107,6 +111,11 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
     }
     if !found.is_empty() {
         out.push(("found", text(found.join(" · "))));
+    }
+    if !blocked.is_empty() {
+        let names: Vec<&str> = blocked.iter().map(|(name, _)| name.as_str()).collect();
+        let value = format!("{}: reads like orders against you", names.join(", "));
+        out.push(("left out", vec![Span::new(value, Role::Careful)]));
     }
     if let Some(tools) = chrome::tools(knowledge) {
         out.push(("tools", tools));

@@ -2,6 +2,7 @@
 //! and does none of it passes.
 
 mod calls;
+mod deeds;
 mod harmless;
 mod lex;
 mod strings;

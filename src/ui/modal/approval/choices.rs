@@ -120,7 +120,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
     let details: Vec<Vec<Part>> = offers
         .iter()
         .map(|offer| {
-            let said = [grants::written(offer), grants::past(&offer.past)];
+            let said = [grants::written(offer), grants::past(&offer.past, &approval.intent)];
             let said = said.iter().filter(|line| !line.is_empty());
             said.flat_map(|line| hanging(line, Role::Dim, &indent, &indent, room)).collect()
         })

@@ -77,14 +77,21 @@ pub fn written(offer: &Proposal) -> String {
     }
 }
 
-/// What it would have passed before; nothing where there is no past to look at.
-pub fn past(past: &Past) -> String {
-    let last = format::plural(past.of as u64, "command", "commands");
+/// What it would have passed before, of calls like this one; nothing where there is no past to look at.
+pub fn past(past: &Past, intent: &Intent) -> String {
+    let (one, many) = match intent {
+        Intent::Edit(_) => ("change of files", "changes of files"),
+        Intent::Read(_) => ("read that was asked about", "reads that were asked about"),
+        Intent::Remote { .. } => ("call of such tools", "calls of such tools"),
+        Intent::Command { .. } | Intent::Input { .. } | Intent::Talk => ("command", "commands"),
+    };
+    let last = format::plural(past.of as u64, one, many);
     match (past.of, past.matched) {
         (0, _) => String::new(),
         (_, 0) => format!("would have passed none of your last {last}"),
         (_, matched) => {
-            format!("would also have passed {matched} of your last {last}: {}", past.examples.join(" · "))
+            let examples = past.examples.iter().map(|one| visible(one).text).collect::<Vec<_>>().join(" · ");
+            format!("would also have passed {matched} of your last {last}: {examples}")
         }
     }
 }
