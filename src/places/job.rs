@@ -217,15 +217,14 @@ impl Job {
     fn script(&self, bash: bool) -> Result<Script, PlaceError> {
         let jobs = Script::new("h_pids\n").set("J", &self.folder);
         let mut script = jobs.add("[ -d ").word(&self.spec.cwd).add(" ] || (exit 2) && (umask 077; mkdir -p \"$J\"\n");
-        script = script.add("cat >\"$J/line\"").text(&self.spec.line);
-        script = script.add("cat >\"$J/keep\"").text(&self.prelude(bash));
-        script = script.add("cat >\"$J/run\"").text(&String::from_utf8_lossy(&self.run(bash)?.0));
+        script = script.file("$J/keep", &self.prelude(bash));
+        script = script.file("$J/run", &String::from_utf8_lossy(&self.run(bash)?.0));
         if self.spec.detached {
-            script = script.add("cat >\"$J/start\"").text(
+            script = script.file("$J/start",
                 "echo $$ >\"$J/pid\"\nsh \"$J/run\"\ncode=$?\necho \"$code\" >\"$J/code.new\" && mv \"$J/code.new\" \"$J/code\"",
             );
             let follow = Script::new("").set("J", &self.folder).add(FOLLOW);
-            script = script.add("cat >\"$J/follow\"").text(&String::from_utf8_lossy(&follow.0));
+            script = script.file("$J/follow", &String::from_utf8_lossy(&follow.0));
             script = script.add("echo 0 >\"$J/").add(&self.seen).add("\"\n");
         }
         Ok(script.add(")"))
@@ -249,9 +248,9 @@ impl Job {
     fn run(&self, bash: bool) -> Result<Script, PlaceError> {
         let facts = self.place.facts()?;
         let wanted = self.place.environment_of(&self.spec.task)?;
-        // Its variables may be secrets: both files are gone before the command begins, whatever becomes of it.
-        let mut run =
-            Script::new("").set("J", &self.folder).add("h_line=$(cat \"$J/line\"); rm -f -- \"$J/run\" \"$J/line\"\n");
+        // Its line and variables may hold secrets: the file is gone before the command begins, whatever becomes of it.
+        let run = Script::new("").set("J", &self.folder).add("rm -f -- \"$J/run\"\n");
+        let mut run = run.set("h_line", self.spec.line.trim_end_matches('\n'));
         if !self.spec.detached {
             run = run.add("echo $$ >\"$J/pid\"\n");
         }

@@ -4,6 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// Bytes of a text that are a word of a command; Linux takes no words over 128 KiB.
+const PRINTED: usize = 64 * 1024;
+
 /// A script as it comes together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script(pub(crate) Vec<u8>);
@@ -31,11 +34,15 @@ impl Script {
         self.add(name).add("=").word(value).add("\n")
     }
 
-    /// A text for the standard input of the command before it, as it is, with a line break at the end.
-    pub(crate) fn text(self, text: &str) -> Self {
+    /// Writes a text and a line break into a file; `path` is words of the program. No process is made for it where the
+    /// shell has a `printf` of its own; one that has none cannot hand any length over.
+    pub(crate) fn file(self, path: &str, text: &str) -> Self {
+        if text.len() <= PRINTED {
+            return self.add("printf '%s\\n' ").word(text).add(&format!(" >\"{path}\"\n"));
+        }
         // A line of the text cannot end it: nobody knows the word.
         let end = format!("END_{:016x}", fastrand::u64(..));
-        self.add(&format!(" <<'{end}'\n{text}\n{end}\n"))
+        self.add(&format!("cat >\"{path}\" <<'{end}'\n{text}\n{end}\n"))
     }
 }
 
@@ -101,7 +108,8 @@ fn bracket(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn values_come_through_a_shell_as_they_are() {
@@ -118,10 +126,15 @@ mod tests {
 
     #[test]
     fn texts_are_not_looked_into() {
-        let text = "EOF\n$HOME `id` \\\n'";
-        let script = Script::new("cat").text(text);
-        let out = Command::new("sh").arg("-c").arg(String::from_utf8(script.0).unwrap()).output().unwrap();
-        assert_eq!(String::from_utf8(out.stdout).unwrap(), format!("{text}\n"));
+        let root = tempfile::tempdir().unwrap();
+        for times in [1, PRINTED] {
+            let text = "EOF\n$HOME `id` \\\n%s\\n'".repeat(times);
+            let script = Script::new("").set("J", root.path()).file("$J/x", &text);
+            let mut sh = Command::new("sh").stdin(Stdio::piped()).spawn().unwrap();
+            sh.stdin.take().unwrap().write_all(&script.0).unwrap();
+            assert!(sh.wait().unwrap().success());
+            assert_eq!(std::fs::read_to_string(root.path().join("x")).unwrap(), format!("{text}\n"));
+        }
     }
 
     #[test]
