@@ -11,6 +11,7 @@ use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Payload, Pre
 use crate::store::LARGEST;
 use crate::tools::bound::Masks;
 use crate::tools::spec::ToolCtx;
+use futures::FutureExt as _;
 use futures::future::{BoxFuture, OptionFuture};
 use std::borrow::Cow;
 use std::sync::PoisonError;
@@ -56,6 +57,7 @@ impl Gate {
         let (writing, mut written) = watch::channel(false);
         let open = Open { tool, intent, ctx: ctx.clone(), previews: Vec::new(), writing };
         let mut stirred = self.stirred.subscribe();
+        let mut anew: Option<BoxFuture<'_, bool>> = None;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
         let approval = masked(approval, &self.dispatch().masks_for(ctx));
         let mut answer = self.asker.ask(approval, ctx.cancel.clone());
@@ -90,18 +92,20 @@ impl Gate {
                         self.told_late(id, found.targets, found.payloads, ctx);
                     }
                 }
-                // Who writes is not interrupted; it is looked at when they are done.
-                Ok(()) = stirred.changed(), if !writes => {
-                    if let Some((shown, case, ask)) = &shown {
-                        tokio::select! {
-                            biased;
-                            // The look may take long, and what the person says meanwhile counts.
-                            decision = &mut answer => break Some(decision),
-                            stale = self.is_stale(shown, case, *ask) => if stale {
-                                self.asker.withdraw(id, Decision::Interrupted);
-                                break last_word(&mut answer).await;
-                            }
+                // The look may take long: what the person says meanwhile counts, and their time goes by.
+                Ok(()) = stirred.changed(), if anew.is_none() && !writes => {
+                    anew = shown.as_ref().map(|(seen, case, ask)| self.is_stale((**seen).clone(), case, *ask).boxed());
+                }
+                stale = async { OptionFuture::from(anew.as_mut()).await }, if anew.is_some() => {
+                    anew = None;
+                    match stale {
+                        // Who writes is not interrupted; it is looked at again when they are done.
+                        Some(true) if writes => stirred.mark_changed(),
+                        Some(true) => {
+                            self.asker.withdraw(id, Decision::Interrupted);
+                            break last_word(&mut answer).await;
                         }
+                        Some(false) | None => {}
                     }
                 }
             }
@@ -127,7 +131,7 @@ impl Gate {
     }
 
     /// Whether the question would be another one now, or none.
-    async fn is_stale(&self, shown: &Seen, case: &Case<'_>, ask: Option<&str>) -> bool {
+    async fn is_stale(&self, shown: Seen, case: &Case<'_>, ask: Option<&str>) -> bool {
         let Some(Ok((judged, site))) = self.look(case, ask).await else { return false };
         let now = Seen { verdict: judged.verdict, places: None };
         !now.is_question() || !shown.changed(&case.intent, &now.verdict, &site, case.ctx).await.is_empty()

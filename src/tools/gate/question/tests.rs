@@ -4,11 +4,12 @@ use super::*;
 use crate::llm::message::{Outcome, ToolBody};
 use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
-use crate::policy::{Grant, Mode, Verdict};
+use crate::policy::{Grant, Mode, Verdict, World};
 use crate::tools::gate::Asker;
 use crate::tools::targets::Found;
-use crate::tools::testing::Bench;
+use crate::tools::testing::{Bench, until};
 use futures::future::BoxFuture;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -79,6 +80,13 @@ struct Waits {
 }
 
 fn waits(change: impl FnOnce(&mut crate::config::Config)) -> Waits {
+    waits_in(change, |world| world)
+}
+
+fn waits_in(
+    change: impl FnOnce(&mut crate::config::Config),
+    around: impl FnOnce(Arc<dyn World>) -> Arc<dyn World>,
+) -> Waits {
     let mut bench = Bench::new();
     let mut config = (*bench.config).clone();
     change(&mut config);
@@ -96,7 +104,7 @@ fn waits(change: impl FnOnce(&mut crate::config::Config)) -> Waits {
     let ctx = bench.ctx();
     let asker = Arc::clone(&person) as Arc<dyn Asker>;
     let dispatch = Arc::new(bench.dispatch.clone());
-    let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asker);
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, around(Arc::clone(&ctx.world)), asker);
     Waits { bench, gate: Arc::new(gate), ctx, person, asked, found }
 }
 
@@ -206,6 +214,117 @@ async fn who_writes_is_not_interrupted() {
     assert!(waits.person.withdrawn.lock().unwrap().is_empty());
 }
 
+/// A disk that hangs while the test says so.
+struct Hanging {
+    world: Arc<dyn World>,
+    hangs: watch::Sender<bool>,
+    /// How many calls hung.
+    hung: watch::Sender<usize>,
+}
+
+impl Hanging {
+    fn wait(&self) {
+        if !*self.hangs.borrow() {
+            return;
+        }
+        self.hung.send_modify(|hung| *hung += 1);
+        while *self.hangs.borrow() {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+}
+
+impl World for Hanging {
+    fn home(&self) -> PathBuf {
+        self.world.home()
+    }
+    fn hermes_home(&self) -> PathBuf {
+        self.world.hermes_home()
+    }
+    fn variable(&self, name: &str) -> Option<String> {
+        self.world.variable(name)
+    }
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+        self.world.glob(pattern, cwd, limit)
+    }
+    fn resolve(&self, path: &Path) -> PathBuf {
+        self.wait();
+        self.world.resolve(path)
+    }
+}
+
+/// Lets go of the disk, whatever becomes of the test: a runtime waits for its threads.
+struct Frees(Arc<Hanging>);
+
+impl Drop for Frees {
+    fn drop(&mut self) {
+        self.0.hangs.send_replace(false);
+    }
+}
+
+fn hanging(change: impl FnOnce(&mut crate::config::Config)) -> (Waits, Frees) {
+    let mut disk = None;
+    let waits = waits_in(change, |world| {
+        let hanging = Arc::new(Hanging { world, hangs: watch::channel(false).0, hung: watch::channel(0).0 });
+        disk = Some(Arc::clone(&hanging));
+        hanging
+    });
+    (waits, Frees(disk.unwrap()))
+}
+
+#[tokio::test]
+async fn the_time_of_a_question_goes_by_while_the_disk_hangs_as_it_is_judged_anew() {
+    let (mut waits, disk) = hanging(|config| config.approvals.timeout = 3);
+    let running = waits.call("c", "rm -rf build");
+    let (approval, _unanswered) = waits.next().await;
+    disk.0.hangs.send_replace(true);
+    waits.gate.set_rules(listed(Action::Allow, "recursive delete"));
+    until(|| !waits.person.withdrawn.lock().unwrap().is_empty()).await;
+    assert_eq!(*waits.person.withdrawn.lock().unwrap(), [approval.id]);
+    drop(disk);
+    assert_eq!(end(running).await.outcome, Outcome::TimedOut);
+}
+
+/// A question that the rules allow by now, while the disk hangs as it is judged anew.
+async fn looked_at() -> (Waits, Frees, tokio::task::JoinHandle<ToolBody>, ApprovalId, oneshot::Sender<Decision>) {
+    let (mut waits, disk) = hanging(|_| {});
+    let running = waits.call("c", "rm -rf build");
+    let (approval, answer) = waits.next().await;
+    disk.0.hangs.send_replace(true);
+    waits.gate.set_rules(listed(Action::Allow, "recursive delete"));
+    let mut hung = disk.0.hung.subscribe();
+    tokio::time::timeout(SOON, hung.wait_for(|hung| *hung > 0)).await.expect("it is looked at").unwrap();
+    (waits, disk, running, approval.id, answer)
+}
+
+#[tokio::test]
+async fn an_answer_counts_while_the_disk_hangs() {
+    let (waits, disk, running, _, answer) = looked_at().await;
+    answer.send(Decision::Deny { feedback: "no".into() }).unwrap();
+    drop(disk);
+    assert_eq!(end(running).await.outcome, Outcome::Denied);
+    assert!(waits.person.withdrawn.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn who_begins_to_write_during_a_look_is_not_interrupted_until_they_are_done() {
+    let (waits, disk, running, id, _unanswered) = looked_at().await;
+    waits.gate.writes(id, true);
+    drop(disk);
+    // Looks of the same length have their end one after the other; the first has had its own by then.
+    let intent = Intent::Command { line: "rm -rf build".into(), cwd: waits.bench.path(""), background: false };
+    let call = ToolCall { id: "d".into(), name: "terminal".into(), ..ToolCall::default() };
+    let case = Case { call: &call, tool: "terminal", intent, ctx: &waits.ctx };
+    for _ in 0..20 {
+        let seen = Seen { verdict: Verdict::Ask(vec![]), places: None };
+        assert!(waits.gate.is_stale(seen, &case, None).await, "the rules allow it by now");
+    }
+    assert!(waits.person.withdrawn.lock().unwrap().is_empty());
+    waits.gate.writes(id, false);
+    assert_eq!(end(running).await.outcome, Outcome::Ok);
+    assert_eq!(*waits.person.withdrawn.lock().unwrap(), [id]);
+}
+
 #[tokio::test]
 async fn a_command_of_the_person_is_asked_about_in_their_name() {
     let mut waits = waits(|_| {});
@@ -226,8 +345,9 @@ async fn the_clock_stands_still_while_a_person_writes() {
     let waiting = tokio::spawn(async move { gate.put(approval, None, None, &ctx).await });
     let (_, _unanswered) = waits.next().await;
     waits.gate.writes(ApprovalId(7), true);
-    // Longer than the question would have lived.
-    tokio::time::sleep(Duration::from_millis(2500)).await;
+    // Another one, put later, in which nobody writes: when its time is over, that of the first would have been.
+    let put = tokio::time::timeout(SOON, waits.gate.put(nothing(8), None, None, &waits.ctx)).await;
+    assert!(matches!(put.expect("its time goes by"), Put::Said(Decision::TimedOut, None)));
     assert!(!waiting.is_finished());
     waits.gate.writes(ApprovalId(7), false);
     let put = tokio::time::timeout(SOON, waiting).await.expect("the rest of its time goes by").unwrap();
