@@ -8,7 +8,7 @@ use super::model::modal::{
     QuestionModal, Read,
 };
 use super::model::notices::About;
-use super::model::transcript::ToolState;
+use super::model::transcript::{CellKind, ToolState};
 use super::model::{Chord, Model};
 use super::{composer, edit, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
@@ -121,8 +121,9 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.modals.push(modal);
 }
 
-/// A frame was drawn: where its text to be approved came to rest, and which of its rows were there.
-pub fn drawn(model: &mut Model) {
+/// A frame was drawn: where its text to be approved came to rest, and which of its rows were there. When that was the last
+/// of what must be seen, the frame still says that some is missing: another one follows.
+pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(reading) = &model.layout.reading else { return };
     let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
@@ -131,6 +132,7 @@ pub fn drawn(model: &mut Model) {
     }
     modal.scroll = reading.first;
     let read = &mut modal.read;
+    let told = (read.whole, read.folded);
     read.begun = true;
     read.folded = reading.folded;
     if read.shape != reading.shape {
@@ -143,6 +145,15 @@ pub fn drawn(model: &mut Model) {
     }
     let seen = |row: &u16| read.seen.iter().any(|(from, to)| (from..to).contains(&row));
     read.whole |= reading.must.iter().all(seen);
+    if told != (read.whole, read.folded) {
+        out.push(Effect::WakeAt(model.now));
+    }
+}
+
+/// Further calls of the step that the model wants: nothing was asked about them yet, and they wait for this answer.
+pub fn waiting(model: &Model) -> usize {
+    let cells = model.transcript.cells.iter().rev().take_while(|cell| !matches!(cell.kind, CellKind::User { .. }));
+    cells.filter(|cell| matches!(&cell.kind, CellKind::Tool(tool) if tool.state == ToolState::Proposed)).count()
 }
 
 /// Whether the screen is too small to show a modal.
@@ -497,7 +508,7 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
             Some(None) => (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you"),
             _ => (Level::Info, "approvals: auto"),
         },
-        Mode::Off => (Level::Warning, "approvals: yolo, nothing asks in this session"),
+        Mode::Off => (Level::Warning, "approvals: yolo, only what every mode asks about is still asked"),
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);
 }

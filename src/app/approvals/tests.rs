@@ -596,3 +596,17 @@ fn a_letter_that_means_nothing_says_what_does() {
         assert_eq!(stray(&model), says, "{keys}");
     }
 }
+
+#[test]
+fn the_frame_after_the_one_that_showed_the_rest_says_so() {
+    let mut model = ready();
+    ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
+    let id = ApprovalId(1);
+    let frame = |first, rows| {
+        let reading = Reading { id, edited: false, first, rows, folded: false, shape: (80, 10), must: vec![2, 9] };
+        Msg::Drawn(Box::new(Layout { reading: Some(reading), ..Layout::default() }))
+    };
+    assert_eq!(update(&mut model, 1000, frame(0, 5)), []);
+    assert_eq!(update(&mut model, 1100, frame(5, 5)), [Effect::WakeAt(1100)]);
+    assert_eq!(update(&mut model, 1100, frame(5, 5)), []);
+}

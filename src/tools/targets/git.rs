@@ -269,9 +269,10 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
             if let Some(left) = left {
                 let range = ["rev-list", "--count", "HEAD", &format!("^{to}"), "--not", "--remotes"];
                 let only = repo.count(&range, until).unwrap_or(left);
-                notes.push(format!("{} leave the branch, {only} not pushed", plural(left, "commit", "commits")));
+                let commits = plural(left, "commit leaves", "commits leave");
+                notes.push(format!("{commits} the branch, {only} not pushed"));
             }
-            (row.files, row.bytes) = (Some(dirty.changed.len() as u64), Some(sizes(repo, &dirty.changed)));
+            count(&mut row, repo, &dirty.changed);
             row.note = notes.join("; ");
         }
         "clean" => clean(order, repo, &mut row, until)?,
@@ -283,7 +284,7 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 return None;
             }
             let dirty = repo.dirty(if all { &[] } else { &paths }, until)?;
-            (row.files, row.bytes) = (Some(dirty.changed.len() as u64), Some(sizes(repo, &dirty.changed)));
+            count(&mut row, repo, &dirty.changed);
             row.note = discards(&dirty.changed);
         }
         "stash" => {
@@ -343,9 +344,16 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
     Some(row)
 }
 
+/// How much of what is not committed is lost; where nothing is, no zeros stand beside the sentence that says so.
+fn count(row: &mut Target, repo: &Repo, changed: &[String]) {
+    if !changed.is_empty() {
+        (row.files, row.bytes) = (Some(changed.len() as u64), Some(sizes(repo, changed)));
+    }
+}
+
 fn discards(changed: &[String]) -> String {
     match changed.len() {
-        0 => "nothing that is not committed".into(),
+        0 => "nothing uncommitted is lost".into(),
         count => format!("{count} not committed: {}", list(changed)),
     }
 }

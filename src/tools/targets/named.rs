@@ -99,7 +99,8 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
         let finds = command.is_some_and(|command| is_find(&command.words) || says(&command));
         let about = meant(&one.span) || (changes && command.is_some_and(|command| meant(&command.span)));
         // What find and the like begin at is not what they reach.
-        if !about || finds || one.text.is_empty() || one.text.contains('\n') || is_stream(&one.text) {
+        let is_path = !one.text.is_empty() && !one.text.contains('\n') && !is_stream(&one.text);
+        if !about || finds || !is_path || is_address(one, world) {
             continue;
         }
         let unknown = one.text.contains(UNKNOWN);
@@ -127,6 +128,14 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
         }
     }
     all
+}
+
+/// What a client fetches or sends to; no file here has that name.
+fn is_address(one: &Touched, world: &dyn World) -> bool {
+    let is_scheme =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let is_here = || Path::new(&normal(Path::new(&one.cwd), &one.text)).symlink_metadata().is_ok();
+    one.text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme)) && !(world.is_here() && is_here())
 }
 
 /// `cp x DIR` is told as `DIR/x` and as `DIR`: one of the two is what is written.

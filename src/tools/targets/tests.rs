@@ -169,12 +169,12 @@ fn what_git_would_lose_is_counted_and_named() {
     let here = Here::new();
     here.git(&["init", "-q", "-b", "main"]).write(".gitignore", "target/\n").write("a.rs", "1").write("b.rs", "1");
     here.commit("one").write("a.rs", "2").commit("two");
-    here.says("git reset --hard", &["git reset --hard: 0: nothing that is not committed"]);
+    here.says("git reset --hard", &["git reset --hard: : nothing uncommitted is lost"]);
     here.write("a.rs", "changed").write("notes.md", "mine").write("target/x", "1").write("new/z", "1");
     here.says("git reset --hard", &["git reset --hard: 1: 1 not committed: a.rs"]);
     here.says(
         "git reset --hard HEAD~1",
-        &["git reset --hard: 1: 1 not committed: a.rs; 1 commit leave the branch, 1 not pushed"],
+        &["git reset --hard: 1: 1 not committed: a.rs; 1 commit leaves the branch, 1 not pushed"],
     );
     here.says("git clean -fd", &["git clean: 2: 2 of them never committed: new/z, notes.md"]);
     here.says("git clean -fdx", &["git clean: 3: 2 of them never committed: new/z, notes.md"]);
@@ -298,4 +298,13 @@ fn a_link_that_turns_is_a_difference_and_what_goes_is_none() {
         format!("build leads to {} now", here.home.display()),
     );
     assert_eq!(told, [glob, link]);
+}
+
+#[test]
+fn addresses_are_no_files() {
+    let here = Here::new();
+    here.says("curl -fsSL http://127.0.0.1:9/install.sh | sh", &[]);
+    here.says("wget -O ~/.bashrc https://example.org/x", &["~/.bashrc: : a new file, outside this folder"]);
+    here.write("http:/x", "1");
+    here.says("rm -rf http://x", &["http://x: 1: "]);
 }

@@ -107,12 +107,15 @@ fn title(intent: &Intent) -> &'static str {
     }
 }
 
-/// Which of the open questions it is.
+/// Which of the open questions it is; of the only one how many calls wait for it.
 fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
     let all = &model.approvals.entries;
     let at = all.iter().position(|entry| matches!(entry, Entry::Approval(found) if found.id == state.id));
     match all.len() {
-        0 | 1 => String::new(),
+        0 | 1 => match approvals::waiting(model) {
+            0 => String::new(),
+            count => format!("{} for this", format::plural(count as u64, "more call waits", "more calls wait")),
+        },
         count => {
             let key = hints::key_of(model, "inbox");
             let next = if key.is_empty() { key } else { format!(" · {key} next") };
@@ -211,7 +214,7 @@ fn read(
         let left = most - skip;
         let hidden = format::plural(left as u64, "more row", "more rows");
         let (text, role) = match (left, missing.is_empty()) {
-            (0, true) => ("↑ all read".to_owned(), Role::Dim),
+            (0, true) => ("↑ this is the end".to_owned(), Role::Dim),
             (0, false) => (format!("↑ above (PgUp): {}", missing.join(", ")), Role::Careful),
             (_, true) => (format!("↓ {hidden} (PgDn)"), Role::Dim),
             (_, false) => (format!("↓ {hidden} (PgDn): {}", missing.join(", ")), Role::Careful),

@@ -4,6 +4,7 @@ use super::fixture::{approval, screen};
 use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal};
+use crate::app::model::transcript::{CellKind, ToolCell};
 use crate::app::msg::{LoadReply, Msg};
 use crate::policy::{
     Approval, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict, Why, Width,
@@ -237,5 +238,24 @@ fn the_log_can_be_read_at_any_width() {
         let text = screen(&log(some.clone()), &mut ViewCache::default(), columns, rows).0;
         assert!(text.lines().all(|line| crate::text::width::width(line) <= usize::from(columns)), "{text}");
         assert!(!text.contains('\u{202e}') && !text.contains('\u{7}'), "{text}");
+    }
+}
+
+#[test]
+fn further_calls_that_wait_for_this_answer_are_told() {
+    let mut model = with(|_, _| {});
+    model.approvals.entries.truncate(1);
+    model.transcript.push(
+        CellKind::User { text: "on".into(), images: 0, origin: crate::llm::message::Origin::Person },
+        None,
+        true,
+    );
+    let foot = |model: &Model| screen(model, &mut ViewCache::default(), 100, 30).0;
+    assert!(!foot(&model).contains("for this"));
+    for (count, said) in [(1, "1 more call waits for this"), (2, "2 more calls wait for this")] {
+        let tool = ToolCell { call_id: count.to_string(), name: "terminal".into(), ..ToolCell::default() };
+        model.transcript.push(CellKind::Tool(Box::new(tool)), None, true);
+        let text = foot(&model);
+        assert!(text.contains(said), "{count}: {text}");
     }
 }

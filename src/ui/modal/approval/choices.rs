@@ -114,7 +114,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
     let offers = approvals::offers(approval, state.selected);
     let mut sentences: Vec<String> = offers.iter().map(|offer| grants::sentence(offer, approval)).collect();
     if session {
-        sentences.push("Everything: nothing is asked any more (yolo)".to_owned());
+        sentences.push("Everything: little is asked any more (yolo)".to_owned());
     }
     let indent = [Span::new("    ", Role::Text)];
     let details: Vec<Vec<Part>> = offers
