@@ -21,3 +21,7 @@ pub mod term;
 pub mod text;
 pub mod tools;
 pub mod ui;
+
+#[cfg(test)]
+#[path = "../tests/harness/skipped.rs"]
+mod skipped;

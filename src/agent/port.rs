@@ -9,7 +9,7 @@ use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Payload, Prev
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -68,6 +68,8 @@ pub struct Port {
     numbers: Arc<AtomicU64>,
     /// A person sits at the screen.
     interactive: bool,
+    /// The program is being left: what ends from now on was stopped by nobody. The same for all ports of a session.
+    left: Arc<AtomicBool>,
     remember: Arc<Remember>,
     /// The files of the policy; `None` where there is no session.
     frozen: Option<Arc<Frozen>>,
@@ -84,6 +86,7 @@ impl Port {
             origin: Mutex::default(),
             numbers: Arc::new(AtomicU64::new(1)),
             interactive,
+            left: Arc::default(),
             remember,
             frozen: None,
             adviser: Mutex::new(Err("no model is set up".into())),
@@ -139,10 +142,16 @@ impl Port {
             origin: Mutex::new(origin),
             numbers: Arc::clone(&self.numbers),
             interactive: self.interactive,
+            left: Arc::clone(&self.left),
             remember: Arc::clone(&self.remember),
             frozen: self.frozen.clone(),
             adviser: Mutex::new(self.adviser.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         }
+    }
+
+    /// The program is being left.
+    pub fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
     }
 
     /// Puts back the plan of a resumed session.
@@ -239,6 +248,10 @@ impl Asker for Port {
                 }
             }
         })
+    }
+
+    fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
     }
 
     fn remember(&self, grant: &Grant) -> Result<(), String> {

@@ -322,6 +322,7 @@ impl Runner {
                 Happened::Command(None) => break,
                 Happened::Command(Some(AgentCommand::Close)) => {
                     self.leaving = true;
+                    self.port.leave();
                     self.stop(true).await;
                     self.farewell(false, true).await;
                     break;

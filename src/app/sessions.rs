@@ -404,7 +404,7 @@ pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     model.switching = false;
     drafts::save(model, out);
     queue::settle(model, out);
-    turn::stop(model, out);
+    // Closing stops the turn; stopped by the person it would stand in the log as theirs.
     out.push(Effect::Agent(AgentCommand::Close));
     out.push(Effect::Quit(0));
 }

@@ -88,6 +88,13 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
         // `cannot copy 'a' to 'b'`: what is written stands last.
         let mut named: Vec<&str> = paths_in(&line[..refused.start()]).collect();
         named.reverse();
+        // Python and Node name it behind the reason: `Permission denied: '/etc/x'`, `EACCES: permission denied, open '/etc/x'`.
+        named.extend(
+            BEHIND
+                .as_ref()
+                .and_then(|behind| behind.captures(&line[refused.end()..])?.get(1))
+                .map(|name| name.as_str()),
+        );
         let mut named = named.into_iter().map(|path| cwd.join(path));
         // Nothing else in a workspace is a mount that cannot be moved away.
         if matches!(refused.as_str(), "Device or resource busy" | "EBUSY")
@@ -166,6 +173,7 @@ static NETWORK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let why = "operation not permitted|EPERM";
     Regex::new(&format!("(?i){names}|{calls}.*({why})|({why}).*{calls}")).ok()
 });
+static BEHIND: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"^(?:: |: [a-z -]+, [a-z]+ )'([^']+)'"#).ok());
 static NAMED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"['"`‘“]([^'"`‘’“”]+)['"`’”]|([^\s:'"`(]+)"#).ok());
 
@@ -213,7 +221,17 @@ mod tests {
                 "touch: cannot touch '../own/a': Read-only file system".into(),
                 Some(format!("writing {r}/work/../own/a")),
             ),
-            (&write, format!("PermissionError: [Errno 13] Permission denied: '{r}/home/a'"), None),
+            (
+                &write,
+                format!("PermissionError: [Errno 13] Permission denied: '{r}/home/a'"),
+                Some(format!("writing {r}/home/a")),
+            ),
+            (
+                &write,
+                format!("Error: EACCES: permission denied, open '{r}/home/a'"),
+                Some(format!("writing {r}/home/a")),
+            ),
+            (&write, format!("PermissionError: [Errno 13] Permission denied: '{r}/work/a'"), None),
             (&write, "curl: (6) Could not resolve host: example.com".into(), Some("the network".into())),
             (&write, "socket.error: [Errno 1] Operation not permitted: connect".into(), Some("the network".into())),
             (
@@ -251,7 +269,6 @@ mod tests {
         ] {
             let got = blocked(&output, &work, sandbox);
             match &expected {
-                None if output.starts_with("PermissionError") => {}
                 None => assert_eq!(got, None, "{output}"),
                 Some(expected) => {
                     assert!(got.as_ref().is_some_and(|got| got.starts_with(expected)), "{output}: {got:?}")

@@ -38,6 +38,11 @@ pub trait Asker: Send + Sync {
     /// Waits as long as the person does; ends with [`Decision::Interrupted`] when `cancel` fires.
     fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision>;
 
+    /// The program is being left: a question that is interrupted now was stopped by nobody.
+    fn is_left(&self) -> bool {
+        false
+    }
+
     /// Writes a grant where it stands for later sessions; the error says why not.
     fn remember(&self, grant: &Grant) -> Result<(), String>;
 

@@ -1,5 +1,6 @@
 //! Programs that ask for passwords by the helper: real ones, a stand-in for `sudo`, and those that may not ask.
 
+use crate::harness::has;
 use hermes::exec::{
     Ask, Exec, ExecOptions, Finished, Hidden, Launch, ProcessCommand, ProcessEvent, Running, Spawn, Waited,
 };
@@ -128,14 +129,6 @@ impl Room {
             Waited::Moved(_) => panic!("moved"),
         }
     }
-}
-
-fn has(test: &str, program: &str) -> bool {
-    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|dir| dir.join(program).is_file());
-    if !found {
-        crate::harness::skipped(test, &format!("{program} is not installed"));
-    }
-    found
 }
 
 fn root() -> bool {

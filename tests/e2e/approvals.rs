@@ -133,15 +133,17 @@ fn a_question_that_nobody_answers_in_time_is_a_no_of_its_own() {
 #[test]
 fn time_that_is_spent_writing_does_not_count() {
     let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("understood".into())]);
-    let home = Home::with(&mock, "approvals:\n  timeout: 1\n");
+    /// Far more than it takes to begin to write, however busy the machine is.
+    const TIME: std::time::Duration = std::time::Duration::from_secs(6);
+    let home = Home::with(&mock, &format!("approvals:\n  timeout: {}\n", TIME.as_secs()));
     std::fs::create_dir(home.project().join("build")).unwrap();
     let mut term = Term::sized(&home, &[], (100, 30));
     term.wait("❯");
+    let began = std::time::Instant::now();
     term.send("go\r").wait("Esc keeps it in the inbox");
     term.send("d").wait("Why not?");
-    // Another question of the same age is over by then.
-    let began = std::time::Instant::now();
-    until("the time is over", || began.elapsed() > std::time::Duration::from_millis(1500));
+    // The rest of its time would have been over by then.
+    until("the time is over", || began.elapsed() > TIME + std::time::Duration::from_secs(1));
     term.send("I was still writing\r").wait("understood");
     assert!(told(&mock).contains("says: I was still writing"), "{}", told(&mock));
 }
@@ -290,6 +292,32 @@ fn a_question_that_was_open_when_the_program_was_killed_is_in_the_log_as_interru
     term.kill();
     Term::sized(&home, &["-c"], (100, 30)).wait("the program ended while this turn ran");
     assert_eq!(logged(&home, &["--outcome", "interrupted"]).len(), 1);
+}
+
+#[test]
+fn a_question_that_was_open_when_the_program_was_left_was_stopped_by_nobody() {
+    use rustix::process::Signal;
+    for (signal, how) in [(Some(Signal::HUP), "hung up"), (Some(Signal::TERM), "ended"), (None, "quit")] {
+        let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("understood".into())]);
+        let home = Home::with(&mock, "");
+        std::fs::create_dir(home.project().join("build")).unwrap();
+        let mut term = asked(&home, (100, 30));
+        match signal {
+            Some(signal) => term.signal(signal),
+            // Esc keeps the question, Ctrl-D leaves.
+            None => {
+                term.send("\x1b").gone("Approve a command");
+                term.send("\x04").wait("Quit");
+                term.send("y\r");
+            }
+        }
+        term.ended();
+        let rows = logged(&home, &["--outcome", "interrupted"]);
+        assert_eq!(rows.len(), 1, "{how}: {rows:?}");
+        assert_eq!((&rows[0]["by"], &rows[0]["what"]), (&json!("nobody"), &json!("rm -rf build")), "{how}");
+        assert!(rows[0]["why"].as_str().unwrap().contains("the program was left before anybody answered"), "{rows:?}");
+        assert!(home.project().join("build").exists());
+    }
 }
 
 #[test]

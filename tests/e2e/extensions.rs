@@ -2,7 +2,7 @@
 
 use crate::harness::home::{err, out};
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step, Term};
+use crate::harness::{Home, Mock, Step, Term, has};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -89,10 +89,6 @@ fn files_of(page: &str) -> Vec<(String, String)> {
     found
 }
 
-fn has(program: &str) -> bool {
-    std::process::Command::new(program).arg("--version").output().is_ok_and(|done| done.status.success())
-}
-
 #[test]
 fn plugins_written_from_the_page_work() {
     let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/PLUGINS.md"));
@@ -104,7 +100,7 @@ fn plugins_written_from_the_page_work() {
         ("shout", "node", "shout", r#"{"text":"hey"}"#, "HEY"),
         ("pirate", "python3", "ahoy", r#"{"name":"Bo"}"#, r#"{"says": "Ahoy, Bo"}"#),
     ] {
-        if !has(program) {
+        if !has("plugins_written_from_the_page_work", program) {
             continue;
         }
         tried += 1;
@@ -244,7 +240,7 @@ fn a_plugin_on_the_screen() {
 /// A wheel made by hand: a package with an entry point, installed from its path without any index.
 #[test]
 fn a_python_package_is_installed_and_runs() {
-    if !has("python3") {
+    if !has("a_python_package_is_installed_and_runs", "python3") {
         return;
     }
     let home = Home::empty();

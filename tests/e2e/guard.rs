@@ -87,6 +87,10 @@ fn untrusted_text_is_told_in_the_sidebar_and_pushes_ask() {
     term.send("read it\r");
     term.wait("untrusted text from docs.example is in this conversation");
     term.wait("text from docs.example");
+    // The push that no table asks about in itself.
+    term.wait("Approve a command")
+        .wait("untrusted text from docs.example is in this")
+        .wait("Esc keeps it in the inbox");
     let request = mock.requests()[1]["messages"].to_string();
     assert!(request.contains("untrusted_tool_result source="), "{request}");
 }

@@ -15,7 +15,7 @@ fn able(home: &Home, test: &str) -> bool {
     let row = rows.iter().find(|row| row["check"] == "sandbox").expect("a row of its own");
     let can = row["status"] == "ok" && !row["found"].as_str().unwrap().contains("has no Landlock");
     if !can {
-        eprintln!("{test}: skipped, {row}");
+        crate::harness::skipped(test, &row.to_string());
     }
     can
 }

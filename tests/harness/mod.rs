@@ -7,6 +7,7 @@ pub mod disk;
 pub mod engine;
 pub mod home;
 pub mod mock;
+mod skipped;
 pub mod slurm;
 pub mod sshd;
 pub mod term;
@@ -19,6 +20,7 @@ pub use disk::Disk;
 pub use engine::Engine;
 pub use home::Home;
 pub use mock::{Mock, Step};
+pub use skipped::{has, skipped};
 pub use slurm::Slurm;
 pub use sshd::Sshd;
 pub use term::{Modes, Term};
@@ -41,16 +43,5 @@ pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(Instant::now() < stop, "nothing within {PATIENCE:?}: {what}");
         std::thread::yield_now();
         std::thread::park_timeout(Duration::from_millis(5));
-    }
-}
-
-/// Says that a test was left out and why; `tests/run` prints these lines together at its end.
-pub fn skipped(test: &str, why: &str) {
-    use std::io::Write as _;
-    let line = format!("skipped: {test}: {why}\n");
-    eprint!("{line}");
-    if let Some(path) = std::env::var_os("HERMES_TESTS_SKIPPED") {
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
     }
 }

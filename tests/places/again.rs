@@ -112,8 +112,7 @@ fn work_over_ssh_that_goes_on_after_quit_can_be_ended_by_the_next_program() {
     run.term.send("\x04").wait("these still run").wait("ends");
     run.term.send(" ").wait("goes on");
     run.term.send("\r").ended();
-    let said = String::from_utf8_lossy(&run.term.raw()).into_owned();
-    assert!(said.contains("on ssh there"), "{said}");
+    until("it says what goes on", || String::from_utf8_lossy(&run.term.raw()).contains("on ssh there"));
     assert!(runs(server) && registered(&home).len() == 1);
     // The agent of the resumed session finds it by its id.
     let mut run = Run::start(&home, &mock, &["-c"]);

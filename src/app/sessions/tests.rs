@@ -90,7 +90,9 @@ fn quitting_says_what_runs() {
     script(&mut model, "go<ret>");
     assert!(!script(&mut model, "<C-d>").contains(&Effect::Quit(0)));
     assert!(matches!(model.modals.last(), Some(Modal::Confirm(confirm)) if confirm.text.contains("turn")));
-    assert!(script(&mut model, "y<ret>").contains(&Effect::Quit(0)));
+    let effects = script(&mut model, "y<ret>");
+    assert!(effects.ends_with(&[Effect::Agent(AgentCommand::Close), Effect::Quit(0)]), "{effects:?}");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Stop { .. }))), "{effects:?}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Place {
     fn able(&self, test: &str, wanted: impl Fn(&Support) -> bool) -> bool {
         let can = wanted(&self.support);
         if !can {
-            eprintln!("{test}: skipped, the kernel has {:?}", self.support);
+            crate::skipped::skipped(test, &format!("the kernel has {:?}", self.support));
         }
         can
     }

@@ -328,6 +328,10 @@ impl Gate {
                 "not run: nobody answered in time. Go on without it, or say what the user should run".into(),
                 By::Nobody,
             ),
+            Decision::Interrupted if self.asker.is_left() => {
+                let why = "not run: the program was left before anybody answered".into();
+                no(Outcome::Interrupted, why, By::Nobody)
+            }
             Decision::Interrupted => {
                 let why = "not run: the user stopped the turn before answering".into();
                 no(Outcome::Interrupted, why, person("stopped the turn"))

@@ -139,8 +139,8 @@ async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
 async fn only_a_person_runs_a_command_again_without_its_sandbox() {
     let support = tokio::task::spawn_blocking(crate::exec::probe).await.unwrap();
     if support.landlock == 0 {
-        eprintln!("only_a_person_runs_a_command_again_without_its_sandbox: skipped, the kernel has {support:?}");
-        return;
+        let test = "only_a_person_runs_a_command_again_without_its_sandbox";
+        return crate::skipped::skipped(test, &format!("the kernel has {support:?}"));
     }
     let deny = |feedback: &str| Decision::Deny { feedback: feedback.into() };
     for (decision, mode, runs, said) in [
