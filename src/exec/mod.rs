@@ -80,6 +80,7 @@ pub use repo::{Repo, RepoError};
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, rooms, sweep};
 pub use screens::Sight;
+pub use spawn::bare;
 pub use table::{LogPage, Report};
 pub use usage::Usage;
 
