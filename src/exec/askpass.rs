@@ -367,7 +367,7 @@ impl Asking {
             let is_right = loop {
                 let exited = tokio::time::timeout(pause, phase.wait_for(|phase| phase.exited)).await.is_ok();
                 if exited {
-                    break lock(&process.life).exit.as_ref().is_some_and(|exit| exit.code == 0);
+                    break lock(&process.life).exit().is_some_and(|exit| exit.code == 0);
                 }
                 // It asked again, or the program ends.
                 if hub.upgrade().is_none_or(|hub| !hub.passwords.is_given(&process.task, sudo)) {

@@ -1,13 +1,14 @@
 //! A process that outlived the run of this program that started it: found by the mark that it was started with, ended by
 //! signals, its output read from its log. Its terminal is with the keeper, so nobody types into it.
 
+use super::course::{End, Leaving};
 use super::end::ignore_gone;
 use super::process::{Process, lock};
 use super::procfs::{self, Identity, Stat};
 use super::register::Register;
 use super::screens::Screens;
 use super::spawn::watch_exit;
-use super::{Exit, ExitReason, FarPlace, ProcessEvent, ProcessId};
+use super::{Exit, ExitReason, FarEnd, FarPlace, ProcessEvent, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::io::{PipeReader, Read};
@@ -144,7 +145,7 @@ pub(crate) fn watch(process: Arc<Process>, wake: PipeReader, screens: [Arc<Scree
     let started = std::thread::Builder::new().name(name).spawn(move || {
         let changed = || screens.iter().for_each(|screens| screens.touch(&target.id));
         run(&target, wake, &changed, &mut |fds, most| poll(fds, most));
-        if !lock(&target.life).abandoned {
+        if !lock(&target.life).is_abandoned() {
             register.remove(&target.id, target.identify());
         }
     });
@@ -161,7 +162,7 @@ fn run(process: &Process, mut wake: PipeReader, changed: &dyn Fn(), wait: Wait<'
     let mut ends: Vec<OwnedFd> = Vec::new();
     let mut log = None;
     let mut rests = false;
-    while !lock(&process.life).abandoned {
+    while !lock(&process.life).is_abandoned() {
         if ends.is_empty() {
             let living = detached.count();
             if living.is_empty() {
@@ -203,9 +204,9 @@ fn run(process: &Process, mut wake: PipeReader, changed: &dyn Fn(), wait: Wait<'
             }
         }
     }
-    if lock(&process.life).abandoned {
+    if lock(&process.life).is_abandoned() {
         // The program is left: what runs stays in the register for the next run.
-        lock(&process.life).closed = true;
+        lock(&process.life).leaving = Leaving::HandedOver;
         process.ended.notify_all();
         return;
     }
@@ -283,10 +284,9 @@ pub(crate) fn read_more(process: &Process) -> bool {
 pub(crate) fn ended(process: &Process) {
     {
         let mut life = lock(&process.life);
-        let reason = life.ending.unwrap_or(ExitReason::Unseen);
-        life.exit = Some(Exit { code: -1, reason, duration: process.started.elapsed() });
-        life.finished_at = Some(Instant::now());
-        life.closed = true;
+        let reason = life.ending().unwrap_or(ExitReason::Unseen);
+        let exit = Exit { code: -1, reason, duration: process.started.elapsed() };
+        life.ended(End::new(exit, FarEnd::default(), Instant::now()), false);
     }
     lock(&process.out).ended = true;
     process.ended.notify_all();

@@ -10,6 +10,7 @@ mod blocked;
 mod browse;
 mod carry;
 mod confine;
+mod course;
 mod detached;
 mod echo;
 mod end;

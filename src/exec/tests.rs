@@ -189,6 +189,11 @@ async fn nothing_runs_when_the_folder_is_gone() {
     assert!(matches!(&error, ExecError::Folder(folder) if *folder == root.join("gone/deep")), "{error}");
     assert_eq!(std::fs::read_dir(&root).unwrap().count(), 0);
     assert!(room.exec.list().is_empty());
+    let shell = room.exec.hub.shell().await.unwrap();
+    let states = || std::fs::read_dir(shell.folder().join("state")).unwrap().count();
+    assert_eq!(states(), 0, "what its shell would have read is gone");
+    room.run("true").await;
+    assert_eq!(states(), 0);
 }
 
 #[tokio::test]
@@ -569,12 +574,14 @@ async fn a_text_full_of_questions_costs_no_more_than_others() {
 #[tokio::test]
 async fn the_last_of_many_questions_is_answered() {
     let room = room();
-    let questions = r"\033[?2026\$p".repeat(30) + &r"\033]11;?\033\\".repeat(30) + r"\033[c";
-    let line = format!(
-        "stty raw -echo; printf '{questions}'; until [ \"$c\" = c ]; do read -rN1 c; done; stty sane; echo over"
-    );
-    let end = finished(&room.start(&line).await).await;
-    assert!(text(&end).trim_end().ends_with("over"));
+    for times in [30, 200] {
+        let questions = r"\033[?2026\$p".repeat(times) + &r"\033]11;?\033\\".repeat(times) + r"\033[c";
+        let line = format!(
+            "stty raw -echo; printf '{questions}'; until [ \"$c\" = c ]; do read -rN1 c; done; stty sane; echo over"
+        );
+        let end = finished(&room.start(&line).await).await;
+        assert!(text(&end).trim_end().ends_with("over"), "{times}");
+    }
 }
 
 #[tokio::test]

@@ -275,6 +275,24 @@ async fn processes_of_other_tasks_are_not_there() {
 }
 
 #[tokio::test]
+async fn an_order_that_comes_too_late_leaves_the_end_to_be_told() {
+    let mut desk = desk();
+    let args = json!({"command": "echo last words; exit 4", "background": true, "notify_on_complete": true});
+    let (value, _) = desk.terminal(args).await;
+    let id = ProcessId(value["session_id"].as_str().unwrap().into());
+    desk.ctx.exec.wait(&id).await.unwrap();
+    let own = std::mem::replace(&mut desk.ctx.task, "another".into());
+    desk.process(json!({"action": "poll", "session_id": id.0})).await;
+    desk.ctx.task = own;
+    let (value, _) = desk.process(json!({"action": "submit", "session_id": id.0, "data": "x"})).await;
+    assert!(value["error"].as_str().unwrap().contains("has already ended"), "{value}");
+    assert!(!desk.ctx.exec.is_consumed(&id), "nobody was told how");
+    let (value, _) = desk.process(json!({"action": "poll", "session_id": id.0})).await;
+    assert_eq!((&value["exit_code"], &value["output_preview"]), (&json!(4), &json!("last words")));
+    assert!(desk.ctx.exec.is_consumed(&id));
+}
+
+#[tokio::test]
 async fn descriptions_are_short() {
     for (tool, most) in [(terminal(), 190), (process(), 120)] {
         let words = tool.spec().description.split_whitespace().count();
