@@ -5,10 +5,13 @@ mod processes;
 use super::*;
 use crate::config::Config;
 use crate::exec::{Exec, ExecOptions, ProcessCommand, ProcessId};
+use crate::llm::message::Outcome;
 use crate::tools::process::process;
 use crate::tools::spec::FileLedger;
+use crate::tools::spec::Progress;
 use crate::tools::testing::{Here, Person};
 use std::sync::Mutex;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -189,6 +192,24 @@ async fn time_runs_out_with_the_output_so_far() {
     let expected = json!({"output": "begun\n[Command timed out after 1s]", "exit_code": 124, "error": null});
     assert_eq!((value, output.outcome), (expected, Outcome::Failed));
     assert_eq!(output.view.summary, "timed out after 1 s");
+}
+
+/// Processes that hang in the kernel end for nobody.
+#[test]
+fn one_that_outlives_its_time_limit_or_a_stop_is_told_as_that() {
+    let output = super::result::late("begun", 5, "proc_1", 77);
+    let value: Value = serde_json::from_str(&output.content).unwrap();
+    let text = "begun\n[Command timed out after 5s and was told to end; it has not ended yet]";
+    let expected = json!({"output": text, "session_id": "proc_1", "pid": 77, "exit_code": 124, "error": null});
+    assert_eq!((value, output.outcome), (expected, Outcome::Failed));
+    assert_eq!(output.view.summary, "timed out after 5 s, not ended yet");
+    let output = super::result::interrupted("");
+    let value: Value = serde_json::from_str(&output.content).unwrap();
+    let text = "[Command interrupted; it has not ended yet]";
+    assert_eq!(
+        (value, output.outcome),
+        (json!({"output": text, "exit_code": 130, "error": null}), Outcome::Interrupted)
+    );
 }
 
 #[tokio::test]
