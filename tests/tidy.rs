@@ -216,7 +216,7 @@ const STARTS: &[(&str, &str)] = &[
     ("runtime/images.rs", "the clipboard's picture, fixed words"),
     ("cli/config.rs", "the person's editor, from the command line"),
     ("tools/file/checks.rs", "checkers of the person's configuration after an edit"),
-    ("tools/terminal.rs", "the terminal tool: behind the gate"),
+    ("tools/terminal/run.rs", "the terminal tool: behind the gate"),
     ("plugins/fire.rs", "hooks, which a person said yes to"),
     ("plugins/install.rs", "the installer, from the command line"),
     ("term/clipboard.rs", "the clipboard, fixed words"),

@@ -1,13 +1,14 @@
 //! A process that outlived the run of this program that started it: found by the mark that it was started with, ended by
 //! signals, its output read from its log. Its terminal is with the keeper, so nobody types into it.
 
+use super::course::{End, Leaving};
 use super::end::ignore_gone;
 use super::process::{Process, lock};
 use super::procfs::{self, Identity, Stat};
 use super::register::Register;
 use super::screens::Screens;
 use super::spawn::watch_exit;
-use super::{Exit, ExitReason, FarPlace, ProcessEvent, ProcessId};
+use super::{Exit, ExitReason, FarEnd, FarPlace, ProcessEvent, ProcessId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::io::{PipeReader, Read};
@@ -144,7 +145,7 @@ pub(crate) fn watch(process: Arc<Process>, wake: PipeReader, screens: [Arc<Scree
     let started = std::thread::Builder::new().name(name).spawn(move || {
         let changed = || screens.iter().for_each(|screens| screens.touch(&target.id));
         run(&target, wake, &changed, &mut |fds, most| poll(fds, most));
-        if !lock(&target.life).abandoned {
+        if !lock(&target.life).is_abandoned() {
             register.remove(&target.id, target.identify());
         }
     });
@@ -161,7 +162,7 @@ fn run(process: &Process, mut wake: PipeReader, changed: &dyn Fn(), wait: Wait<'
     let mut ends: Vec<OwnedFd> = Vec::new();
     let mut log = None;
     let mut rests = false;
-    while !lock(&process.life).abandoned {
+    while !lock(&process.life).is_abandoned() {
         if ends.is_empty() {
             let living = detached.count();
             if living.is_empty() {
@@ -203,9 +204,9 @@ fn run(process: &Process, mut wake: PipeReader, changed: &dyn Fn(), wait: Wait<'
             }
         }
     }
-    if lock(&process.life).abandoned {
+    if lock(&process.life).is_abandoned() {
         // The program is left: what runs stays in the register for the next run.
-        lock(&process.life).closed = true;
+        lock(&process.life).leaving = Leaving::HandedOver;
         process.ended.notify_all();
         return;
     }
@@ -283,10 +284,9 @@ pub(crate) fn read_more(process: &Process) -> bool {
 pub(crate) fn ended(process: &Process) {
     {
         let mut life = lock(&process.life);
-        let reason = life.ending.unwrap_or(ExitReason::Unseen);
-        life.exit = Some(Exit { code: -1, reason, duration: process.started.elapsed() });
-        life.finished_at = Some(Instant::now());
-        life.closed = true;
+        let reason = life.ending().unwrap_or(ExitReason::Unseen);
+        let exit = Exit { code: -1, reason, duration: process.started.elapsed() };
+        life.ended(End::new(exit, FarEnd::default(), Instant::now()), false);
     }
     lock(&process.out).ended = true;
     process.ended.notify_all();
@@ -296,115 +296,4 @@ pub(crate) fn ended(process: &Process) {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-mod tests {
-    use super::super::{Exec, ExecError, ExecOptions, ExitReason, ProcessState, register, whereabouts};
-    use super::*;
-    use std::process::Command;
-
-    fn entry(id: &str, leader: Identity, log: &Path) -> register::Entry {
-        register::Entry {
-            id: id.into(),
-            task: "t".into(),
-            command: "serve".into(),
-            masked: false,
-            foreground: false,
-            cwd: "/".into(),
-            pty: false,
-            log: log.to_owned(),
-            started_at: 1,
-            port: None,
-            far: None,
-            leader,
-            owner: leader,
-            whereabouts: whereabouts::Whereabouts::here(),
-        }
-    }
-
-    #[test]
-    fn one_is_watched_without_a_clock_and_a_failed_wait_is_tried_again() {
-        let id = ProcessId("proc_of_an_earlier_run".into());
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        std::fs::write(&log, "so far\n").unwrap();
-        // What it started has the mark as well, and outlives it.
-        let script = "sleep 600 & echo $!; exec sleep 600";
-        let mut leader = Command::new("sh")
-            .args(["-c", script])
-            .env(MARK, &id.0)
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut second = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(leader.stdout.take().unwrap()), &mut second).unwrap();
-        let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
-        let (wake_reader, wake) = std::io::pipe().unwrap();
-        let identity = Identity::of(leader.id()).unwrap();
-        let process = exec.of_entry(entry(&id.0, identity, &log), wake);
-        let mut waits = Vec::new();
-        run(&process, wake_reader, &|| {}, &mut |fds, most| {
-            waits.push((fds.len(), most.is_some()));
-            match waits.len() {
-                1 => return Err(rustix::io::Errno::NOMEM),
-                // One end at a time, as soon as it is waited for.
-                2 => {
-                    leader.kill().unwrap();
-                    leader.wait().unwrap();
-                }
-                _ => {
-                    rustix::process::kill_process(Pid::from_raw(second.trim().parse().unwrap()).unwrap(), Signal::KILL)
-                        .unwrap()
-                }
-            }
-            poll(fds, most)
-        });
-        // Two of it and the pipe for orders, then one; never until a time.
-        assert_eq!(waits, [(3, false), (3, false), (2, false)]);
-        let ProcessState::Exited(exit) = process.info().state else { panic!("it is over") };
-        assert_eq!(exit.reason, ExitReason::Unseen);
-        assert_eq!(process.captured().head, b"so far\n");
-    }
-
-    #[tokio::test]
-    async fn nothing_reaches_one_of_another_machine_and_a_masked_line_is_not_run() {
-        let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
-        let own = Identity::of(std::process::id()).unwrap();
-        let log = Path::new("/nowhere/log");
-        let put = |id: &str, change: &dyn Fn(&mut Process)| {
-            let (_, wake) = std::io::pipe().unwrap();
-            let mut process = exec.of_entry(register::Entry { masked: true, ..entry(id, own, log) }, wake);
-            change(&mut process);
-            exec.hub.add(Arc::new(process));
-            ProcessId(id.into())
-        };
-        let masked = put("proc_masked", &|_| {});
-        assert!(matches!(exec.restart(&masked, None).await, Err(ExecError::Masked(_))));
-        // Its number is that of this very process: a signal would end the test.
-        let foreign = put("proc_foreign", &|process| {
-            process.detached = Some(Detached::elsewhere(&process.id));
-        });
-        let is_foreign = |result: Result<(), ExecError>| matches!(result, Err(ExecError::Foreign(_)));
-        assert!(is_foreign(exec.kill(&foreign)));
-        assert!(is_foreign(exec.signal(&foreign, "KILL").map(|_| ())));
-        assert!(is_foreign(exec.restart(&foreign, None).await.map(|_| ())));
-        assert_eq!(exec.running().iter().map(|info| &info.id).collect::<Vec<_>>(), [&masked]);
-        assert_eq!(exec.list().len(), 2);
-        exec.command(super::super::ProcessCommand::Forget(foreign.clone()));
-        assert!(matches!(exec.kill(&foreign), Err(ExecError::NotFound(_))));
-    }
-
-    #[test]
-    fn what_is_added_to_the_log_of_a_shown_one_wakes() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        std::fs::write(&log, "").unwrap();
-        let changes = changes_of(&log).unwrap();
-        let none = [];
-        let (wake, _writer) = std::io::pipe().unwrap();
-        let ready = |most| wait_once(&wake, Some(&changes), &none, Some(most), &mut |fds, most| poll(fds, most));
-        assert!(!ready(Duration::ZERO).unwrap().by_log);
-        std::fs::write(&log, "more").unwrap();
-        assert!(ready(Duration::from_secs(20)).unwrap().by_log);
-        forget_changes(&changes);
-        assert!(!ready(Duration::ZERO).unwrap().by_log);
-    }
-}
+mod tests;

@@ -33,16 +33,7 @@ pub(crate) fn end(process: &Arc<Process>, reason: ExitReason, graces: Graces) {
     if process.is_elsewhere() {
         return;
     }
-    let again = {
-        let mut life = lock(&process.life);
-        if life.exit.is_none() {
-            let before = life.ending;
-            life.ending = before.or(Some(reason));
-            before.is_some()
-        } else {
-            false
-        }
-    };
+    let again = lock(&process.life).begin_end(reason);
     if process.over() {
         return;
     }
@@ -95,7 +86,7 @@ fn escalate(process: &Process, graces: Graces) {
 
 /// Waits for the leader, or for `all`.
 fn wait(process: &Process, most: Duration, all: bool) -> bool {
-    process.wait_until(Instant::now() + most, |life| if all { life.closed } else { life.exit.is_some() })
+    process.wait_until(Instant::now() + most, |life| if all { life.is_closed() } else { life.exit().is_some() })
 }
 
 /// Sends a signal to the leader's group, to the group that has the terminal, and to all others of the session. What runs
@@ -120,7 +111,7 @@ pub(crate) fn send(process: &Process, signal: Signal) {
     // While this is held the leader is not waited for, so its number cannot belong to a stranger.
     let life = lock(&process.life);
     let mut groups = Vec::new();
-    if !life.reaped {
+    if !life.is_reaped() {
         groups.push(leader);
         groups.extend(foreground.filter(|group| *group != leader));
     }

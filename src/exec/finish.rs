@@ -1,5 +1,6 @@
 //! How a process ends, as its reader thread sees it: the leader exits, survivors may stay, the output closes.
 
+use super::course::{End, Leaving};
 use super::notice::Notice;
 use super::process::lock;
 use super::reader::Reader;
@@ -48,10 +49,10 @@ impl Reader {
     pub(super) fn break_off(&mut self) {
         {
             let mut life = lock(&self.process.life);
-            if life.exit.is_some() || life.abandoned {
+            if life.exit().is_some() || life.is_abandoned() {
                 return;
             }
-            life.ending.get_or_insert(ExitReason::Unwatched);
+            life.begin_end(ExitReason::Unwatched);
         }
         super::end::send(&self.process, Signal::KILL);
         (self.pipe, self.tty) = (None, None);
@@ -65,16 +66,8 @@ impl Reader {
         let survivors = self.pipe.is_some() || self.tty.is_some();
         let notify = {
             let mut life = lock(&self.process.life);
-            life.exit = Some(exit.clone());
-            life.left = left;
-            life.finished_at = Some(Instant::now());
-            life.survivors = survivors;
-            life.closed = !survivors;
-            life.needs_input = false;
-            if survivors {
-                life.background = true;
-            }
-            life.notify
+            life.ended(End::new(exit.clone(), left, Instant::now()), survivors);
+            life.telling.end
         };
         self.process.ended.notify_all();
         super::waiting::went_on(&self.hub, &self.process);
@@ -89,28 +82,25 @@ impl Reader {
     }
 
     /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
-    fn left(&self, keep: bool, code: i32) -> FarEnd {
+    fn left(&mut self, keep: bool, code: i32) -> FarEnd {
         if let Some(far) = &self.process.far {
-            let left = far.finish(lock(&self.process.life).ending.is_some(), code);
+            let left = far.finish(lock(&self.process.life).ending().is_some(), code);
             return if keep { left } else { FarEnd { lost: left.lost, ..FarEnd::default() } };
         }
-        let state = self.state.as_ref().and_then(|file| match keep {
-            true => self.hub.shell_state(&self.process, file),
-            false => self.hub.forget_state(file),
-        });
+        let file = self.state.take().filter(|_| keep);
+        let state = file.and_then(|file| self.hub.shell_state(&self.process, &file));
         let (cwd, not_kept) = state.map_or((None, Vec::new()), |(cwd, not_kept)| (Some(cwd), not_kept));
         FarEnd { cwd, not_kept, lost: None }
     }
 
     fn reap(&mut self) -> Exit {
-        let status = {
+        let (status, ending) = {
             // Signals are sent under this lock, so none can reach a stranger with the same number.
             let mut life = lock(&self.process.life);
             let status = self.child.wait();
-            life.reaped = true;
-            status
+            life.reaped();
+            (status, life.ending())
         };
-        let ending = lock(&self.process.life).ending;
         let (own, signalled) = match &status {
             Ok(status) => {
                 let signal = status.signal();
@@ -135,11 +125,11 @@ impl Reader {
     pub(super) fn close(self) {
         lock(&self.process.out).ended = true;
         self.process.flow.notify_all();
-        let abandoned = lock(&self.process.life).abandoned;
+        let abandoned = lock(&self.process.life).is_abandoned();
         if abandoned {
             // From here on the keeper reads.
             super::spill::catch_up(&self.process);
-            lock(&self.process.life).closed = true;
+            lock(&self.process.life).leaving = Leaving::HandedOver;
             self.process.ended.notify_all();
             self.process.phase.send_modify(|phase| phase.closed = true);
             return;
@@ -150,12 +140,7 @@ impl Reader {
             self.hub.keeper.let_go(&self.process.run());
             self.hub.register.remove(&self.process.id, self.process.identify());
         }
-        let survived = {
-            let mut life = lock(&self.process.life);
-            life.closed = true;
-            life.finished_at = Some(Instant::now());
-            life.survivors && life.exit.is_some()
-        };
+        let survived = lock(&self.process.life).close(Instant::now());
         self.process.ended.notify_all();
         self.process.phase.send_modify(|phase| phase.closed = true);
         if survived {

@@ -1,5 +1,6 @@
 //! The handle: starts commands and waits for them.
 
+use super::course::End;
 use super::end::{self, Graces};
 use super::hub::Hub;
 use super::notice::Notice;
@@ -77,16 +78,18 @@ impl Running {
     pub async fn wait(&self) -> Waited {
         let mut phase = self.process.phase.subscribe();
         let seen = phase.wait_for(|phase| phase.exited || phase.moved).await.map(|phase| *phase);
-        let exit = lock(&self.process.life).exit.clone();
-        match (seen, exit) {
-            (Ok(_), Some(exit)) => {
-                let output = self.process.captured();
-                let life = lock(&self.process.life);
-                let survivors = life.survivors && !life.closed;
-                let FarEnd { cwd: cwd_after, not_kept, lost } = life.left.clone();
+        let (end, survivors) = {
+            let life = lock(&self.process.life);
+            (life.end().cloned(), life.has_survivors())
+        };
+        // After its end: nothing is printed any more that belongs to it.
+        let output = self.process.captured();
+        match (seen, end) {
+            (Ok(_), Some(End { exit, left, .. })) => {
+                let FarEnd { cwd: cwd_after, not_kept, lost } = left;
                 Waited::Finished(Finished { exit, output, cwd_after, not_kept, lost, survivors })
             }
-            _ => Waited::Moved(self.process.captured()),
+            _ => Waited::Moved(output),
         }
     }
 
@@ -195,7 +198,7 @@ impl Exec {
 
     /// The model has already seen how this process ended (by `wait`, `poll`, `log` or `kill`): a notice would repeat it.
     pub fn is_consumed(&self, id: &ProcessId) -> bool {
-        self.hub.find(id).is_ok_and(|process| lock(&process.life).consumed)
+        self.hub.find(id).is_ok_and(|process| lock(&process.life).end().is_some_and(|end| end.seen))
     }
 }
 

@@ -12,7 +12,7 @@ use super::process::{Process, lock};
 use super::register::Register;
 use super::sandbox::{self, Held, Sandbox, Support};
 use super::screens::Screens;
-use super::shell::Shell;
+use super::shell::{Shell, StateFile};
 use super::{ExecError, ExecOptions, ProcessId, keep, login};
 use crate::policy::redact::{RedactKind, Secrets, redact};
 use std::borrow::Cow;
@@ -162,16 +162,10 @@ impl Hub {
         }
     }
 
-    /// Removes a state that nobody wants.
-    pub(crate) fn forget_state<T>(&self, file: &Path) -> Option<T> {
-        self.shell.get()?.take_state(file);
-        None
-    }
-
     /// Takes the state that the leader left: exported variables for the task; the folder for the result, and the names of
     /// variables that are not kept.
-    pub(crate) fn shell_state(&self, process: &Process, file: &Path) -> Option<(PathBuf, Vec<String>)> {
-        let state = self.shell.get()?.take_state(file)?;
+    pub(crate) fn shell_state(&self, process: &Process, file: &StateFile) -> Option<(PathBuf, Vec<String>)> {
+        let state = file.read()?;
         let mut not_kept = Vec::new();
         if let (Some(mut exported), Some(base)) = (state.exported, self.base.get()) {
             if let Some(Some(askpass)) = self.askpass.get() {
@@ -218,7 +212,7 @@ impl Hub {
                 }
                 let life = lock(&process.life);
                 foreground += usize::from(!life.background);
-                life.finished_at.is_none_or(|at| at.elapsed() < KEPT)
+                life.end().is_none_or(|end| end.at.elapsed() < KEPT)
                     && (life.background || foreground <= FOREGROUND_KEPT)
             })
             .collect();

@@ -1,13 +1,14 @@
 //! How a command starts, in two steps: what may fail is made ready while nothing runs, and what has been started is taken
 //! over without a way to fail. In between is the fork.
 
+use super::course::{Life, Telling};
 use super::detached::MARK;
 use super::env::Env;
 use super::log::Output;
-use super::process::{Life, Phase, Process, run_of};
+use super::process::{Phase, Process, run_of};
 use super::reader::{Duty, Reader, Seat};
 use super::sandbox::{Guard, Prepared};
-use super::shell::Shell;
+use super::shell::{Shell, StateFile};
 use super::spawn::{self, SpawnFailure, Wiring};
 use super::spill::Spill;
 use super::{Exec, ExecError, Exit, Far, Launch, ProcessEvent, ProcessId, Running, Spawn, now_ms};
@@ -32,7 +33,7 @@ struct Ready {
     wake: (PipeReader, PipeWriter),
     /// Where its reader waits for it.
     seat: Seat,
-    state: Option<PathBuf>,
+    state: Option<StateFile>,
     guard: Guard,
 }
 
@@ -66,10 +67,11 @@ impl Exec {
         };
         let mut command = match &launch.far {
             Some(far) => client(&**far, &env),
-            None => local(shell, spawn, state.as_deref(), wiring, &env),
+            None => local(shell, spawn, state.as_ref().map(StateFile::path), wiring, &env),
         };
         command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
-        let (prepared, guard) = self.held(&mut command, spawn, shell, state.clone()).await?;
+        let (prepared, guard) =
+            self.held(&mut command, spawn, shell, state.as_ref().map(|file| file.path().to_owned())).await?;
         let child = spawn::ready(command, wiring, prepared).map_err(|failure| failed(&launch, failure))?;
         let broken = |error: std::io::Error| failed(&launch, error.into());
         let tty = child.tty_fd().map_err(broken)?;
@@ -105,7 +107,8 @@ impl Exec {
         let wide = wiring(&launch).terminal() && !spawn.pty;
         let spill = launch.spill.clone();
         let spill = spill.unwrap_or_else(|| self.hub.options.spill.join(format!("{}.log", run_of(&id, exits.len()))));
-        let life = Life { background: spawn.background, notify: launch.notify_on_complete, ..Life::default() };
+        let telling = Telling { end: launch.notify_on_complete, ..Telling::default() };
+        let life = Life { background: spawn.background, telling, ..Life::default() };
         let duty = Duty {
             keep: keeps_state(&launch),
             state,

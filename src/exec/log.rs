@@ -2,15 +2,19 @@
 //!
 //! Reads go from the descriptor straight into the buffer that keeps the bytes, so that a flood costs one copy.
 
+mod output;
+mod ring;
+
+pub(crate) use output::Output;
+
 use super::spill::Spill;
+use ring::Ring;
 use std::os::fd::BorrowedFd;
 
 /// Bytes kept from the beginning: 40 % of what is kept.
 pub(crate) const HEAD: usize = 1024 * 1024;
 /// Bytes kept from the end: 60 %.
 pub(crate) const TAIL: usize = 1536 * 1024;
-/// Bytes of a mixed terminal stream that the pane can show again.
-const PANE: usize = 256 * 1024;
 /// Bytes that go to the spill file at a time.
 const SPILL_CHUNK: u64 = 256 * 1024;
 /// First read of a process; grows with what it prints.
@@ -25,60 +29,6 @@ pub(crate) enum Got {
     /// The spill file must catch up first.
     Full,
     End,
-}
-
-/// A ring that overwrites its oldest bytes. Positions count from the first byte ever appended.
-#[derive(Debug)]
-struct Ring {
-    bytes: Vec<u8>,
-    end: u64,
-    begin: u64,
-}
-
-impl Ring {
-    /// Zeroed pages come from the system when they are first touched.
-    fn new(capacity: usize, at: u64) -> Self {
-        Self { bytes: vec![0; capacity], end: at, begin: at }
-    }
-
-    fn free_run(&mut self) -> &mut [u8] {
-        let at = self.index(self.end);
-        &mut self.bytes[at..]
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.end += count as u64;
-        self.begin = self.begin.max(self.end.saturating_sub(self.bytes.len() as u64));
-    }
-
-    fn index(&self, position: u64) -> usize {
-        (position % self.bytes.len() as u64) as usize
-    }
-
-    fn append(&mut self, mut bytes: &[u8]) {
-        if bytes.len() > self.bytes.len() {
-            let skipped = bytes.len() - self.bytes.len();
-            self.advance(skipped);
-            bytes = &bytes[skipped..];
-        }
-        while !bytes.is_empty() {
-            let run = self.free_run();
-            let count = run.len().min(bytes.len());
-            run[..count].copy_from_slice(&bytes[..count]);
-            self.advance(count);
-            bytes = &bytes[count..];
-        }
-    }
-
-    fn copy(&self, from: u64, to: u64, into: &mut Vec<u8>) {
-        let (mut at, to) = (from.max(self.begin), to.min(self.end));
-        while at < to {
-            let index = self.index(at);
-            let count = ((to - at) as usize).min(self.bytes.len() - index);
-            into.extend_from_slice(&self.bytes[index..index + count]);
-            at += count as u64;
-        }
-    }
 }
 
 /// Output with bounded memory.
@@ -273,75 +223,6 @@ pub struct Captured {
     pub spill: Option<std::path::PathBuf>,
     /// Bytes in the spill file.
     pub spilled: u64,
-}
-
-/// A log, and beside it what the pane shows once that is more: the echo of what was typed.
-#[derive(Debug)]
-pub(crate) struct Output {
-    pub(crate) log: Log,
-    /// Nothing more comes.
-    pub(crate) ended: bool,
-    /// Position in the pane's stream from which the terminal had the pane's size; `None`: it is still [`super::WIDE`].
-    pub(crate) fitted: Option<u64>,
-    pane: Option<Ring>,
-}
-
-impl Output {
-    /// `wide`: its terminal starts with [`super::WIDE`] columns.
-    pub(crate) fn new(spill: Spill, wide: bool) -> Self {
-        Self { log: Log::new(spill), ended: false, fitted: (!wide).then_some(0), pane: None }
-    }
-
-    /// Reads once into the log.
-    pub(crate) fn read_log(&mut self, fd: BorrowedFd<'_>) -> rustix::io::Result<Got> {
-        let before = self.log.total;
-        let got = self.log.read_from(fd);
-        if let (Some(pane), Ok(Got::Bytes(count))) = (&mut self.pane, &got) {
-            let mut bytes = Vec::new();
-            self.log.copy(before + count.saturating_sub(PANE) as u64, before + *count as u64, &mut bytes);
-            pane.append(&bytes);
-        }
-        got
-    }
-
-    /// Adds what the terminal showed, and what of it belongs to the output.
-    pub(crate) fn append(&mut self, shown: &[u8], kept: &[u8]) {
-        if self.pane.is_none() && shown == kept {
-            self.log.append(kept);
-            return;
-        }
-        let log = &self.log;
-        let pane = self.pane.get_or_insert_with(|| {
-            let seed = log.tail(64 * 1024);
-            let mut ring = Ring::new(PANE, log.total - seed.len() as u64);
-            ring.append(&seed);
-            ring
-        });
-        pane.append(shown);
-        self.log.append(kept);
-    }
-
-    /// End of the stream that the pane shows.
-    pub(crate) fn pane_end(&self) -> u64 {
-        self.pane.as_ref().map_or(self.log.total, |pane| pane.end)
-    }
-
-    /// First position of the pane's stream that can be read.
-    pub(crate) fn pane_begin(&self) -> u64 {
-        self.pane.as_ref().map_or_else(|| self.log.tail_begin(), |pane| pane.begin)
-    }
-
-    /// Bytes of the pane's stream; older ones come from the spill file.
-    pub(crate) fn pane_bytes(&self, from: u64, to: u64) -> Vec<u8> {
-        match &self.pane {
-            Some(pane) => {
-                let mut bytes = Vec::new();
-                pane.copy(from, to, &mut bytes);
-                bytes
-            }
-            None => self.log.read_back(from, to),
-        }
-    }
 }
 
 fn bytes_of(got: &rustix::io::Result<Got>) -> usize {

@@ -1,6 +1,7 @@
 //! Orders about processes that run: type, signal, size, move, end, start again, and what happens to them when this program
 //! is left.
 
+use super::course::{Leaving, Life};
 use super::end::{self, Graces};
 use super::process::{Process, lock};
 use super::sandbox::Sandbox;
@@ -62,7 +63,7 @@ impl Exec {
                 self.hub.screens.iter().for_each(|screens| screens.find(&id, &words, way));
                 Ok(())
             }
-            ProcessCommand::Keep(id, keep) => self.hub.find(&id).map(|process| lock(&process.life).kept = keep),
+            ProcessCommand::Keep(id, keep) => self.keep(&id, keep),
             ProcessCommand::Write(id, bytes) => self.take_over(&id, &bytes),
             ProcessCommand::TakeOver(id) => {
                 self.hold_keys(id.as_ref());
@@ -191,7 +192,7 @@ impl Exec {
             }
         }
         let mut exits = process.exits.clone();
-        exits.extend(lock(&process.life).exit.clone());
+        exits.extend(lock(&process.life).exit().cloned());
         let mut launch = process.again();
         launch.spawn.sandbox = sandbox;
         launch.spawn.size = self.size();
@@ -202,6 +203,16 @@ impl Exec {
     pub fn look(&self) {
         let all: Vec<Arc<Process>> = self.hub.all().into_iter().filter(|p| lock(&p.life).background).collect();
         usage::look(&all);
+    }
+
+    /// The person wants it to go on when this program is left, or no more.
+    fn keep(&self, id: &ProcessId, keep: bool) -> Result<(), ExecError> {
+        let process = self.hub.find(id)?;
+        let mut life = lock(&process.life);
+        if !life.is_abandoned() {
+            life.leaving = if keep { Leaving::Kept } else { Leaving::AsOthers };
+        }
+        Ok(())
     }
 
     /// A person types: the program lays out for the person's pane, from the first key on at the latest.
@@ -224,7 +235,7 @@ impl Exec {
         lock(&process.out).log.copy(0, port::SEEK, &mut first);
         {
             let mut life = lock(&process.life);
-            if life.exit.is_some() {
+            if life.exit().is_some() {
                 return Err(ExecError::Ended(id.clone()));
             }
             if life.background {
@@ -233,7 +244,7 @@ impl Exec {
             life.background = true;
             life.port = port::find(&first);
             // Nobody waits any more, so its end is news.
-            life.notify = true;
+            life.telling.end = true;
         }
         process.phase.send_modify(|phase| phase.moved = true);
         self.hub.outbox.post(ProcessEvent::Changed(process.info()));
@@ -252,15 +263,17 @@ impl Exec {
             if process.over() || process.is_elsewhere() {
                 continue;
             }
-            let (background, kept) = {
-                let life = lock(&process.life);
-                (life.background, life.kept)
+            let goes_on = {
+                let mut life = lock(&process.life);
+                let goes_on = life.leaving == Leaving::Kept || life.background && !kill;
+                if goes_on {
+                    life.leaving = Leaving::Abandoned;
+                }
+                goes_on
             };
-            if !kept && (kill || !background) {
-                end::end(&process, ExitReason::Killed, Graces::SHORT);
-            } else {
-                lock(&process.life).abandoned = true;
-                process.rouse();
+            match goes_on {
+                true => process.rouse(),
+                false => end::end(&process, ExitReason::Killed, Graces::SHORT),
             }
             waiting.push(process);
         }
@@ -280,5 +293,5 @@ impl Exec {
 
 /// Whether nothing of it runs, or nobody looks after it any more, before the deadline.
 fn wait_until_over(process: &Process, deadline: Instant) -> bool {
-    process.wait_until(deadline, |life| life.closed || life.over())
+    process.wait_until(deadline, Life::is_closed)
 }

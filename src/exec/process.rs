@@ -1,16 +1,13 @@
 //! One process: what is known of it, shared by its reader thread, the table and the tools.
 
+use super::course::Life;
 use super::detached::{Away, Detached};
 use super::input::Input;
 use super::log::{Captured, Output};
 use super::outbox::Outbox;
 use super::procfs::Identity;
 use super::spawn::Tty;
-use super::usage::Sample;
-use super::{
-    Ending, Exit, ExitReason, FarEnd, Launch, Origin, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals,
-    now_ms,
-};
+use super::{Ending, Exit, Launch, Origin, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals, now_ms};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -92,50 +89,6 @@ pub(crate) struct Process {
     pub(crate) outbox: Arc<Outbox>,
 }
 
-/// The part that changes.
-#[derive(Debug, Default)]
-pub(crate) struct Life {
-    pub(crate) background: bool,
-    pub(crate) needs_input: bool,
-    /// Programs in it that ask the person with the helper.
-    pub(crate) helpers: usize,
-    /// The person typed into it.
-    pub(crate) typed: bool,
-    pub(crate) port: Option<u16>,
-    /// Why it is being ended, once it is.
-    pub(crate) ending: Option<ExitReason>,
-    pub(crate) exit: Option<Exit>,
-    /// The leader was waited for: its process id may belong to another process now.
-    pub(crate) reaped: bool,
-    /// Nobody holds its output or terminal any more.
-    pub(crate) closed: bool,
-    /// Processes that it started still hold its output.
-    pub(crate) survivors: bool,
-    pub(crate) finished_at: Option<Instant>,
-    /// What its shell left behind.
-    pub(crate) left: FarEnd,
-    /// The model has seen how it ended: no notice is needed.
-    pub(crate) consumed: bool,
-    pub(crate) notify: bool,
-    /// Position up to which `poll` has reported.
-    pub(crate) polled: u64,
-    /// The program leaves it running.
-    pub(crate) abandoned: bool,
-    /// The person wants it to go on when the program is left.
-    pub(crate) kept: bool,
-    /// The signal that comes next, while it is being ended.
-    pub(crate) next_signal: Option<Ending>,
-    /// What it used when it was looked at last.
-    pub(crate) sample: Option<Sample>,
-}
-
-impl Life {
-    /// Nothing of it runs any more.
-    pub(crate) fn over(&self) -> bool {
-        self.exit.is_some() && (self.closed || !self.survivors)
-    }
-}
-
 /// Names a run of a process after so many others.
 pub(crate) fn run_of(id: &ProcessId, before: usize) -> String {
     if before == 0 { id.0.clone() } else { format!("{}-{}", id.0, before + 1) }
@@ -149,8 +102,8 @@ impl Process {
             (out.log.total(), out.log.spill().state())
         };
         let life = lock(&self.life);
-        let state = match &life.exit {
-            Some(exit) if !life.survivors || life.closed => ProcessState::Exited(exit.clone()),
+        let state = match life.exit() {
+            Some(exit) if !life.has_survivors() => ProcessState::Exited(exit.clone()),
             None if life.needs_input || life.helpers > 0 => ProcessState::NeedsInput,
             _ => ProcessState::Running,
         };
@@ -165,8 +118,8 @@ impl Process {
             port: life.port,
             output_bytes,
             vitals: Vitals {
-                ending: life.next_signal.filter(|_| life.exit.is_none()),
-                usage: life.sample.as_ref().map(|sample| sample.usage).filter(|_| life.exit.is_none()),
+                ending: life.next_signal(),
+                usage: life.sample.as_ref().map(|sample| sample.usage).filter(|_| life.exit().is_none()),
                 last_output: Some(self.last_output.load(Ordering::Relaxed)).filter(|at| *at > 0),
                 log,
                 place: self.place(),
@@ -208,7 +161,7 @@ impl Process {
             return;
         }
         let after = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
-        lock(&self.life).next_signal = Some(Ending { signal, at: now_ms().saturating_add(after) });
+        lock(&self.life).will_get(Ending { signal, at: now_ms().saturating_add(after) });
         self.changed();
     }
 
@@ -219,7 +172,7 @@ impl Process {
 
     /// Nothing of it runs any more.
     pub(crate) fn over(&self) -> bool {
-        lock(&self.life).over()
+        lock(&self.life).is_over()
     }
 
     /// It is another machine's or container's: its numbers mean nothing here.
@@ -251,7 +204,7 @@ impl Process {
     /// then.
     pub(crate) fn identify(&self) -> Option<Identity> {
         let life = lock(&self.life);
-        if life.reaped {
+        if life.is_reaped() {
             return self.identity.get().copied().flatten();
         }
         *self.identity.get_or_init(|| Identity::of(self.pid))
@@ -324,7 +277,7 @@ impl Process {
         if lock(&self.tty).is_none() {
             return Err(self.no_terminal());
         }
-        if lock(&self.life).exit.is_some() {
+        if lock(&self.life).exit().is_some() {
             return Err(super::ExecError::Ended(self.id.clone()));
         }
         {

@@ -1,22 +1,23 @@
 //! The thread of one process: reads its output, types its input, notices its end. Sleeps in `poll` otherwise.
 
+mod intake;
+mod typing;
+
 use super::ProcessEvent;
-use super::echo::{Discipline, Echo};
+use super::echo::Echo;
 use super::fullscreen::FullScreen;
 use super::hub::Hub;
-use super::log::{self, Got};
-use super::notice::{Mask, Matches, Notice};
-use super::port;
+use super::log;
+use super::notice::Matches;
 use super::process::{Process, lock};
 use super::query::Queries;
+use super::shell::StateFile;
 use super::spawn::Spawned;
 use super::waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::LocalModes;
 use std::io::{PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::mpsc::{SendError, SyncSender, sync_channel};
@@ -28,8 +29,6 @@ const SILENCE: Duration = Duration::from_millis(300);
 const LAST_LOOK: Duration = Duration::from_secs(600);
 /// A command that lasted this long is worth a line in the register: it may outlive us. Most are over by then.
 const LASTING: Duration = Duration::from_millis(20);
-/// Rows of the process table show bytes at most this often.
-const BYTES_SHOWN: Duration = Duration::from_millis(250);
 /// A program that writes line by line without buffering is read in gulps: once this many small reads followed each other
 /// within `HURRY`, the pipe is left alone for `GULP` at a time, and the program need not wake this thread for each line.
 const SMALL_READS: u32 = 8;
@@ -38,9 +37,6 @@ const HURRY: Duration = Duration::from_micros(500);
 const GULP: Duration = Duration::from_millis(1);
 /// A terminal hands out at most 4 KiB at a time: this much is gathered before it is looked at.
 const GATHER: usize = 64 * 1024;
-/// A terminal that hands out less than this at once has no more.
-const DRAINED: usize = 2048;
-
 /// What the thread owns.
 pub(crate) struct Reader {
     pub(super) process: Arc<Process>,
@@ -53,7 +49,7 @@ pub(crate) struct Reader {
     /// The shell state belongs to the task.
     pub(super) keep: bool,
     /// Where a shell of this machine leaves it.
-    pub(super) state: Option<PathBuf>,
+    pub(super) state: Option<StateFile>,
     pub(super) gone: bool,
     /// It has a line in the register.
     pub(super) noted: bool,
@@ -74,16 +70,10 @@ pub(crate) struct Reader {
     last_round: Instant,
 }
 
-/// Questions that are answered of one read, and those among them that take a screen.
-const ANSWERS: usize = 256;
-const SCREENS: usize = 16;
-/// Bytes of answers and keys that may wait unread before questions are answered no more.
-const ANSWERS_WAIT: usize = 1024;
-
 /// What a process is started for.
 pub(crate) struct Duty {
     pub(crate) keep: bool,
-    pub(crate) state: Option<PathBuf>,
+    pub(crate) state: Option<StateFile>,
     pub(crate) headless: bool,
     pub(crate) patterns: Vec<String>,
 }
@@ -173,7 +163,7 @@ impl Reader {
             if self.until_noted() == Some(Duration::ZERO) {
                 self.note();
             }
-            if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).abandoned {
+            if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).is_abandoned() {
                 break;
             }
             if self.small_reads >= SMALL_READS && !self.gone {
@@ -281,113 +271,6 @@ impl Reader {
         self.restart_silence();
     }
 
-    /// Reads the pipe at most `times`; returns the bytes read.
-    pub(super) fn read_pipe(&mut self, times: usize) -> usize {
-        let mut sum = 0;
-        for _ in 0..times {
-            let Some(fd) = &self.pipe else { break };
-            let (before, got) = {
-                let mut out = lock(&self.process.out);
-                (out.log.total(), out.read_log(fd.as_fd()))
-            };
-            match got {
-                Ok(Got::Bytes(count)) => {
-                    sum += count;
-                    self.spill(before + count as u64);
-                    self.printed(before, count);
-                }
-                Ok(Got::Full) => super::spill::wait_for_room(&self.process, 64 * 1024),
-                Ok(Got::Later) => break,
-                Ok(Got::End) => self.pipe = None,
-                Err(error) => {
-                    tracing::warn!("reading {}: {error}", self.process.id.0);
-                    self.pipe = None;
-                }
-            }
-        }
-        sum
-    }
-
-    /// Takes what the terminal has at most `times`; returns the bytes read.
-    pub(super) fn read_tty(&mut self, times: usize) -> usize {
-        let mut sum = 0;
-        for _ in 0..times {
-            let (count, drained) = self.gather();
-            sum += count;
-            let bytes = std::mem::take(&mut self.gathered);
-            if count > 0 {
-                self.took(&bytes[..count]);
-            }
-            self.gathered = bytes;
-            if drained {
-                break;
-            }
-        }
-        sum
-    }
-
-    /// Reads what the terminal has now, as far as the buffer goes: the bytes, and whether that was all.
-    fn gather(&mut self) -> (usize, bool) {
-        let mut count = 0;
-        while let Some(fd) = &self.tty
-            && count < self.gathered.len()
-        {
-            match log::read(fd.as_fd(), &mut self.gathered[count..]) {
-                Ok(Got::Bytes(more)) => {
-                    count += more;
-                    // To be told that there is nothing costs as much as to be woken when there is.
-                    if more < DRAINED {
-                        return (count, true);
-                    }
-                }
-                Ok(Got::Later | Got::Full) => return (count, true),
-                Ok(Got::End) => self.tty = None,
-                Err(error) => {
-                    tracing::warn!("reading the terminal of {}: {error}", self.process.id.0);
-                    self.tty = None;
-                }
-            }
-        }
-        (count, self.tty.is_none())
-    }
-
-    /// Keeps what the terminal showed, and does what it asks for.
-    fn took(&mut self, bytes: &[u8]) {
-        super::spill::wait_for_room(&self.process, bytes.len() + 4096);
-        let kept = self.echo.left(bytes, Instant::now());
-        let (before, start) = {
-            let mut out = lock(&self.process.out);
-            let (before, start) = (out.log.total(), out.pane_end());
-            out.append(bytes, &kept);
-            (before, start)
-        };
-        if let Some(at) = self.fullscreen.as_mut().and_then(|scanner| scanner.scan(bytes)) {
-            self.fullscreen = None;
-            self.process.fit(Some(start + at as u64), *lock(&self.hub.size));
-            self.process.return_carriages();
-        }
-        self.spill(before + kept.len() as u64);
-        self.answer(bytes, start);
-        self.printed(before, kept.len());
-    }
-
-    /// What was held back as the beginning of an echo is output after all; false when there was nothing.
-    pub(super) fn release_echo(&mut self) -> bool {
-        let kept = self.echo.give_up();
-        if kept.is_empty() {
-            return false;
-        }
-        let before = {
-            let mut out = lock(&self.process.out);
-            let before = out.log.total();
-            out.append(&[], &kept);
-            before
-        };
-        self.spill(before + kept.len() as u64);
-        self.printed(before, kept.len());
-        true
-    }
-
     /// In the background: its whole output goes to its file, and it goes on when this program does not.
     fn outlive(&mut self) {
         lock(&self.process.out).log.keep_all();
@@ -406,136 +289,6 @@ impl Reader {
         if let Some(entry) = self.process.entry(&self.hub) {
             self.hub.register.put(entry);
         }
-    }
-
-    /// Output has reached `total` bytes: what outgrew memory goes to the spill file, and all of a background process.
-    fn spill(&self, total: u64) {
-        if total <= log::HEAD as u64 && !lock(&self.process.out).log.keeps_all() {
-            return;
-        }
-        if lock(&self.process.out).log.begin_spill() {
-            super::spill::start(&self.process);
-        }
-        self.process.flow.notify_all();
-    }
-
-    /// Answers what a program asks its terminal. `start` is where `bytes` begin in the pane's stream.
-    fn answer(&mut self, bytes: &[u8], start: u64) {
-        let questions = self.queries.scan(bytes);
-        if questions.is_empty() {
-            return;
-        }
-        let process = &self.process;
-        let size = self.hub.size_of(process);
-        let mut screen = super::screens::Reading::new(size);
-        let mut answers = Vec::new();
-        // A text full of questions is no program that reads answers.
-        if lock(&process.input).len() > ANSWERS_WAIT {
-            return;
-        }
-        let mut screens = 0;
-        // Programs ask for all that they want to know at once, and wait for the answer to the last.
-        for (end, question) in questions.into_iter().take(ANSWERS) {
-            screens += usize::from(question.takes_screen());
-            if question.takes_screen() && screens > SCREENS {
-                continue;
-            }
-            answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
-        }
-        lock(&process.input).push(&answers);
-    }
-
-    fn type_in(&mut self) {
-        // What was printed before the keys must not be taken for their echo.
-        self.read_tty(1);
-        let Some(fd) = &self.tty else { return };
-        let mut input = lock(&self.process.input);
-        // After the lock: nothing that takes long comes between this and the typing.
-        let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
-        let Some((run, secret)) = input.next() else { return };
-        let shows = modes.as_ref().is_none_or(|modes| modes.local_modes.contains(LocalModes::ECHO));
-        if secret && shows {
-            input.give_up();
-            drop(input);
-            waiting::held_back(&self.hub, &self.process);
-            return;
-        }
-        match rustix::io::write(fd, run) {
-            Ok(count) => {
-                if let Some(modes) = modes {
-                    self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
-                }
-                input.typed(count);
-            }
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
-            Err(error) => {
-                tracing::debug!("typing into {}: {error}", self.process.id.0);
-                input.clear();
-            }
-        }
-    }
-
-    /// `count` new bytes of the log begin at `before`; 0 when only the pane got something.
-    fn printed(&mut self, before: u64, count: usize) {
-        self.restart_silence();
-        let found = (count > 0).then(|| self.examine(before, count)).flatten();
-        let mut changed = {
-            let mut life = lock(&self.process.life);
-            let awake = std::mem::take(&mut life.needs_input);
-            if let Some(port) = found {
-                life.port = Some(port);
-            }
-            awake || found.is_some()
-        };
-        if changed {
-            waiting::went_on(&self.hub, &self.process);
-        }
-        self.process.printed_now();
-        self.hub.touch(&self.process);
-        if self.bytes_shown.elapsed() >= BYTES_SHOWN {
-            changed = true;
-        }
-        if changed {
-            self.bytes_shown = Instant::now();
-            self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
-        }
-    }
-
-    /// Looks for ports and patterns in new output; foreground commands without patterns never get further.
-    fn examine(&mut self, before: u64, count: usize) -> Option<u16> {
-        if self.matches.is_none() && !self.seek_port {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        let mut port = None;
-        if self.seek_port {
-            let out = lock(&self.process.out);
-            let total = out.log.total();
-            out.log.copy(0, total.min(port::SEEK), &mut bytes);
-            drop(out);
-            port = port::find(&bytes);
-            self.seek_port = port.is_none() && total < port::SEEK;
-        }
-        if let Some(matches) = &mut self.matches {
-            bytes.clear();
-            lock(&self.process.out).log.copy(before, before + count as u64, &mut bytes);
-            let mask = Mask::of(&self.process.command, self.hub.masks());
-            if let Some(found) = matches.take(&bytes, Instant::now(), &self.hub.notices, mask) {
-                if found.gave_up {
-                    lock(&self.process.life).notify = true;
-                    self.matches = None;
-                }
-                self.hub.notices.post(Notice::Matched {
-                    id: self.process.id.clone(),
-                    task: self.process.task.clone(),
-                    command: self.process.command.clone(),
-                    pattern: found.pattern,
-                    lines: found.lines,
-                    suppressed: found.suppressed,
-                });
-            }
-        }
-        port
     }
 
     fn restart_silence(&mut self) {

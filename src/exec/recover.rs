@@ -1,13 +1,14 @@
 //! At the start: what an earlier run of this program left running is found again, and what ended meanwhile is told once.
 
+use super::course::{End, Life};
 use super::detached::{self, Detached};
 use super::hub::Hub;
 use super::log::Output;
-use super::process::{Life, Phase, Process, lock};
+use super::process::{Phase, Process, lock};
 use super::register::{Entry, Left};
 use super::spill::Spill;
 use super::whereabouts::Whereabouts;
-use super::{Exec, Exit, ExitReason, Launch, ProcessEvent, ProcessId, Spawn, now_ms};
+use super::{Exec, Exit, ExitReason, FarEnd, Launch, ProcessEvent, ProcessId, Spawn, now_ms};
 use std::sync::atomic::{AtomicI64, AtomicU32};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -72,11 +73,7 @@ impl Exec {
         let process = Arc::new(self.of_entry(entry, wake));
         detached::read_more(&process);
         let exit = Exit { code: -1, reason: ExitReason::Unseen, duration: Duration::ZERO };
-        {
-            let mut life = lock(&process.life);
-            life.exit = Some(exit);
-            (life.closed, life.finished_at) = (true, Some(Instant::now()));
-        }
+        lock(&process.life).ended(End::new(exit, FarEnd::default(), Instant::now()), false);
         process.phase.send_modify(|phase| phase.exited = true);
         self.hub.add(Arc::clone(&process));
         self.hub.outbox.post(ProcessEvent::Exited(process.info()));

@@ -59,7 +59,7 @@ impl Shell {
     }
 
     /// Makes the file for the state of one command.
-    pub(crate) fn state(&self) -> io::Result<PathBuf> {
+    pub(crate) fn state(&self) -> io::Result<StateFile> {
         let path = self.folder.path().join(STATE).join(format!("{:016x}", fastrand::u64(..)));
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
         // `set +x` hides the trap from a traced command; `>|` works under noclobber.
@@ -67,8 +67,9 @@ impl Shell {
             "unset BASH_ENV\ntrap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{} 2>/dev/null || :' EXIT\n",
             quote(&path)
         );
+        let state = StateFile { folder: self.folder.path().to_owned(), path };
         file.write_all(prelude.as_bytes())?;
-        Ok(path)
+        Ok(state)
     }
 
     /// The command that runs `line`, and its `BASH_ENV`. With a file from [`state`](Self::state) it writes that at the end.
@@ -106,14 +107,32 @@ impl Shell {
     pub(crate) fn discard(&self) {
         self.folder.discard();
     }
+}
 
-    /// Reads and removes what a shell left in its file.
-    pub(crate) fn take_state(&self, path: &Path) -> Option<ShellState> {
-        let bytes = read_plain(path);
-        if let Err(error) = remove::file(remove::File::ShellState, self.folder.path(), path) {
+/// What the shell of one command reads first, and where it leaves its state. The file goes with this value.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    /// The private folder that it is in.
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl StateFile {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the shell left in it.
+    pub(crate) fn read(&self) -> Option<ShellState> {
+        parse_state(&read_plain(&self.path)?)
+    }
+}
+
+impl Drop for StateFile {
+    fn drop(&mut self) {
+        if let Err(error) = remove::file(remove::File::ShellState, &self.folder, &self.path) {
             tracing::warn!("{error}");
         }
-        parse_state(&bytes?)
     }
 }
 

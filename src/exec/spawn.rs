@@ -190,6 +190,19 @@ pub(crate) fn lead_session(command: &mut Command, terminal: Option<i32>) {
     }
 }
 
+/// A child that stays in this session, for a password that it asks for at the person's terminal: it, too, gets nothing open
+/// but its standard streams.
+pub fn bare(command: &mut Command) {
+    let prepare = || {
+        close_others();
+        Ok(())
+    };
+    // SAFETY: as in `lead_session`.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
 /// Descriptors that one process may take: its terminal, the reader's side of it, its end, orders, its log, what a new keeper gets; and those that
 /// everything else takes.
 const EACH: u64 = 10;

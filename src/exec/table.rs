@@ -66,13 +66,13 @@ impl Exec {
             super::detached::read_more(&process);
         }
         super::usage::look(std::slice::from_ref(&process));
-        let from = lock(&process.life).polled;
+        let from = lock(&process.life).telling.polled;
         let (bytes, end) = {
             let out = lock(&process.out);
             let end = out.log.total();
             (out.log.tail((end - from).min(64 * 1024)), end)
         };
-        lock(&process.life).polled = end;
+        lock(&process.life).telling.polled = end;
         consumed(&process);
         Ok(report(&process, last_characters(&plain_rest(&bytes), 1000).to_owned()))
     }
@@ -139,12 +139,12 @@ fn report(process: &Process, output: String) -> Report {
     let life = lock(&process.life);
     Report {
         task: process.task.clone(),
-        exit: life.exit.clone(),
-        survivors: life.survivors && !life.closed,
+        exit: life.exit().cloned(),
+        survivors: life.has_survivors(),
         typed: life.typed,
         silent: info.vitals.last_output.map(|at| Duration::from_millis(u64::try_from(now_ms() - at).unwrap_or(0))),
         exits: process.exits.clone(),
-        uptime: life.exit.as_ref().map_or_else(|| process.started.elapsed(), |exit| exit.duration),
+        uptime: life.exit().map_or_else(|| process.started.elapsed(), |exit| exit.duration),
         output,
         info,
     }
@@ -157,8 +157,5 @@ fn tail(process: &Process, count: usize) -> String {
 }
 
 fn consumed(process: &Process) {
-    let mut life = lock(&process.life);
-    if life.exit.is_some() {
-        life.consumed = true;
-    }
+    lock(&process.life).see();
 }

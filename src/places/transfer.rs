@@ -4,6 +4,7 @@ use super::files::{Files, Kind};
 use super::remote::Remote;
 use super::script::Script;
 use super::{PlaceError, Terminal};
+use crate::exec::bare;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,6 +25,8 @@ fn failed(place: &Remote, what: &str, why: impl std::fmt::Display) -> PlaceError
 
 /// Connects two programs and waits for both; their complaints.
 fn pipe(mut from: Command, mut to: Command) -> io::Result<Result<(), String>> {
+    bare(&mut from);
+    bare(&mut to);
     from.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut source = from.spawn()?;
     let stream = source.stdout.take().ok_or_else(|| io::Error::other("no output"))?;

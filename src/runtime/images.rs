@@ -42,13 +42,10 @@ async fn clipboard() -> Result<Vec<u8>, String> {
         ("pngpaste", &["-"]),
     ];
     for (program, args) in programs {
-        let output = tokio::process::Command::new(program)
-            .args(args)
-            .stdin(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        let output = tokio::time::timeout(std::time::Duration::from_secs(3), output).await;
+        let mut command = tokio::process::Command::new(program);
+        command.args(args).stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null()).kill_on_drop(true);
+        crate::exec::bare(command.as_std_mut());
+        let output = tokio::time::timeout(std::time::Duration::from_secs(3), command.output()).await;
         if let Ok(Ok(output)) = output
             && output.status.success()
             && !output.stdout.is_empty()

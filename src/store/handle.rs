@@ -107,10 +107,16 @@ impl Store {
     }
 
     /// Opens a session for work: calls without a result and a cut-off answer become items first, unless another process
-    /// works in it. `items` is the newest page of at most `limit`.
-    pub async fn open_session(&self, session: &SessionId, limit: usize) -> Result<Opening, StoreError> {
+    /// works in it. `items` is the newest page of at most `limit`. `readers` are the tools whose plain calls the audit log
+    /// leaves out.
+    pub async fn open_session(
+        &self,
+        session: &SessionId,
+        limit: usize,
+        readers: Vec<String>,
+    ) -> Result<Opening, StoreError> {
         let session = session.clone();
-        self.ask(move |db| resume::open(db, &session, limit)).await
+        self.ask(move |db| resume::open(db, &session, limit, &readers)).await
     }
 
     /// What the model reads of a session: its items from the last compression on, in time order.

@@ -14,7 +14,9 @@ pub const INTERRUPTED_RESULT: &str =
 const INTERRUPTED_NOTE: &str = "the program ended while this turn ran";
 
 /// Opens a session for work. On a disk that takes nothing the same is returned without being kept.
-pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize) -> Result<Opening, StoreError> {
+///
+/// Of tools with these names the audit log keeps only what was asked about: a call of theirs that was cut off is no row.
+pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize, readers: &[String]) -> Result<Opening, StoreError> {
     live::write_streams(db);
     if db.journaled {
         super::journal::take_in(db);
@@ -25,7 +27,7 @@ pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize) -> Result<Ope
         let other = live::other(tx, key, pid)?;
         if other.is_none() {
             let ends = loose_ends(tx, key)?;
-            log_loose_ends(tx, session, key)?;
+            log_loose_ends(tx, session, key, readers)?;
             items::append_in(tx, session, &ends)?;
             tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;
             live::enter(tx, key, pid, born)?;
@@ -132,8 +134,9 @@ fn loose_ends(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>> {
     Ok(ends)
 }
 
-/// Puts into the audit log that calls were cut off: those that ran have no end there, those that waited for an answer no row.
-fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64) -> rusqlite::Result<()> {
+/// Puts into the audit log that calls were cut off. One whose row is there has no end; of one without a row, which waited for
+/// its turn or for an answer, or whose row was not saved yet, nobody knows whether it ran.
+fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64, readers: &[String]) -> rusqlite::Result<()> {
     let mut known = tx.prepare_cached(
         "SELECT body ->> 'kind' FROM audit WHERE session = ?1 AND body ->> 'call' = ?2 ORDER BY key DESC LIMIT 1",
     )?;
@@ -150,11 +153,12 @@ fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64) -> rusqli
         let row = match last.as_deref() {
             Some("end") => continue,
             Some(_) => Record { kind: Kind::End, ..row },
+            None if readers.contains(&row.tool) => continue,
             None => Record {
                 kind: Kind::Call,
                 what: audit::bounded(&what(&call.args)),
                 by: By::Nobody,
-                why: "the program ended before this was answered or done".into(),
+                why: "the program ended: whether this was answered or done is not known".into(),
                 ..row
             },
         };

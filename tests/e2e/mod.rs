@@ -15,6 +15,7 @@ mod guard;
 mod hangup;
 mod hooks;
 mod hostile;
+mod inherited;
 mod life;
 mod lists;
 mod mcp;

@@ -20,7 +20,8 @@ const FOLDER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 impl Runner {
     /// Reads a past session; says why when it can't be had.
     async fn opening(&mut self, id: &SessionId) -> Option<Opening> {
-        match self.deps.store.open_session(id, PAGE).await {
+        let quiet = self.deps.dispatch.registry().snapshot().quiet();
+        match self.deps.store.open_session(id, PAGE, quiet).await {
             Ok(opening) => match opening.live_elsewhere {
                 Some(pid) => {
                     let text = format!("session {id} is open in another hermes (process {pid}); close it there first");

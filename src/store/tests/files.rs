@@ -153,7 +153,7 @@ fn a_repair_saves_what_is_readable() {
         let stats = store.stats().await.expect("counts");
         assert!((370..400).contains(&stats.items), "{stats:?} {repaired:?}");
         for row in store.list("", None, 100).await.expect("lists") {
-            store.open_session(&SessionId(row.id), 100).await.expect("opens");
+            store.open_session(&SessionId(row.id), 100, Vec::new()).await.expect("opens");
         }
         assert!(store.search("filler", None, 9).await.expect("searches").len() == 9);
         assert_eq!(store.resolve("Named").await, Ok(id("s01")));
@@ -239,7 +239,7 @@ fn what_the_database_refuses_goes_to_the_journal_and_comes_back_in_order() {
         assert_eq!((mode(&journal), lines(&journal).len()), (0o700, 1));
         assert_eq!(mode(&journal.join(&lines(&journal)[0])), 0o600);
         let again = Store::spawn(home.path());
-        let opening = again.open_session(&id("a/../b"), 10).await.expect("opens");
+        let opening = again.open_session(&id("a/../b"), 10, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user one".to_owned(), format!("user {big}")]);
         assert_eq!(lines(&journal), Vec::<String>::new());
         store.sql("PRAGMA max_page_count = 100000").await;
@@ -261,7 +261,7 @@ fn lines_of_a_journal_that_cannot_be_read_are_kept() {
         fs::write(journal.join("a.jsonl"), b"{\"session\": \"a\", ha\xff\n").expect("written");
         for _ in 0..2 {
             let store = Store::spawn(home.path());
-            store.open_session(&id("a"), 10).await.expect("opens");
+            store.open_session(&id("a"), 10, Vec::new()).await.expect("opens");
             assert_eq!(store.trouble(), None);
             assert_eq!(lines(&journal), ["a.jsonl.bad"]);
         }

@@ -1,5 +1,6 @@
 //! Items are kept as they come, and every session opens again.
 
+use super::super::audit::{By, Wanted};
 use super::*;
 
 #[test]
@@ -14,7 +15,7 @@ fn items_survive_without_a_close_and_keep_their_order() {
         first.append(&id("one"), answer.clone()).await.expect("kept");
         // The first store is still open: this is what another process sees after a kill.
         let second = Store::spawn(home.path());
-        let opening = second.open_session(&id("one"), 2).await.expect("opens");
+        let opening = second.open_session(&id("one"), 2, Vec::new()).await.expect("opens");
         assert_eq!(opening.items, answer);
         assert!(opening.more && opening.skipped == 0 && opening.live_elsewhere.is_none());
         assert_eq!(opening.meta.row.preview, "hello there");
@@ -37,15 +38,21 @@ fn a_session_killed_in_its_tools_gets_interrupted_results_once() {
         ];
         store.append(&id("one"), items).await.expect("kept");
         let again = Store::spawn(home.path());
-        let opening = again.open_session(&id("one"), 100).await.expect("opens");
+        let opening = again.open_session(&id("one"), 100, vec!["read_file".into()]).await.expect("opens");
         let expected =
             ["user go", "assistant ", "tool a Ok", "tool b Interrupted", "tool c Interrupted", "note Interrupted"];
         assert_eq!(words(&opening.items), expected);
         assert_eq!(opening.items[3].id, ItemId(4));
         assert_eq!(opening.meta.last_item, ItemId(6));
         let third = Store::spawn(home.path());
-        assert_eq!(words(&third.open_session(&id("one"), 100).await.expect("opens").items), expected);
+        assert_eq!(words(&third.open_session(&id("one"), 100, Vec::new()).await.expect("opens").items), expected);
         assert_eq!(words(&third.all_items(&id("one")).await.expect("reads")), expected);
+        // Plain reads are not in the log; of the other one nobody knows whether it ran, and nobody judged it.
+        let rows = third.audit_rows(Wanted { limit: 10, ..Wanted::default() }).await.expect("reads");
+        let rows: Vec<_> = rows.into_iter().map(|row| row.record).collect();
+        assert_eq!(rows.iter().map(|row| row.call.as_str()).collect::<Vec<_>>(), ["c"]);
+        assert_eq!((rows[0].verdict.as_str(), &rows[0].by), ("", &By::Nobody));
+        assert!(rows[0].why.ends_with("is not known"), "{}", rows[0].why);
     });
 }
 
@@ -64,7 +71,7 @@ fn streamed_text_becomes_an_item_when_the_program_dies() {
             partial.is_some_and(|(text, reasoning)| text == "Once upon a" && reasoning == "thinking")
         })
         .await;
-        let opening = look.open_session(&id("one"), 100).await.expect("opens");
+        let opening = look.open_session(&id("one"), 100, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user tell me", "assistant Once upon a", "note Interrupted"]);
         let Body::Assistant(body) = &opening.items[1].body else { panic!("an answer") };
         assert_eq!((body.stop.clone(), body.reasoning.as_str()), (StopReason::Cancelled, "thinking"));
@@ -87,7 +94,7 @@ fn a_finished_answer_leaves_no_streamed_text_behind() {
         store.append(&id("one"), vec![item(3, assistant("whole", &[]))]).await.expect("kept");
         store.close().await;
         let again = Store::spawn(home.path());
-        let opening = again.open_session(&id("one"), 100).await.expect("opens");
+        let opening = again.open_session(&id("one"), 100, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user tell me", "note Info", "assistant whole"]);
     });
 }
@@ -101,7 +108,7 @@ fn rows_that_make_no_sense_are_counted_and_skipped() {
         store.append(&id("one"), items).await.expect("kept");
         store.sql("UPDATE items SET body = '{\"role\":\"martian\"}' WHERE id = 2; UPDATE items SET body = 'x' WHERE id = 3")
             .await;
-        let opening = store.open_session(&id("one"), 10).await.expect("opens");
+        let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user word1", "user word4"]);
         assert_eq!(opening.skipped, 2);
         assert_eq!(store.search("word4", None, 5).await.expect("searches").len(), 1);
@@ -126,7 +133,7 @@ fn what_belongs_to_a_session_comes_back_with_it() {
         store.sql("UPDATE sessions SET context_from = 3 WHERE id = 'one'").await;
         assert_eq!(store.all_items(&id("one")).await.expect("reads").len(), 1);
         assert_eq!(store.whole(&id("one")).await.expect("reads").items.len(), 3);
-        let opening = store.open_session(&id("one"), 10).await.expect("opens");
+        let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!(opening.prompt.as_deref(), Some("You are …"));
         assert_eq!(opening.values.into_iter().collect::<Vec<_>>(), [("plan".to_owned(), serde_json::json!([1, "x"]))]);
         assert_eq!(opening.meta.row.model, "b:c");
@@ -171,11 +178,11 @@ fn a_session_that_another_process_works_in_is_left_as_it_is() {
         let pid = i64::from(child.id());
         let born = super::super::db::birth(pid).expect("it lives");
         store.sql(&format!("UPDATE live SET pid = {pid}, born = {born}")).await;
-        let opening = store.open_session(&id("one"), 10).await.expect("opens");
+        let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!((opening.live_elsewhere, opening.items.len()), (Some(pid), 1));
         child.kill().expect("killed");
         child.wait().expect("ended");
-        let opening = store.open_session(&id("one"), 10).await.expect("opens");
+        let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!((opening.live_elsewhere, opening.items.len()), (None, 3));
     });
 }
@@ -235,7 +242,7 @@ fn a_program_that_is_killed_loses_nothing_it_was_told_is_kept() {
     run(async {
         let store = Store::spawn(home.path());
         assert_eq!(store.opened().await.warning, None);
-        let opening = store.open_session(&id("one"), usize::MAX).await.expect("opens");
+        let opening = store.open_session(&id("one"), usize::MAX, Vec::new()).await.expect("opens");
         assert_eq!((opening.live_elsewhere, opening.skipped), (None, 0));
         let mut lost: Vec<String> = (1..=last).map(|n| format!("c{n}")).collect();
         for item in &opening.items {

@@ -61,7 +61,7 @@ fn what_is_left_out_is_kept_found_and_comes_back() {
         // Another process, as after a kill.
         let again = Store::spawn(home.path());
         assert_eq!(visible(&again).await, [1, 2]);
-        let opening = again.open_session(&one, 100).await.expect("opens");
+        let opening = again.open_session(&one, 100, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user plant a walrus", "assistant planted"], "no call dangles");
         assert_eq!((opening.meta.last_item, opening.meta.last_turn), (ItemId(6), 2), "numbers are not given twice");
         assert_eq!(again.list("okapi", None, 10).await.expect("finds").len(), 1, "still found");
@@ -147,7 +147,7 @@ fn a_fork_has_the_same_conversation_prompt_and_changes_and_nothing_else() {
         store.record_changes(&one, made.clone()).await.expect("kept");
         store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
         assert_eq!(store.fork(&one, &two).await.expect("forks").as_deref(), Some("zoo (fork)"));
-        let opening = store.open_session(&two, 100).await.expect("opens");
+        let opening = store.open_session(&two, 100, Vec::new()).await.expect("opens");
         assert_eq!(opening.items, talk()[..2]);
         assert_eq!(opening.prompt.as_deref(), Some("be kind\n"));
         assert_eq!(opening.values.keys().collect::<Vec<_>>(), ["plan"]);

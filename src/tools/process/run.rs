@@ -19,18 +19,11 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
     if order.action != Action::List {
         exec.reach(id).await?;
     }
-    // What would touch it waits until the person hands it back.
-    if order.action.touches() {
-        tokio::select! {
-            biased;
-            free = exec.handed_back(id) => free?,
-            () = ctx.cancel.cancelled() => {
-                let value = json!({ "status": "interrupted", "session_id": id.0 });
-                let mut output = ToolOutput::json(&value).summary("stopped waiting");
-                output.outcome = Outcome::Interrupted;
-                return Ok(output);
-            }
-        }
+    if order.action.touches() && !is_free(id, ctx).await? {
+        let value = json!({ "status": "interrupted", "session_id": id.0 });
+        let mut output = ToolOutput::json(&value).summary("stopped waiting");
+        output.outcome = Outcome::Interrupted;
+        return Ok(output);
     }
     match order.action {
         Action::List => Ok(list(exec, &ctx.task)),
@@ -40,23 +33,7 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
             value["output_preview"] = report.output.clone().into();
             Ok(told(&value, &report))
         }
-        Action::Log => {
-            let page = exec.log(id, order.offset, order.limit)?;
-            let shown = page.report.output.lines().count();
-            let mut value = row(&page.report);
-            value["output"] = page.report.output.clone().into();
-            value["total_lines"] = page.total_lines.into();
-            value["showing"] = format!("{} lines from line {}", shown, page.first_line).into();
-            if page.omitted > 0 {
-                value["omitted_bytes"] = page.omitted.into();
-            }
-            if let Some(spill) = &page.spill {
-                value["full_log"] = spill.to_string_lossy().into();
-            }
-            let mut output = told(&value, &page.report);
-            output.view.summary = format!("{shown} lines");
-            Ok(output)
-        }
+        Action::Log => log(order, exec),
         Action::Wait => wait(order, ctx).await,
         Action::SendKeys => {
             exec.press(id, &order.keys)?;
@@ -74,37 +51,65 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
             let value = json!({ "status": "ok", "session_id": id.0, "columns": order.size.0, "rows": order.size.1 });
             Ok(ToolOutput::json(&value).summary(format!("{}×{}", order.size.0, order.size.1)))
         }
-        Action::Restart => {
-            // It was judged where commands run now, and would run on this machine.
-            if ctx.places.current().is_some() {
-                return Err(ExecError::Elsewhere(id.clone()));
-            }
-            let sandbox = crate::tools::confine::sandbox(ctx);
-            let running = exec.restart(id, sandbox.clone()).await?;
-            let report = exec.last_output(id, 0)?;
-            let mut value = row(&report);
-            value["pid"] = running.pid.into();
-            if let Some(sandbox) = sandbox {
-                crate::tools::terminal::watched(&report.info, sandbox, running, Arc::clone(&ctx.agent));
-            }
-            Ok(ToolOutput::json(&value).summary("started again"))
-        }
-        Action::Write | Action::Submit => {
-            let mut text = order.data.clone();
-            if order.action == Action::Submit {
-                // What the Enter key sends; the terminal makes a line feed of it unless the program asked for keys.
-                text.push('\r');
-            }
-            exec.write(id, text.as_bytes())?;
-            let value = json!({ "status": "ok", "session_id": id.0, "bytes_written": text.len() });
-            Ok(ToolOutput::json(&value).summary(format!("{} bytes", text.len())))
-        }
+        Action::Restart => restart(id, ctx).await,
+        // What the Enter key sends; the terminal makes a line feed of it unless the program asked for keys.
+        Action::Submit => write(exec, id, &format!("{}\r", order.data)),
+        Action::Write => write(exec, id, &order.data),
         Action::Close => {
             exec.close_input(id)?;
             Ok(ToolOutput::json(&json!({ "status": "ok", "session_id": id.0 })).summary("input closed"))
         }
         Action::Kill => kill(exec, id, ctx).await,
     }
+}
+
+/// What would touch it waits until the person hands it back; `false`: the turn was stopped meanwhile.
+async fn is_free(id: &ProcessId, ctx: &ToolCtx) -> Result<bool, ExecError> {
+    tokio::select! {
+        biased;
+        free = ctx.exec.handed_back(id) => free.map(|()| true),
+        () = ctx.cancel.cancelled() => Ok(false),
+    }
+}
+
+fn log(order: &Order, exec: &Exec) -> Result<ToolOutput, ExecError> {
+    let page = exec.log(&order.id, order.offset, order.limit)?;
+    let shown = page.report.output.lines().count();
+    let mut value = row(&page.report);
+    value["output"] = page.report.output.clone().into();
+    value["total_lines"] = page.total_lines.into();
+    value["showing"] = format!("{} lines from line {}", shown, page.first_line).into();
+    if page.omitted > 0 {
+        value["omitted_bytes"] = page.omitted.into();
+    }
+    if let Some(spill) = &page.spill {
+        value["full_log"] = spill.to_string_lossy().into();
+    }
+    let mut output = told(&value, &page.report);
+    output.view.summary = format!("{shown} lines");
+    Ok(output)
+}
+
+async fn restart(id: &ProcessId, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
+    // It was judged where commands run now, and would run on this machine.
+    if ctx.places.current().is_some() {
+        return Err(ExecError::Elsewhere(id.clone()));
+    }
+    let sandbox = crate::tools::confine::sandbox(ctx);
+    let running = ctx.exec.restart(id, sandbox.clone()).await?;
+    let report = ctx.exec.last_output(id, 0)?;
+    let mut value = row(&report);
+    value["pid"] = running.pid.into();
+    if let Some(sandbox) = sandbox {
+        crate::tools::terminal::watched(&report.info, sandbox, running, Arc::clone(&ctx.agent));
+    }
+    Ok(ToolOutput::json(&value).summary("started again"))
+}
+
+fn write(exec: &Exec, id: &ProcessId, text: &str) -> Result<ToolOutput, ExecError> {
+    exec.write(id, text.as_bytes())?;
+    let value = json!({ "status": "ok", "session_id": id.0, "bytes_written": text.len() });
+    Ok(ToolOutput::json(&value).summary(format!("{} bytes", text.len())))
 }
 
 /// What the terminal shows, with the keys that made it so.

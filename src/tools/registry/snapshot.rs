@@ -2,7 +2,7 @@
 
 use super::Check;
 use crate::tools::check::run_check;
-use crate::tools::spec::{CheckId, Tool, ToolSpec};
+use crate::tools::spec::{Access, CheckId, Tool, ToolSpec};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -31,6 +31,12 @@ impl Snapshot {
             Some(source) => self.origins.insert(name, Arc::clone(source)),
             None => self.origins.remove(&name),
         };
+    }
+
+    /// Tools that only read or keep the agent's own state: their plain calls are not in the audit log.
+    pub fn quiet(&self) -> Vec<String> {
+        let is_quiet = |tool: &&Arc<dyn Tool>| matches!(tool.spec().access, Access::Read | Access::Agent);
+        self.tools.values().filter(is_quiet).map(|tool| tool.spec().name.to_string()).collect()
     }
 
     /// Counts changes; the same number means the same tools.

@@ -5,10 +5,13 @@ mod processes;
 use super::*;
 use crate::config::Config;
 use crate::exec::{Exec, ExecOptions, ProcessCommand, ProcessId};
+use crate::llm::message::Outcome;
 use crate::tools::process::process;
 use crate::tools::spec::FileLedger;
+use crate::tools::spec::Progress;
 use crate::tools::testing::{Here, Person};
 use std::sync::Mutex;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -191,6 +194,24 @@ async fn time_runs_out_with_the_output_so_far() {
     assert_eq!(output.view.summary, "timed out after 1 s");
 }
 
+/// Processes that hang in the kernel end for nobody.
+#[test]
+fn one_that_outlives_its_time_limit_or_a_stop_is_told_as_that() {
+    let output = super::result::late("begun", 5, "proc_1", 77);
+    let value: Value = serde_json::from_str(&output.content).unwrap();
+    let text = "begun\n[Command timed out after 5s and was told to end; it has not ended yet]";
+    let expected = json!({"output": text, "session_id": "proc_1", "pid": 77, "exit_code": 124, "error": null});
+    assert_eq!((value, output.outcome), (expected, Outcome::Failed));
+    assert_eq!(output.view.summary, "timed out after 5 s, not ended yet");
+    let output = super::result::interrupted("");
+    let value: Value = serde_json::from_str(&output.content).unwrap();
+    let text = "[Command interrupted; it has not ended yet]";
+    assert_eq!(
+        (value, output.outcome),
+        (json!({"output": text, "exit_code": 130, "error": null}), Outcome::Interrupted)
+    );
+}
+
 #[tokio::test]
 async fn a_stop_delivers_the_outcome() {
     let mut desk = desk();
@@ -272,6 +293,24 @@ async fn processes_of_other_tasks_are_not_there() {
     desk.ctx.task = own;
     let (value, _) = desk.process(json!({"action": "kill", "session_id": id})).await;
     assert_eq!(value["status"], "killed");
+}
+
+#[tokio::test]
+async fn an_order_that_comes_too_late_leaves_the_end_to_be_told() {
+    let mut desk = desk();
+    let args = json!({"command": "echo last words; exit 4", "background": true, "notify_on_complete": true});
+    let (value, _) = desk.terminal(args).await;
+    let id = ProcessId(value["session_id"].as_str().unwrap().into());
+    desk.ctx.exec.wait(&id).await.unwrap();
+    let own = std::mem::replace(&mut desk.ctx.task, "another".into());
+    desk.process(json!({"action": "poll", "session_id": id.0})).await;
+    desk.ctx.task = own;
+    let (value, _) = desk.process(json!({"action": "submit", "session_id": id.0, "data": "x"})).await;
+    assert!(value["error"].as_str().unwrap().contains("has already ended"), "{value}");
+    assert!(!desk.ctx.exec.is_consumed(&id), "nobody was told how");
+    let (value, _) = desk.process(json!({"action": "poll", "session_id": id.0})).await;
+    assert_eq!((&value["exit_code"], &value["output_preview"]), (&json!(4), &json!("last words")));
+    assert!(desk.ctx.exec.is_consumed(&id));
 }
 
 #[tokio::test]

@@ -1,0 +1,153 @@
+//! What the model and the screen are told of a command.
+
+use super::{Command, exit_code_meaning, output, waits};
+use crate::exec::{ExitReason, Finished, Running};
+use crate::llm::message::Outcome;
+use crate::tools::spec::{ToolCtx, ToolOutput};
+use serde_json::json;
+use std::path::Path;
+
+/// Variables that a result names at most.
+const NAMED: usize = 12;
+
+/// Of one in the background: that it runs, and how to reach it.
+pub(super) fn started(command: &Command, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {
+    let mut value = json!({
+        "output": "Background process started",
+        "session_id": running.id.0,
+        "pid": running.pid,
+        "exit_code": 0,
+        "error": null,
+    });
+    if command.notify {
+        value["notify_on_complete"] = true.into();
+    }
+    if !command.patterns.is_empty() {
+        value["watch_patterns"] = command.patterns.clone().into();
+    }
+    if let Some(runs) = runs {
+        value["ran"] = runs.into();
+    }
+    if let Some(there) = &command.there {
+        value["on"] = there.label().into();
+    }
+    if ctx.exec.headless() || command.there.is_some() && !command.pty {
+        value["hint"] = "standard input is empty: nothing can be typed into it".into();
+    }
+    ToolOutput::json(&value).summary("started")
+}
+
+/// Of one that has ended: what it printed, how it ended, and what it changed for those that follow.
+pub(super) fn finished(
+    command: &Command,
+    runs: Option<&str>,
+    ctx: &ToolCtx,
+    running: &Running,
+    finished: Finished,
+    file: &Path,
+) -> ToolOutput {
+    let Finished { exit, output: captured, cwd_after, not_kept, lost, survivors } = finished;
+    let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
+    match exit.reason {
+        ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
+        ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
+        ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
+        ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen => {}
+    }
+    let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
+    if let Some(runs) = runs {
+        value["ran"] = runs.into();
+    }
+    if running.was_typed_into() {
+        value["note"] = waits::TYPED.into();
+    } else if output.is_empty() && captured.total > 0 {
+        value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
+    }
+    if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
+        value["exit_code_meaning"] = meaning.into();
+    }
+    if let Some(cwd) = cwd_after.filter(|cwd| command.here.as_ref().is_some_and(|here| here != cwd)) {
+        value["cwd"] = cwd.to_string_lossy().into();
+        *ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = cwd;
+    }
+    if !not_kept.is_empty() {
+        value["not_kept"] = not_kept.into_iter().take(NAMED).collect::<Vec<_>>().into();
+        value["not_kept_why"] = "they make programs run something: set them in the command that needs them".into();
+    }
+    if survivors {
+        value["session_id"] = running.id.0.clone().into();
+        value["hint"] = "something it started still runs; `process` can read and kill it by this session_id".into();
+    }
+    if let Some(lost) = &lost {
+        value["error"] = lost.why.clone().into();
+    }
+    let mut result = ToolOutput::json(&value);
+    result.outcome = match exit.reason {
+        ExitReason::Stopped => Outcome::Interrupted,
+        _ if exit.code != 0 => Outcome::Failed,
+        _ => Outcome::Ok,
+    };
+    result.view.summary = match exit.reason {
+        ExitReason::Stopped => "stopped".into(),
+        ExitReason::TimedOut => match &lost {
+            Some(lost) => format!("timed out after {} s, {}", command.timeout, lost.short),
+            None => format!("timed out after {} s", command.timeout),
+        },
+        ExitReason::Killed => "killed".into(),
+        _ if lost.is_some() => lost.map(|lost| lost.short.to_owned()).unwrap_or_default(),
+        _ if exit.code != 0 => format!("exit {}", exit.code),
+        _ => output::summary(&captured, &output),
+    };
+    result.view.exit_code = Some(exit.code);
+    result.view.output = output;
+    result
+}
+
+/// Of one that was to end with the turn and has not.
+pub(super) fn interrupted(output: &str) -> ToolOutput {
+    let mut output = output.to_owned();
+    append(&mut output, "[Command interrupted; it has not ended yet]");
+    let mut result = ToolOutput::json(&json!({ "output": output, "exit_code": 130, "error": null })).summary("stopped");
+    result.outcome = Outcome::Interrupted;
+    result.view.exit_code = Some(130);
+    result.view.output = output;
+    result
+}
+
+/// Of one that was to end at its time limit and has not: it may hang in the kernel.
+pub(super) fn late(output: &str, limit: u64, id: &str, pid: u32) -> ToolOutput {
+    let mut output = output.to_owned();
+    append(&mut output, &format!("[Command timed out after {limit}s and was told to end; it has not ended yet]"));
+    let value = json!({ "output": output, "session_id": id, "pid": pid, "exit_code": 124, "error": null });
+    let mut result = ToolOutput::json(&value).summary(format!("timed out after {limit} s, not ended yet"));
+    result.outcome = Outcome::Failed;
+    result.view.exit_code = Some(124);
+    result.view.output = output;
+    result
+}
+
+/// Of one that the person sent to the background.
+pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
+    let mut value = json!({
+        "output": output,
+        "session_id": running.id.0,
+        "pid": running.pid,
+        "exit_code": null,
+        "error": null,
+        "hint": "moved to the background by the user and still running; use `process`, you are told when it ends",
+    });
+    if running.was_typed_into() {
+        value["note"] = waits::TYPED.into();
+    }
+    let mut result = ToolOutput::json(&value).summary("in the background");
+    result.view.output = output;
+    result
+}
+
+fn append(output: &mut String, line: &str) {
+    if !output.is_empty() {
+        output.push('\n');
+    }
+    output.push_str(line);
+}
