@@ -74,7 +74,7 @@ impl World {
             policy: Arc::new(Frozen::new(paths.clone(), Arc::new(sources.clone()))),
             sources: Arc::new(sources),
             store: Store::spawn(paths.home.clone()),
-            exec,
+            exec: exec.clone(),
             dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain).with_secrets(secrets)),
             extensions: hermes::plugins::Extensions::default(),
             places: hermes::places::Places::default(),
@@ -82,14 +82,15 @@ impl World {
             paths,
         };
         let start = Start { cwd: self.work(), source: "tui", resume, interactive: true, ..Start::default() };
-        Talk { agent: runner::spawn(deps, start, notices), _processes: processes }
+        Talk { agent: runner::spawn(deps, start, notices), exec, processes }
     }
 }
 
 /// A running conversation.
 struct Talk {
     agent: Handle,
-    _processes: mpsc::Receiver<hermes::exec::ProcessEvent>,
+    exec: Exec,
+    processes: mpsc::Receiver<hermes::exec::ProcessEvent>,
 }
 
 impl Talk {
@@ -355,6 +356,37 @@ steps:
         }
         assert!(turns < 3, "the end was never told");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_ends_while_nothing_runs_waits_for_their_next_words() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: "sleep 600", background: true, notify_on_complete: true } }]
+  - text: it runs
+  - text: so it is gone
+  - text: heard it meanwhile
+"#,
+    );
+    let mut talk = world.start(None);
+    talk.say("serve").await;
+    talk.finished().await;
+    let id = talk.exec.list()[0].info.id.clone();
+    talk.exec.kill(&id).unwrap();
+    while !matches!(talk.exec.list()[0].info.state, hermes::exec::ProcessState::Exited(_)) {
+        talk.processes.recv().await.expect("it ends");
+    }
+    talk.say("and now?").await;
+    let (_, seen) = talk.finished().await;
+    let begun = seen.iter().filter_map(|event| match event {
+        AgentEvent::TurnStarted { turn, .. } => Some(*turn),
+        _ => None,
+    });
+    assert_eq!(begun.collect::<Vec<_>>(), [2], "no turn of its own");
+    let told = |m: &Message| matches!(m, Message::User { text, .. } if text.contains("was ended by the user"));
+    let last = world.model.requests().pop().unwrap();
+    assert_eq!(last.messages.iter().filter(|m| told(m)).count(), 1, "{:?}", last.messages);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,7 +24,7 @@ use super::turn::{Input, Limits, Said, Turn};
 use super::veil::Veil;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
-use crate::exec::{Exec, Notice};
+use crate::exec::{Exec, ExitReason, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
 use crate::policy::permissions::Permission;
@@ -183,6 +183,8 @@ pub struct Runner {
     held: std::collections::VecDeque<AgentCommand>,
     /// The hooks of the session's start; their words go with its first prompt.
     greeting: Option<tokio::task::JoinHandle<String>>,
+    /// What a person ended while nothing ran: the model hears of it with the next prompt.
+    ended: Vec<String>,
     /// How long the model thought for the answer that is about to become an item.
     thought_ms: Option<u64>,
     /// The answer that ends the turn.
@@ -276,6 +278,7 @@ impl Runner {
             told: deps.extensions.listen(),
             held: std::collections::VecDeque::new(),
             greeting: None,
+            ended: Vec::new(),
             thought_ms: None,
             last_answer: String::new(),
             asked_tools: HashMap::new(),
@@ -442,9 +445,13 @@ impl Runner {
         let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;
         let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let told = self.gate.heard(command, &cwd, super::situation::told(&notice));
+        let by_hand = matches!(&notice, Notice::Completed { exit, .. } if exit.reason == ExitReason::Killed);
         let said = Said::program(told, super::situation::gist(&notice));
         if self.turn.is_running() {
             self.feed(Input::Steered(said)).await;
+        } else if by_hand {
+            // Whoever ended it asked for no answer.
+            self.ended.push(said.text);
         } else {
             self.submit(said).await;
         }

@@ -156,9 +156,9 @@ fn short(command: &str) -> String {
 fn exited(model: &mut Model, info: ProcessInfo) {
     let shown = model.processes.pane.shown.as_ref() == Some(&info.id);
     let (background, command) = (info.background, info.command.clone());
-    let (code, unseen) = match &info.state {
-        ProcessState::Exited(exit) => (exit.code, exit.reason == ExitReason::Unseen),
-        ProcessState::Running | ProcessState::NeedsInput => (0, false),
+    let exit = match &info.state {
+        ProcessState::Exited(exit) => exit.clone(),
+        ProcessState::Running | ProcessState::NeedsInput => return drop(put(model, info)),
     };
     model.notices.settled(&About::Input(info.id.clone()));
     let is_editor = editor::is(model, &info.id);
@@ -172,9 +172,14 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         }
     }
     if background {
-        let level = if code == 0 { Level::Info } else { Level::Warning };
-        let how = if unseen { "it is not known how".to_owned() } else { format!("exit {code}") };
-        model.notices.add(model.now, level, format!("{} ended: {how}", short(&command)));
+        let (level, how) = match exit.reason {
+            ExitReason::Unseen => (Level::Warning, ": it is not known how".to_owned()),
+            // By a person's hand, or the agent's: nothing to warn of.
+            ExitReason::Killed | ExitReason::Stopped => (Level::Info, String::new()),
+            _ if exit.code == 0 => (Level::Info, ": exit 0".to_owned()),
+            _ => (Level::Warning, format!(": exit {}", exit.code)),
+        };
+        model.notices.add(model.now, level, format!("{} ended{how}", short(&command)));
     }
     if shown {
         super::shown::close_if_empty(model);

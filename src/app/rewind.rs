@@ -263,7 +263,12 @@ pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
         }
         return;
     }
-    let to = modals::moved(modal.selected, modal.matches.len(), movement);
+    // It does not go round: beside the newest prompt stands no return to the first.
+    let last = modal.matches.len().saturating_sub(1);
+    let to = match movement {
+        Move::Rows(rows) => scroll::shifted(modal.selected, rows).min(last),
+        Move::Start | Move::End => modals::moved(modal.selected, modal.matches.len(), movement),
+    };
     if to != modal.selected {
         modal.selected = to;
         ask(model, out);

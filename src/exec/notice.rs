@@ -74,9 +74,16 @@ impl Notice {
             task: process.task.clone(),
             command: process.command.clone(),
             exit,
-            tail: last_characters(&output, TAIL).to_owned(),
+            tail: whole_lines(&output, last_characters(&output, TAIL)).to_owned(),
         }
     }
+}
+
+/// The end of a text from its first whole line on, where it has one.
+fn whole_lines<'a>(text: &str, end: &'a str) -> &'a str {
+    let before = text.trim_end().len() - end.len();
+    let is_cut = before > 0 && !text[..before].ends_with('\n');
+    end.split_once('\n').filter(|(_, rest)| is_cut && !rest.is_empty()).map_or(end, |(_, rest)| rest)
 }
 
 /// The end of a text, at most `count` characters.
@@ -250,5 +257,10 @@ mod tests {
     fn tails_end_on_characters() {
         assert_eq!(last_characters("héllo\n", 4), "éllo");
         assert_eq!(last_characters("ab", 10), "ab");
+        for (text, count, end) in
+            [("one\ntwo\nthree\n", 7, "three"), ("one\ntwo", 3, "two"), ("one\ntwo", 99, "one\ntwo"), ("long", 2, "ng")]
+        {
+            assert_eq!(whole_lines(text, last_characters(text, count)), end, "{text:?} {count}");
+        }
     }
 }

@@ -188,6 +188,14 @@ impl Container {
         })
     }
 
+    /// The image as its engine finds it: podman looks for a short name in no registry unless a person told it to, and ours
+    /// is of Docker Hub.
+    fn image(&self) -> String {
+        let image = &self.config.docker_image;
+        let is_ours = *image == TerminalConfig::default().docker_image;
+        if is_ours && self.traits.kind == "podman" { format!("docker.io/{image}") } else { image.clone() }
+    }
+
     fn make(&self) -> Result<String, String> {
         if self.config.container_persistent {
             for folder in ["home", "workspace"] {
@@ -197,7 +205,7 @@ impl Container {
         }
         let name = format!("hermes-{:08x}", fastrand::u32(..));
         let words = self.flags(&name);
-        let rest = [self.config.docker_image.as_str(), SLEEP[0], SLEEP[1]].map(str::to_owned);
+        let rest = [self.image(), SLEEP[0].to_owned(), SLEEP[1].to_owned()];
         let disk = format!("size={}m", self.config.container_disk);
         // Most drivers cannot bound the disk: it is tried once, and left out where it is not understood.
         if self.config.container_disk > 0 && self.traits.kind == "docker" {

@@ -22,6 +22,9 @@ pub enum StoreError {
         /// `ID  TITLE` of sessions that look alike, best first.
         near: Vec<String>,
     },
+    /// Another process works in it.
+    #[error("session {session} is open in another hermes (process {pid}); close it there first")]
+    InUse { session: String, pid: i64 },
     /// Several sessions match.
     #[error("`{query}` matches several sessions: {}; give more of the id", .matches.join(", "))]
     Ambiguous { query: String, matches: Vec<String> },

@@ -165,19 +165,23 @@ pub(super) fn like_escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
-/// Deletes a session with all that belongs to it; `false` when there was none.
+/// Deletes a session with all that belongs to it; `false` when there was none. One that another process works in stays.
 pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreError> {
-    super::live::forget_stream(db, session);
+    let me = db.pid;
     let gone = db.write("delete the session", |tx| {
-        let Some(key) = key(tx, session)? else { return Ok(false) };
+        let Some(key) = key(tx, session)? else { return Ok(Ok(false)) };
+        if let Some(pid) = super::live::other(tx, key, me)? {
+            return Ok(Err(StoreError::InUse { session: session.0.clone(), pid }));
+        }
         index::forget(tx, key)?;
         for place in [super::drafts::place(Some(session), ""), super::drafts::queue_place(Some(session), "")] {
             tx.execute("DELETE FROM drafts WHERE place = ?1", [place])?;
         }
         tx.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
         index::clamp(tx)?;
-        Ok(true)
-    })?;
+        Ok(Ok(true))
+    })??;
+    super::live::forget_stream(db, session);
     super::journal::forget(db, session)?;
     Ok(gone)
 }

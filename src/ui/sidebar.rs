@@ -226,6 +226,7 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
             ProcessState::Running => ("●", Role::Good, format!("{port}{age}")),
             ProcessState::NeedsInput => ("⌨", Role::Careful, "needs input".to_owned()),
             ProcessState::Exited(exit) if exit.code == 0 => ("✓", Role::Dim, "done".to_owned()),
+            ProcessState::Exited(exit) if exit.code < 0 => ("✗", Role::Dim, "ended".to_owned()),
             ProcessState::Exited(exit) => ("✗", Role::Bad, format!("exit {}", exit.code)),
         };
         out.push(line(mark, role, &row.command, end, room, Some(row.id.clone())));

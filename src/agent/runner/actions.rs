@@ -60,7 +60,10 @@ impl Runner {
         };
         self.prepare_prompt().await;
         self.create_once().await;
-        let context = with_words(self.situation(git).await, &words);
+        let mut context = with_words(self.situation(git).await, &words);
+        for told in std::mem::take(&mut self.ended) {
+            context = format!("{context}\n\n{told}").trim_start().to_owned();
+        }
         let input = match said.command().filter(|_| self.start.interactive) {
             Some(line) => {
                 let args = serde_json::json!({ "command": line }).to_string();

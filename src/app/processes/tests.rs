@@ -132,6 +132,25 @@ fn a_program_that_ends_gives_the_keys_back() {
 }
 
 #[test]
+fn only_an_end_that_nobody_wanted_is_a_warning() {
+    for (code, reason, said) in [
+        (0, ExitReason::Exited, (Level::Info, "npm run dev ended: exit 0")),
+        (1, ExitReason::Exited, (Level::Warning, "npm run dev ended: exit 1")),
+        (137, ExitReason::Signalled, (Level::Warning, "npm run dev ended: exit 137")),
+        (130, ExitReason::Killed, (Level::Info, "npm run dev ended")),
+        (-1, ExitReason::Unseen, (Level::Warning, "npm run dev ended: it is not known how")),
+    ] {
+        let mut model = running(true);
+        let exit = Exit { code, reason, duration: std::time::Duration::ZERO };
+        let mut info = info("a", true, ProcessState::Exited(exit));
+        info.command = "npm run dev".into();
+        update(&mut model, 2000, Msg::Process(ProcessEvent::Exited(info)));
+        let notice = model.notices.shown.last().expect("it is told");
+        assert_eq!((notice.level, notice.text.as_str()), said);
+    }
+}
+
+#[test]
 fn killing_takes_a_yes() {
     let mut model = running(false);
     let kill = Effect::Process(ProcessCommand::Kill(ProcessId("a".into())));

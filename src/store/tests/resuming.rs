@@ -180,10 +180,13 @@ fn a_session_that_another_process_works_in_is_left_as_it_is() {
         store.sql(&format!("UPDATE live SET pid = {pid}, born = {born}")).await;
         let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!((opening.live_elsewhere, opening.items.len()), (Some(pid), 1));
+        let session = "one".to_owned();
+        assert_eq!(store.delete(&id("one")).await, Err(StoreError::InUse { session, pid }));
         child.kill().expect("killed");
         child.wait().expect("ended");
         let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!((opening.live_elsewhere, opening.items.len()), (None, 3));
+        assert_eq!(store.delete(&id("one")).await, Ok(true));
     });
 }
 

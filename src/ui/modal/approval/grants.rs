@@ -68,11 +68,12 @@ pub fn written(offer: &Proposal) -> String {
     let place = match (grant.scope, grant.width) {
         (Scope::Session, _) => return "kept with this session, written to no file".to_owned(),
         (Scope::Global, Width::Effects | Width::Server) => "command_allowlist in config.yaml",
-        (Scope::Project, _) | (Scope::Global, Width::Command | Width::Words) => "permissions.yaml",
+        (Scope::Project, _) => "permissions.yaml, below this project,",
+        (Scope::Global, Width::Command | Width::Words) => "permissions.yaml",
     };
     // A command and classes stand in the sentence as they are written.
     match grant.width {
-        Width::Command | Width::Effects => format!("written to {place}"),
+        Width::Command | Width::Effects => format!("written to {}", place.trim_end_matches(',')),
         Width::Words | Width::Server => format!("written to {place} as {}", grant.entries.join(", ")),
     }
 }
@@ -86,13 +87,13 @@ pub fn past(past: &Past, intent: &Intent) -> String {
         Intent::Command { .. } | Intent::Input { .. } | Intent::Talk => ("command", "commands"),
     };
     let last = format::plural(past.of as u64, one, many);
+    let examples = || past.examples.iter().map(|one| visible(one).text).collect::<Vec<_>>().join(" · ");
     match (past.of, past.matched) {
         (0, _) => String::new(),
+        (1, 0) => format!("would not have passed your last {one}"),
+        (1, _) => format!("would also have passed your last {one}: {}", examples()),
         (_, 0) => format!("would have passed none of your last {last}"),
-        (_, matched) => {
-            let examples = past.examples.iter().map(|one| visible(one).text).collect::<Vec<_>>().join(" · ");
-            format!("would also have passed {matched} of your last {last}: {examples}")
-        }
+        (_, matched) => format!("would also have passed {matched} of your last {last}: {}", examples()),
     }
 }
 
