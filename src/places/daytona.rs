@@ -154,6 +154,8 @@ impl Daytona {
     fn running(&self, name: &str) -> Result<(Value, bool), String> {
         let deadline = Instant::now() + FETCH;
         let (mut pause, mut told, mut was) = (LOOK, false, true);
+        // The service may show the old state for some looks, and refuses a second start of what is on its way.
+        let mut started = false;
         loop {
             let Some(sandbox) = self.look(name)? else {
                 if told {
@@ -166,7 +168,8 @@ impl Daytona {
             };
             match sandbox["state"].as_str().unwrap_or_default() {
                 "started" => return Ok((sandbox, was)),
-                "stopped" | "archived" | "paused" => {
+                "stopped" | "archived" | "paused" if !started => {
+                    started = true;
                     self.order(Method::POST, &format!("/sandbox/{name}/start"), None)?;
                 }
                 "error" if sandbox["recoverable"] == true && !told => {
