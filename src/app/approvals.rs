@@ -12,7 +12,7 @@ use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
 use super::{composer, edit, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
-use crate::config::keymap::Key;
+use crate::config::keymap::{Code, Key};
 use crate::policy::{
     Approval, ApprovalId, Decision, Intent, Mode, Origin, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict,
     WITHOUT_SANDBOX, proposals,
@@ -174,16 +174,17 @@ pub fn seen_again(model: &mut Model) {
 
 /// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
 ///
-/// Text for a masked field is an exception unless a prompt is being written: it may be the password, and what the composer
-/// holds is shown and kept as a draft. It stands in the field, hidden, and goes nowhere without an Enter after the quiet.
+/// Keys for a masked field are an exception unless the person is in the middle of a prompt: they may be the password, and
+/// what the composer holds is shown and kept as a draft. What they write stands in the field, hidden, and goes nowhere
+/// without an Enter after the quiet.
 pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
     let too_small = hidden(model);
-    if matches!(model.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now)
-        && edit::printable(key).is_some()
-        && composer::is_empty(&model.composer)
-        && !too_small
-    {
+    let mid_word = !composer::is_empty(&model.composer) && model.composer.keyed_at.is_some_and(|at| now - at < QUIET);
+    let masked = !too_small
+        && !mid_word
+        && matches!(model.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now);
+    if masked && (edit::printable(key).is_some() || key.code == Code::Backspace) {
         return false;
     }
     let until = match model.modals.last_mut() {
@@ -200,8 +201,10 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         return false;
     }
     *until = now + QUIET;
-    composer::key(model, out, key);
-    model.composer.completion = None;
+    if !masked {
+        composer::key(model, out, key);
+        model.composer.completion = None;
+    }
     true
 }
 

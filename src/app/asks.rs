@@ -236,6 +236,21 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_of_before_takes_no_password() {
+        let mut model = model();
+        script(&mut model, "half a prompt");
+        later(&mut model);
+        asks(&mut model, ask(1, true));
+        // An Enter before the quiet sends neither the draft nor the field; what was typed wrong can be taken back.
+        let effects = script(&mut model, "opem<backspace>n<ret>");
+        assert!(answers(&effects).is_empty() && effects.is_empty(), "{effects:?}");
+        assert_eq!(crate::app::composer::text(&model.composer), "half a prompt");
+        later(&mut model);
+        assert_eq!(answers(&script(&mut model, " sesame<ret>")), [(1, hidden("open sesame"))]);
+        assert_eq!(crate::app::composer::text(&model.composer), "half a prompt");
+    }
+
+    #[test]
     fn the_card_says_who_asks_in_whose_words() {
         let known = ask(1, true);
         assert_eq!(title(&known), "sudo asks for a password");

@@ -84,6 +84,7 @@ pub fn clear(model: &mut Model) {
 
 /// A key for the text. `false`: the composer does not know it.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+    model.composer.keyed_at = Some(model.now);
     if key.code == Code::Backspace
         && !key.ctrl
         && !key.alt

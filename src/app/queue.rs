@@ -4,7 +4,7 @@
 
 use super::effect::Effect;
 use super::model::notices::About;
-use super::model::{Model, Pane, Sent, TurnStatus};
+use super::model::{Model, Pane, Sent};
 use super::{composer, drafts, focus, history, paste, sessions, turn};
 use crate::agent::event::{AgentCommand, Level};
 use crate::llm::message::{Image, SessionId};
@@ -239,7 +239,7 @@ pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String, busy: turn::
             add(model, out, Sent { text, images });
             model.queue.last_to(model.queue.held);
             model.sends_after_stop = true;
-            if !matches!(&model.turn, TurnStatus::Running(running) if running.stopping) {
+            if !turn::is_stopping(model) {
                 turn::stop(model, out);
             }
         }

@@ -18,6 +18,11 @@ pub fn is_running(model: &Model) -> bool {
     matches!(model.turn, TurnStatus::Running(_))
 }
 
+/// Whether it runs, and was told to stop.
+pub fn is_stopping(model: &Model) -> bool {
+    matches!(&model.turn, TurnStatus::Running(running) if running.stopping)
+}
+
 /// Enter in the composer: send, queue, steer, run a command, or break the line after a backslash.
 pub fn enter(model: &mut Model, out: &mut Vec<Effect>) {
     if composer::is_empty(&model.composer) {
@@ -57,10 +62,12 @@ pub enum Busy {
 }
 
 impl Busy {
-    /// What Enter does now, as `display.busy_input_mode` has it.
+    /// What Enter does now, as `display.busy_input_mode` has it. A turn that is being stopped hears nothing any more, and who
+    /// stopped it wants what comes next: it follows, and waits for nobody's word.
     pub fn of(model: &Model) -> Self {
         match model.config.display.busy_input_mode.as_str() {
             _ if !is_running(model) => Self::Queue,
+            _ if is_stopping(model) => Self::Interrupt,
             "steer" => Self::Steer,
             "interrupt" => Self::Interrupt,
             _ => Self::Queue,
@@ -103,7 +110,8 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if is_running(model) || model.session.is_none() || model.switching {
         // A command is no word for a running turn.
-        let busy = if text.trim_start().starts_with('!') { Busy::Queue } else { Busy::of(model) };
+        let waits = text.trim_start().starts_with('!') && !is_stopping(model);
+        let busy = if waits { Busy::Queue } else { Busy::of(model) };
         queue::wait(model, out, text, busy);
         return;
     }

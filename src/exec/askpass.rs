@@ -2,34 +2,37 @@
 //! name) asks here, and the person sees who asks and for which command.
 //!
 //! The socket lies in a folder of the owner. Who connects must be a process that a running command of ours started
-//! (`peer`). What the person types for `sudo` is kept for a while, for the lines that were judged with it (`memory`).
+//! (`peer`). What the person types for `sudo` is kept for a while (`memory`), for lines that are nothing but a `sudo` (`line`).
 
 mod client;
+mod line;
 mod memory;
 mod peer;
 mod probe;
+mod under_way;
 
 pub use client::{HELPER, ask};
 pub(super) use memory::Passwords;
+pub(super) use under_way::UnderWay;
 
 use super::asks::{Answer, Wanted};
 use super::env::Env;
 use super::hub::Hub;
-use super::process::Process;
+use super::process::{Process, lock};
 use super::procfs::{self, Identity};
 use super::scratch::Scratch;
 use super::who::{self, Program};
-use super::{Hidden, ProcessEvent, ProcessId};
+use super::{Hidden, ProcessEvent};
 use crate::text::visible::visible;
-use memory::{Known, PASS};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::UCred;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
 /// The socket in the private folder.
@@ -46,10 +49,9 @@ const GIT: &str = "GIT_ASKPASS";
 const SSH: &str = "SSH_ASKPASS";
 const SSH_REQUIRE: &str = "SSH_ASKPASS_REQUIRE";
 const GIT_PROMPT: &str = "GIT_TERMINAL_PROMPT";
-/// What `sudo` says, in the language that its messages are written in, when it gives up for want of a right password.
-const GAVE_UP: &[u8] = b"incorrect password attempt";
-/// Bytes at the end of the output of a command in which that is looked for.
-const LAST: u64 = 8192;
+/// How soon and how often it is looked whether the command of a `sudo` runs.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// What `ssh` says about a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,9 +133,8 @@ impl Askpass {
     }
 }
 
-/// Takes what [`Askpass::variables`] and [`Hub::sudo_pass`] gave out of what a command exported: it is no change of the command's.
+/// Takes what [`Askpass::variables`] gave out of what a command exported: it is no change of the command's.
 pub(crate) fn forget(given: &[(&'static str, OsString)], base: &Env, exported: &mut Env) {
-    exported.remove(OsStr::new(PASS));
     for (name, value) in given {
         let name = OsStr::new(name);
         if exported.get(name) == Some(value) {
@@ -168,13 +169,20 @@ fn target(program: &Path) -> io::Result<PathBuf> {
 /// How long a command that began may need until it is in the table, on a machine with much to do.
 const IN_TABLE: Duration = Duration::from_secs(1);
 
+/// Connections of which nobody knows yet whose they are; others wait in the queue of the socket.
+const UNKNOWN: usize = 64;
+/// How long one that was refused may take to hear it.
+const HEARS: Duration = Duration::from_secs(1);
+
 async fn listen(listener: UnixListener, hub: Weak<Hub>) {
+    let room = Arc::new(Semaphore::new(UNKNOWN));
     loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
                 let hub = Weak::clone(&hub);
                 tokio::spawn(async move {
-                    if let Err(error) = serve(stream, &hub).await {
+                    if let Err(error) = serve(stream, &hub, permit).await {
                         tracing::debug!("a helper went away: {error}");
                     }
                 });
@@ -188,11 +196,45 @@ async fn listen(listener: UnixListener, hub: Weak<Hub>) {
     }
 }
 
-async fn serve(mut stream: UnixStream, hub: &Weak<Hub>) -> io::Result<()> {
+/// `permit` is held until it is known that the one that connected may ask.
+async fn serve(mut stream: UnixStream, hub: &Weak<Hub>, permit: OwnedSemaphorePermit) -> io::Result<()> {
     let peer = stream.peer_cred()?;
+    let Some(hub) = hub.upgrade() else { return Ok(()) };
+    let (asking, _place) = match asking_soon(&hub, peer).await.and_then(|asking| {
+        let place = hub.asking.place(asking.process.pid)?;
+        Ok((asking, place))
+    }) {
+        Ok(asking) => asking,
+        Err(why) => {
+            say(&mut stream, b"n", why.as_bytes()).await?;
+            // What it asks has to be read, or it does not hear this.
+            let mut rest = [0; MOST];
+            let drained = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
+            tokio::time::timeout(HEARS, drained).await.ok();
+            return Ok(());
+        }
+    };
+    drop(permit);
+    let answer = match question(&mut stream).await? {
+        Some(question) => asking.answer(&hub, question, &mut stream).await,
+        None => Err("the question cannot be read".into()),
+    };
+    match &answer {
+        Ok(text) => say(&mut stream, b"y", text.reveal().as_bytes()).await,
+        Err(why) => say(&mut stream, b"n", why.as_bytes()).await,
+    }
+}
+
+async fn say(stream: &mut UnixStream, kind: &[u8], text: &[u8]) -> io::Result<()> {
+    stream.write_all(kind).await?;
+    stream.write_all(text).await?;
+    stream.shutdown().await
+}
+
+async fn question(stream: &mut UnixStream) -> io::Result<Option<Question>> {
     let mut question = Vec::new();
     let reading = async {
-        while question.iter().filter(|byte| **byte == 0).count() < 2 && question.len() <= MOST {
+        while !question.contains(&0) && question.len() <= MOST {
             if stream.read_buf(&mut question).await? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
             }
@@ -200,39 +242,23 @@ async fn serve(mut stream: UnixStream, hub: &Weak<Hub>) -> io::Result<()> {
         Ok(())
     };
     tokio::time::timeout(QUESTION, reading).await.map_err(io::Error::other)??;
-    let Some(hub) = hub.upgrade() else { return Ok(()) };
-    let answer = match parse(&question) {
-        Some(question) => match asking_soon(&hub, &peer).await {
-            Ok(asking) => asking.answer(&hub, question, &mut stream).await,
-            Err(why) => Err(why),
-        },
-        None => Err("the question cannot be read".into()),
-    };
-    let (kind, text): (&[u8], &[u8]) = match &answer {
-        Ok(text) => (b"y", text.reveal().as_bytes()),
-        Err(why) => (b"n", why.as_bytes()),
-    };
-    stream.write_all(kind).await?;
-    stream.write_all(text).await?;
-    stream.shutdown().await
+    Ok(parse(&question))
 }
 
-/// What a helper sends: a byte for the hint, the pass of its command, the words; the last two end with a zero byte.
+/// What a helper sends: a byte for the hint, and the words, which end with a zero byte.
 #[derive(Debug, PartialEq)]
 struct Question {
     hint: Hint,
-    pass: String,
     /// One line, its control characters made visible.
     prompt: String,
 }
 
 fn parse(question: &[u8]) -> Option<Question> {
-    let (hint, rest) = question.strip_suffix(&[0])?.split_first()?;
-    let at = rest.iter().position(|byte| *byte == 0)?;
-    let (pass, words) = (String::from_utf8_lossy(&rest[..at]), String::from_utf8_lossy(&rest[at + 1..]));
+    let (hint, words) = question.strip_suffix(&[0])?.split_first()?;
+    let words = String::from_utf8_lossy(words);
     // Breaks of lines are common and mean nothing.
     let plain = words.split(['\r', '\n', '\t', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    Some(Question { hint: Hint::from_byte(*hint)?, pass: pass.into_owned(), prompt: visible(&plain).text })
+    Some(Question { hint: Hint::from_byte(*hint)?, prompt: visible(&plain).text })
 }
 
 /// A process that may ask.
@@ -247,17 +273,21 @@ struct Asking {
 }
 
 /// A command is in the table a moment after it has begun, and may be quick to ask.
-async fn asking_soon(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
-    let deadline = Instant::now() + IN_TABLE;
+async fn asking_soon(hub: &Arc<Hub>, peer: UCred) -> Result<Asking, String> {
+    let deadline = tokio::time::Instant::now() + IN_TABLE;
     loop {
-        match asking(hub, peer) {
-            Err(_) if Instant::now() < deadline => tokio::time::sleep(IN_TABLE / 50).await,
+        // Looked at before the table is: a launch that ends in between has put its command there.
+        let begins = hub.asking.is_launching() && tokio::time::Instant::now() < deadline;
+        let looked = Arc::clone(hub);
+        let found = tokio::task::spawn_blocking(move || asking(&looked, &peer)).await;
+        match found.map_err(|error| error.to_string())? {
+            Err(_) if begins => tokio::time::sleep(IN_TABLE / 50).await,
             done => return done,
         }
     }
 }
 
-fn asking(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
+fn asking(hub: &Hub, peer: &UCred) -> Result<Asking, String> {
     let refused = || "only what a running command of Hermes started may ask: nobody was asked".to_owned();
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0).ok_or_else(refused)?;
     if peer.uid() != rustix::process::geteuid().as_raw() || !peer::proc_is_ours() {
@@ -276,18 +306,20 @@ fn asking(hub: &Hub, peer: &tokio::net::unix::UCred) -> Result<Asking, String> {
 
 impl Asking {
     async fn answer(self, hub: &Arc<Hub>, question: Question, stream: &mut UnixStream) -> Result<Hidden, String> {
-        let Question { hint, pass, prompt } = question;
-        let remembers = self.is_sudo_of_the_line(hub, &pass);
-        let mut again = false;
-        if remembers {
-            match hub.passwords.known(&self.process.task, self.by, Instant::now()) {
-                Known::Answer(password) => {
-                    self.told(hub);
-                    return Ok(password);
-                }
-                Known::Wrong => again = true,
-                Known::Nothing => {}
-            }
+        let Question { hint, prompt } = question;
+        let task = &self.process.task;
+        let is_sudo = self.is_helper && who::is_sudo(self.by.pid);
+        let again = is_sudo && hub.passwords.is_back(task, self.by);
+        let keeps = is_sudo && line::is_all_of(&self.process, self.by);
+        if keeps
+            && !again
+            && let Some(password) = hub.passwords.give(task, self.by, Instant::now())
+        {
+            let words =
+                format!("sudo was told the password that is kept, for: {}", visible(&self.process.command).text);
+            hub.outbox.post(ProcessEvent::Told(self.process.id.clone(), words));
+            self.keep_when_right(hub);
+            return Ok(password);
         }
         let who = self.program.name.clone();
         if hub.options.headless {
@@ -316,49 +348,53 @@ impl Asking {
             }
         };
         let answer = answer.ok_or("the person gave no answer")?;
-        if remembers {
-            hub.passwords.keep(&self.process.task, self.by, answer.clone(), Instant::now());
-            forget_later(hub);
-            self.told(hub);
+        if keeps {
+            hub.passwords.typed(&self.process.task, self.by, answer.clone());
+            self.keep_when_right(hub);
+        } else if is_sudo {
+            hub.passwords.answered(&self.process.task, self.by);
         }
         Ok(answer)
     }
 
-    /// Whether the true `sudo` asks, by our own helper, with the pass of the command, and the line itself started it: what the
-    /// line ran may call `sudo` as well, and was not judged.
-    fn is_sudo_of_the_line(&self, hub: &Hub, pass: &str) -> bool {
-        let leader = self.process.pid;
-        self.is_helper
-            && who::is_sudo(self.by.pid)
-            && peer::is_of_the_line(self.by.pid, leader, &procfs::stat, &peer::words_of)
-            && hub.passwords.admits(&self.process.id, pass, self.by)
-    }
-
-    /// It was given a password. One that asks only once does not come back when it was wrong: its last words say so.
-    fn told(&self, hub: &Arc<Hub>) {
+    /// Keeps what this `sudo` was given once its command runs, or it ended well: it is all of its line. Its words are no
+    /// proof, since they are in the language of the person.
+    fn keep_when_right(&self, hub: &Arc<Hub>) {
         let (hub, process, sudo) = (Arc::downgrade(hub), Arc::clone(&self.process), self.by);
         tokio::spawn(async move {
             let mut phase = process.phase.subscribe();
-            let ended = phase.wait_for(|phase| phase.exited).await.is_ok();
-            let last = super::process::lock(&process.out).log.tail(LAST);
-            if ended
-                && memchr::memmem::find(&last, GAVE_UP).is_some()
-                && let Some(hub) = hub.upgrade()
-            {
-                hub.passwords.was_wrong(&process.task, sudo);
+            let mut pause = FIRST_LOOK;
+            let is_right = loop {
+                let exited = tokio::time::timeout(pause, phase.wait_for(|phase| phase.exited)).await.is_ok();
+                if exited {
+                    break lock(&process.life).exit.as_ref().is_some_and(|exit| exit.code == 0);
+                }
+                // It asked again, or the program ends.
+                if hub.upgrade().is_none_or(|hub| !hub.passwords.is_given(&process.task, sudo)) {
+                    return;
+                }
+                let looked_at = Arc::clone(&process);
+                let begun = tokio::task::spawn_blocking(move || line::has_begun(&looked_at, sudo)).await;
+                if begun.unwrap_or_default() {
+                    break true;
+                }
+                pause = (pause * 2).min(LAST_LOOK);
+            };
+            let Some(hub) = hub.upgrade() else { return };
+            if !is_right {
+                hub.passwords.drop_given(&process.task, sudo);
+            } else if hub.passwords.proved(&process.task, sudo, Instant::now()) {
+                tokio::spawn(wipe_old(Arc::downgrade(&hub)));
             }
         });
     }
 }
 
-/// Wipes what is kept once it is too old, though nobody asks for it.
-fn forget_later(hub: &Arc<Hub>) {
-    let hub = Arc::downgrade(hub);
-    tokio::spawn(async move {
-        while let Some(next) = hub.upgrade().and_then(|hub| hub.passwords.expire(Instant::now())) {
-            tokio::time::sleep_until(next.into()).await;
-        }
-    });
+/// Wipes what is kept once it is too old, though nobody asks for it; ends when nothing is kept.
+async fn wipe_old(hub: Weak<Hub>) {
+    while let Some(next) = hub.upgrade().and_then(|hub| hub.passwords.expire(Instant::now())) {
+        tokio::time::sleep_until(next.into()).await;
+    }
 }
 
 /// Whether what is typed must not be seen: all but names and plain yes or no.
@@ -377,13 +413,6 @@ impl Hub {
         };
         self.askpass.get_or_init(start).await.as_ref().map_or(Vec::new(), |askpass| askpass.variables(base, headless))
     }
-
-    /// What the command with this id gets, so that as many `sudo`s of its line may be told a password that is kept.
-    pub(crate) fn sudo_pass(&self, id: &ProcessId, sudos: usize) -> Option<(&'static str, OsString)> {
-        let admit = || self.passwords.admit(id, sudos);
-        let word = (sudos > 0).then(admit)?.inspect_err(|error| tracing::warn!("sudo asks each time: {error}")).ok()?;
-        Some((PASS, word.reveal().into()))
-    }
 }
 
 #[cfg(test)]
@@ -392,17 +421,15 @@ mod tests {
 
     #[test]
     fn questions_are_one_plain_line() {
-        let question =
-            |hint, pass: &str, prompt: &str| Some(Question { hint, pass: pass.into(), prompt: prompt.into() });
-        assert_eq!(parse(b"a\0Password:\0"), question(Hint::Answer, "", "Password:"));
-        assert_eq!(parse(b"aword\0Password:\0"), question(Hint::Answer, "word", "Password:"));
+        let question = |hint, prompt: &str| Some(Question { hint, prompt: prompt.into() });
+        assert_eq!(parse(b"aPassword:\0"), question(Hint::Answer, "Password:"));
         assert_eq!(
-            parse(b"c\0The host\r\nkey \x1b[31mis\x07 new\0"),
-            question(Hint::Confirm, "", "The host key ␛[31mis␇ new")
+            parse(b"cThe host\r\nkey \x1b[31mis\x07 new\0"),
+            question(Hint::Confirm, "The host key ␛[31mis␇ new")
         );
-        assert_eq!(parse("a\0a\u{202e}b\0".as_bytes()), question(Hint::Answer, "", "a⟨U+202E⟩b"));
-        assert_eq!(parse(b"n\0\xff\0"), question(Hint::None, "", "\u{fffd}"));
-        for wrong in [&b""[..], b"\0", b"aPassword:", b"aPassword:\0", b"x\0Password:\0"] {
+        assert_eq!(parse("aa\u{202e}b\0".as_bytes()), question(Hint::Answer, "a⟨U+202E⟩b"));
+        assert_eq!(parse(b"n\xff\0"), question(Hint::None, "\u{fffd}"));
+        for wrong in [&b""[..], b"\0", b"aPassword:", b"xPassword:\0"] {
             assert_eq!(parse(wrong), None, "{wrong:?}");
         }
     }

@@ -77,7 +77,6 @@ impl Reader {
             life.notify
         };
         self.process.ended.notify_all();
-        self.hub.passwords.dismiss(&self.process.id);
         super::waiting::went_on(&self.hub, &self.process);
         self.process.phase.send_modify(|phase| (phase.exited, phase.closed) = (true, !survivors));
         if notify {

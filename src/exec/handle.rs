@@ -29,7 +29,8 @@ pub struct Launch {
     pub watch_patterns: Vec<String>,
     /// It runs on another machine: its client program is started in its place, everything on its terminal.
     pub far: Option<Arc<dyn Far>>,
-    /// How many `sudo`s of the line were judged and made to ask here: as many may be told a password that is kept.
+    /// How many `sudo`s of the line were judged and made to ask here: a kept password is told only where that
+    /// is all of the line.
     pub sudos: usize,
 }
 

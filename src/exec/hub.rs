@@ -1,6 +1,6 @@
 //! What all processes share: the table, shell states, and the ways out to the UI and the agent.
 
-use super::askpass::{self, Askpass, Passwords};
+use super::askpass::{self, Askpass, Passwords, UnderWay};
 use super::asks::Asks;
 use super::away::Looks;
 use super::detached::MARK;
@@ -43,6 +43,8 @@ pub(crate) struct Hub {
     pub(crate) secrets: OnceLock<Secrets>,
     /// Passwords of `sudo`.
     pub(super) passwords: Passwords,
+    /// Who asks by the helper just now.
+    pub(super) asking: UnderWay,
     /// Where programs ask; made for the first command, `None` where it cannot be had.
     pub(crate) askpass: OnceCell<Option<Askpass>>,
     /// What the two panes show.
@@ -70,6 +72,7 @@ impl Hub {
             asks: Asks::default(),
             secrets: OnceLock::new(),
             passwords: Passwords::new(options.sudo_password.clone()),
+            asking: UnderWay::default(),
             askpass: OnceCell::new(),
             keeper: Keeper::new(options.program.clone()),
             register: Arc::new(Register::new(options.register.clone())),

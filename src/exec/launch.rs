@@ -45,6 +45,7 @@ impl Exec {
         id: ProcessId,
         exits: Vec<Exit>,
     ) -> Result<Running, ExecError> {
+        let _launching = self.hub.asking.launching();
         let ready = self.ready(launch, id, exits).await?;
         self.begin(ready)
     }
@@ -68,7 +69,6 @@ impl Exec {
             None => local(shell, spawn, state.as_deref(), wiring, &env),
         };
         command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
-        command.envs(self.hub.sudo_pass(&id, launch.sudos));
         let (prepared, guard) = self.held(&mut command, spawn, shell, state.clone()).await?;
         let child = spawn::ready(command, wiring, prepared).map_err(|failure| failed(&launch, failure))?;
         let broken = |error: std::io::Error| failed(&launch, error.into());

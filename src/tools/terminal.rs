@@ -433,6 +433,8 @@ fn result(
     }
     if running.was_typed_into() {
         value["note"] = waits::TYPED.into();
+    } else if output.is_empty() && captured.total > 0 {
+        value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
     }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
@@ -467,11 +469,7 @@ fn result(
         ExitReason::Killed => "killed".into(),
         _ if lost.is_some() => lost.map(|lost| lost.short.to_owned()).unwrap_or_default(),
         _ if exit.code != 0 => format!("exit {}", exit.code),
-        _ => match output.lines().count() {
-            0 => String::new(),
-            1 => "1 line".into(),
-            lines => format!("{lines} lines"),
-        },
+        _ => output::summary(&captured, &output),
     };
     result.view.exit_code = Some(exit.code);
     result.view.output = output;

@@ -1,6 +1,6 @@
 //! The rows around the panes: title, strip, queue, status, and the card for a screen that is too small.
 
-use super::layout::{Mode, SMALLEST};
+use super::layout::SMALLEST;
 use super::live;
 use super::paint::{Paint, cells, inset, row};
 use super::{hints, to_area};
@@ -177,7 +177,7 @@ fn queue_hint(model: &Model, width: u16) -> String {
 }
 
 /// Mode, backend, times, what runs, and keys that work here.
-pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
+pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if area.is_empty() {
         return;
     }
@@ -207,10 +207,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode) {
             x = paint.put(x + 2, area.y, end.saturating_sub(x + 2), text, style);
         }
     };
-    // Another machine than this one is told at every size.
-    if mode != Mode::Narrow || place(model) != "local" {
-        part(paint, place(model), dim);
-    }
+    part(paint, place(model), dim);
     let sandbox = &model.config.sandbox;
     match sandbox.mode {
         SandboxMode::Off => {}

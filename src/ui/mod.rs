@@ -82,7 +82,7 @@ fn screen(
     if model.focus == crate::app::model::Pane::Composer {
         cursor = caret;
     }
-    chrome::status(model, paint, places.status, mode);
+    chrome::status(model, paint, places.status);
     if let Some(place) = places.sidebar {
         cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }

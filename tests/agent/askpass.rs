@@ -61,11 +61,17 @@ impl Room {
     /// Starts a command that finds the stand-in, for this task; so many of its `sudo`s were judged.
     async fn start_for(&self, task: &str, command: &str, sudos: usize) -> Running {
         let bin = self.folder.path().join("bin");
+        let line = format!("PATH={}:$PATH; unset GIT_CONFIG_GLOBAL; {command}", bin.display());
+        self.start_line(task, line, sudos, false).await
+    }
+
+    /// Starts this very line.
+    async fn start_line(&self, task: &str, line: String, sudos: usize, background: bool) -> Running {
         let spawn = Spawn {
-            command: format!("PATH={}:$PATH; unset GIT_CONFIG_GLOBAL; {command}", bin.display()),
+            command: line,
             cwd: self.folder.path().into(),
             pty: false,
-            background: false,
+            background,
             task: task.into(),
             size: (80, 24),
             headless: self.exec.headless(),
@@ -82,6 +88,16 @@ impl Room {
     /// It asks, and gets this.
     async fn answers(&mut self, command: &str, sudos: usize, answers: &[&str]) -> (i32, String) {
         let running = self.start_for("t", command, sudos).await;
+        for answer in answers {
+            let ask = self.asked().await;
+            self.answer(&ask, answer);
+        }
+        self.end(&running).await
+    }
+
+    /// This very line of the task asks, and gets this.
+    async fn line(&mut self, line: &str, sudos: usize, answers: &[&str]) -> (i32, String) {
+        let running = self.start_line("t", line.into(), sudos, false).await;
         for answer in answers {
             let ask = self.asked().await;
             self.answer(&ask, answer);
@@ -127,7 +143,7 @@ fn root() -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sudo_asks_again_when_the_password_was_wrong_and_is_remembered() {
+async fn sudo_asks_again_when_the_password_was_wrong() {
     let mut room = room(ExecOptions::default());
     let running = room.start("sudo -A echo in").await;
     let ask = room.asked().await;
@@ -137,69 +153,42 @@ async fn sudo_asks_again_when_the_password_was_wrong_and_is_remembered() {
     assert!(ask.stranger && ask.path.as_ref().is_some_and(|path| path.ends_with("/sudo")), "{ask:?}");
     room.answer(&ask, "wrong");
     let ask = room.asked().await;
-    // Only one that is the superuser's and gives its rights is remembered.
-    assert_eq!(ask.again, root());
     room.answer(&ask, "open sesame");
     let (code, output) = room.end(&running).await;
     assert_eq!((code, output.as_str()), (0, "Sorry, try again.\nin\n"));
-    if root() {
-        let running = room.start("sudo -A echo again").await;
-        assert_eq!(room.end(&running).await, (0, "again\n".into()));
-        // Another session is another memory.
-        let running = room.start_for("other", "sudo -A echo other", 1).await;
-        let ask = room.asked().await;
-        room.answer(&ask, "open sesame");
-        assert_eq!(room.end(&running).await.0, 0);
-    }
-}
-
-/// The password is for the `sudo`s of a line that was judged, and for nothing that such a line runs.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_kept_password_goes_to_no_sudo_that_was_not_judged() {
-    let test = "a_kept_password_goes_to_no_sudo_that_was_not_judged";
-    if !root() {
-        return crate::harness::skipped(test, "only root can make a program that runs as root");
-    }
-    let mut room = room(ExecOptions::default());
-    let right = "open sesame";
-    assert_eq!(room.answers("sudo -A echo in", 1, &[right]).await, (0, "in\n".into()));
-    // In brackets, in a pipe and in a loop it is the line's own; each counts.
-    let line = "(sudo -A echo one) | cat; for x in 2 3; do sudo -A echo $x; done";
-    assert_eq!(room.answers(line, 3, &[]).await, (0, "one\n2\n3\n".into()));
-    assert_eq!(room.answers(line, 2, &[right]).await, (0, "one\n2\n3\n".into()));
-    // A line with `-A` of its own was not rewritten.
-    assert_eq!(room.answers("sudo -A echo own", 0, &[right]).await, (0, "own\n".into()));
-    // A program of the line that uses the chance, in the same session and with the same environment.
-    std::fs::write(room.folder.path().join("build"), "sudo -A echo stolen").unwrap();
-    let (code, output) = room.answers("sh build; :", 1, &["not for you", "nor this", "nor that"]).await;
-    assert!(code == 0 && !output.contains("stolen"), "{output}");
-    assert_eq!(room.answers("sh build; sudo -A echo mine", 1, &[right]).await, (0, "stolen\nmine\n".into()));
+    // Nothing of a line with more than a `sudo` in it is kept.
+    assert_eq!(room.answers("sudo -A echo again", 1, &["open sesame"]).await, (0, "again\n".into()));
     // The helper alone, called by what is no sudo.
     assert_eq!(room.answers("\"$SUDO_ASKPASS\" Password:; :", 1, &["typed"]).await, (0, "typed\n".into()));
-    // One that was given a wrong password and asks only once: what it says at its end counts.
-    let bin = room.folder.path().join("bin/sudo");
-    let once = std::fs::read_to_string(&bin).unwrap().replace("1 2 3", "1").replace("open sesame", "another one");
-    std::fs::write(&bin, once.replace("Sorry, try again.", "sudo: 1 incorrect password attempt")).unwrap();
-    let (code, output) = room.answers("sudo -A echo in", 1, &[]).await;
-    assert!(code == 1 && output.contains("incorrect"), "{output}");
-    assert_eq!(room.answers("sudo -A echo in", 1, &["another one"]).await, (0, "in\n".into()));
+}
+
+/// One command cannot keep the program busy with questions.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_has_so_many_questions_at_once_and_no_more() {
+    let mut room = room(ExecOptions::default());
+    let line = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do \"$SUDO_ASKPASS\" Password: & done; wait";
+    let running = room.start(line).await;
+    let mut asks = Vec::new();
+    for _ in 0..8 {
+        asks.push(room.asked().await);
+    }
+    let refused = async {
+        while room.exec.log(&running.id, None, 100).unwrap().report.output.matches("questions open already").count() < 4
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon("the others are refused", refused).await;
+    for ask in &asks {
+        room.answer(ask, "yes");
+    }
+    let (_, output) = room.end(&running).await;
+    assert_eq!((output.matches("yes").count(), output.matches("questions open already").count()), (8, 4), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_sudo_asks_again_and_has_a_pass_of_its_own() {
+async fn a_restarted_sudo_asks_again() {
     let mut room = room(ExecOptions::default());
-    let running = room.start("sudo -A echo in").await;
-    let ask = room.asked().await;
-    room.answer(&ask, "open sesame");
-    assert_eq!(room.end(&running).await, (0, "in\n".into()));
-    let running = room.exec.restart(&running.id, None).await.unwrap();
-    if !root() {
-        // Nothing is remembered: it asks.
-        let ask = room.asked().await;
-        room.answer(&ask, "open sesame");
-    }
-    assert_eq!(room.end(&running).await, (0, "in\n".into()));
-    // While it asks, and without an answer.
     let running = room.start_for("other", "sudo -A echo in", 1).await;
     let first = room.asked().await;
     let again = room.exec.restart(&running.id, None).await.unwrap();
@@ -375,12 +364,9 @@ async fn without_a_person_everything_that_asks_fails_at_once() {
         let (code, output) = room.end(&running).await;
         assert!(code != 0 && output.contains("nobody can answer"), "{output}");
     }
-    // The password of the environment is an answer.
+    // The password of the environment is for the true `sudo` alone.
     let password = Some(Hidden::new("open sesame".into()));
     let room = self::room(ExecOptions { headless: true, sudo_password: password, ..ExecOptions::default() });
-    if root() {
-        assert_eq!(room.end(&room.start("sudo -A echo in").await).await, (0, "in\n".into()));
-    }
     // What is no sudo does not get it.
     let (code, output) = room.end(&room.start("\"$SUDO_ASKPASS\" Password:").await).await;
     assert!(code == 1 && !output.contains("sesame"), "{output}");
@@ -414,9 +400,7 @@ fn a_namespace_of_its_own_changes_nothing() {
     if !unshare().arg("true").output().is_ok_and(|done| done.status.success()) {
         return crate::harness::skipped(test, "this user may not make a process namespace");
     }
-    for inner in
-        ["sudo_asks_again_when_the_password_was_wrong_and_is_remembered", "only_what_a_command_of_ours_started_may_ask"]
-    {
+    for inner in ["sudo_asks_again_when_the_password_was_wrong", "only_what_a_command_of_ours_started_may_ask"] {
         let name = format!("agent::askpass::{inner}");
         let done = unshare().arg(std::env::current_exe().unwrap()).args(["--exact", &name]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stdout);
@@ -484,9 +468,106 @@ fn is_inner() -> Option<String> {
 
 /// A room without the stand-in.
 fn plain_room() -> Room {
-    let room = room(ExecOptions::default());
+    plain_room_with(ExecOptions::default())
+}
+
+fn plain_room_with(options: ExecOptions) -> Room {
+    let room = room(options);
     std::fs::remove_file(room.folder.path().join("bin/sudo")).unwrap();
     room
+}
+
+/// Each way by which code that nobody judged can come near to a `sudo` of the line.
+async fn kept_goes_to_nothing_else(room: &mut Room) {
+    std::fs::write(room.folder.path().join("x"), "sudo -A id -u\n").unwrap();
+    std::fs::write(room.folder.path().join("same"), "exec sudo -A id -u\n").unwrap();
+    // Takes the words of the shell that started the line.
+    let words = "exec -a bash bash -c '. ./x; :'";
+    std::fs::write(room.folder.path().join("words"), words).unwrap();
+    for (line, background) in [
+        ("exec sh ./x", false),
+        (". ./x && sudo -A true", false),
+        ("source ./x; sudo -A true", false),
+        ("eval \"$(cat x)\"", false),
+        ("true && sh ./x", true),
+        ("bash ./words", true),
+        ("sh ./x; :", false),
+        // A child of the shell with the very words of the line.
+        ("sh ./same; sudo -A id -u", false),
+        ("sh ./same && sudo -A id -u", true),
+    ] {
+        let running = room.start_line("t", line.into(), 1, background).await;
+        let ask = room.asked().await;
+        assert!(!ask.again, "{line}: {ask:?}");
+        running.stop(hermes::exec::ExitReason::Stopped);
+        let closed =
+            async { while room.events.recv().await != Some(ProcessEvent::AskClosed(running.id.clone(), ask.id)) {} };
+        soon("it is closed", closed).await;
+    }
+    // None of them lost or changed it.
+    assert_eq!(room.line("sudo -A id -u", 1, &[]).await, (0, "0\n".into()));
+}
+
+/// A password is kept when what it was for ran, whatever `sudo` says in whatever language.
+async fn wrong_ones_are_not_kept(room: &mut Room) {
+    let right = "open sesame";
+    // It runs, though it ends with an error; it is kept as soon as it runs.
+    let running = room.start_line("new", "sudo -A sh -c 'echo begun; read x < go; exit 3'".into(), 1, false).await;
+    std::process::Command::new("mkfifo").arg(room.folder.path().join("go")).status().unwrap();
+    let ask = room.asked().await;
+    room.answer(&ask, right);
+    let kept = async {
+        // Until it is known to be right another one asks, and gets no answer.
+        loop {
+            let other = room.start_line("new", "sudo -A id -u".into(), 1, false).await;
+            let asked = async {
+                loop {
+                    match room.events.recv().await.unwrap() {
+                        ProcessEvent::Asks(ask) => return Some(ask),
+                        ProcessEvent::Told(id, _) if id == other.id => return None,
+                        _ => {}
+                    }
+                }
+            };
+            let asked = asked.await;
+            if let Some(ask) = &asked {
+                room.exec.command(ProcessCommand::Answer(ask.id, None));
+            }
+            room.end(&other).await;
+            if asked.is_none() {
+                return;
+            }
+        }
+    };
+    soon("it is kept", kept).await;
+    tokio::fs::write(room.folder.path().join("go"), "now\n").await.unwrap();
+    assert_eq!(room.end(&running).await.0, 3);
+    // What was wrong is asked for anew.
+    let running = room.start_line("try", "sudo -A id -u".into(), 1, false).await;
+    let ask = room.asked().await;
+    room.answer(&ask, "wrong");
+    for _ in 0..2 {
+        let ask = room.asked().await;
+        assert!(ask.again, "{ask:?}");
+        room.answer(&ask, "wrong");
+    }
+    let (code, output) = room.end(&running).await;
+    assert!(code != 0 && !output.contains("0\n"), "{output}");
+    let running = room.start_line("try", "sudo -A id -u".into(), 1, false).await;
+    let ask = room.asked().await;
+    assert!(!ask.again, "{ask:?}");
+    room.answer(&ask, right);
+    assert_eq!(room.end(&running).await, (0, "0\n".into()));
+}
+
+async fn without_a_person_the_configured_one_answers() {
+    let password = || Some(Hidden::new("open sesame".into()));
+    let mut room = plain_room_with(ExecOptions { headless: true, sudo_password: password(), ..ExecOptions::default() });
+    for _ in 0..2 {
+        assert_eq!(room.line("sudo -A id -u", 1, &[]).await, (0, "0\n".into()));
+    }
+    let (code, output) = room.line("true; sudo -A id -u", 1, &[]).await;
+    assert!(code == 1 && output.contains("nobody can answer"), "{output}");
 }
 
 /// `sudo` as Debian has it, a user that is no superuser, and a password of that user.
@@ -517,17 +598,35 @@ mount --bind $T/sudoers /etc/sudoers";
     room.answer(&ask, "open sesame");
     let (code, output) = room.end(&running).await;
     assert!(code == 0 && output.ends_with("0\n"), "{output}");
-    // It asks each time, and is told each time, where the line was judged.
-    assert_eq!(room.answers("sudo -A id -u", 1, &[]).await, (0, "0\n".into()));
-    assert_eq!(room.answers("(sudo -A echo a) | sudo -A cat", 2, &[]).await, (0, "a\n".into()));
-    assert_eq!(room.answers("sudo -A id -u", 0, &["open sesame"]).await, (0, "0\n".into()));
-    std::fs::write(room.folder.path().join("build"), "sudo -A id -u").unwrap();
-    let running = room.start("sh build; :").await;
+    // What was typed for a line of more than that is not kept.
+    let right = "open sesame";
+    assert_eq!(room.line("sudo -A id -u", 1, &[right]).await, (0, "0\n".into()));
+    // One that is all of its line gets it, each time, and the person hears of it each time.
+    for _ in 0..2 {
+        let running = room.start_line("t", "sudo -A id -u".into(), 1, false).await;
+        let told = async {
+            loop {
+                match room.events.recv().await.unwrap() {
+                    ProcessEvent::Told(id, words) if id == running.id => return words,
+                    ProcessEvent::Asks(ask) => panic!("{ask:?}"),
+                    _ => {}
+                }
+            }
+        };
+        let words = soon("a notice", told).await;
+        assert!(words.contains("that is kept, for: sudo -A id -u"), "{words}");
+        assert_eq!(room.end(&running).await, (0, "0\n".into()));
+    }
+    // Another session is another memory, and a line that was not judged gets nothing.
+    let running = room.start_line("other", "sudo -A id -u".into(), 1, false).await;
     let ask = room.asked().await;
-    assert!(!ask.again && !ask.stranger, "{ask:?}");
-    room.exec.command(ProcessCommand::Answer(ask.id, None));
-    let (_, output) = room.end(&running).await;
-    assert!(output.contains("the person gave no answer") && !output.contains("0\n"), "{output}");
+    room.answer(&ask, right);
+    assert_eq!(room.end(&running).await.0, 0);
+    assert_eq!(room.line("sudo -A id -u", 0, &[right]).await, (0, "0\n".into()));
+    assert_eq!(room.line("(sudo -A echo a) | sudo -A cat", 2, &[right, right]).await, (0, "a\n".into()));
+    kept_goes_to_nothing_else(&mut room).await;
+    wrong_ones_are_not_kept(&mut room).await;
+    without_a_person_the_configured_one_answers().await;
     // A copy of it has the name and not the rights.
     let running = room
         .start("cp $(command -v cat) sudo; cp $SUDO_ASKPASS ask; ./sudo /proc/self/comm; \"$SUDO_ASKPASS\" 'for me'")

@@ -11,6 +11,8 @@ pub struct Composer {
     pub images: Vec<crate::llm::message::Image>,
     pub history: History,
     pub completion: Option<Completion>,
+    /// When it was given a key last.
+    pub keyed_at: Option<i64>,
     /// Drafts that Ctrl-C put aside, newest last.
     pub drafts: Vec<String>,
     /// When the draft is written next (milliseconds since the epoch); `None`: it is.

@@ -329,3 +329,21 @@ fn escape_comes_back_from_a_pane_before_it_stops_the_turn() {
         assert!(stops(&script(&mut model, "<esc>")), "{pane:?}");
     }
 }
+
+#[test]
+fn what_is_sent_while_a_turn_stops_follows_it() {
+    for mode in ["queue", "steer", "interrupt"] {
+        for text in ["then this", "!ls"] {
+            let mut model = running();
+            std::sync::Arc::make_mut(&mut model.config).display.busy_input_mode = mode.into();
+            let effects = script(&mut model, "<C-c>");
+            assert_eq!(orders(&effects), [&AgentCommand::Stop { force: false }]);
+            let effects = script(&mut model, &format!("{text}<ret>"));
+            assert!(orders(&effects).is_empty(), "{mode}: the stop goes on as it is: {effects:?}");
+            assert_eq!(queued(&model), [text]);
+            let effects = agent(&mut model, 0, outcome(TurnEnd::Stopped));
+            assert_eq!(orders(&effects).len(), 1, "{mode}: it is sent: {effects:?}");
+            assert!(queued(&model).is_empty());
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! The helper that `sudo`, `ssh` and `git` run: hands the question to the program that started the command and prints its
 //! answer.
 
-use super::memory::PASS;
 use super::{Hint, MOST, SOCKET};
 use crate::exec::input::wipe;
 use std::io::{self, Read, Write};
@@ -44,11 +43,8 @@ fn talk(link: &Path, prompt: &str, hint: Hint) -> io::Result<Said> {
     let folder = link.parent().filter(|folder| folder.is_absolute());
     let folder = folder.ok_or_else(|| io::Error::other("it was not called by its whole path"))?;
     let mut stream = UnixStream::connect(folder.join(SOCKET))?;
-    let pass = std::env::var(PASS).ok().filter(|pass| pass.len() < 100 && !pass.contains('\0')).unwrap_or_default();
-    let end = prompt.floor_char_boundary(MOST - 3 - pass.len());
+    let end = prompt.floor_char_boundary(MOST - 2);
     stream.write_all(&[hint as u8])?;
-    stream.write_all(pass.as_bytes())?;
-    stream.write_all(&[0])?;
     stream.write_all(prompt[..end].replace('\0', " ").as_bytes())?;
     // Not the end of the stream: that would say that nobody waits any more.
     stream.write_all(&[0])?;

@@ -1,18 +1,12 @@
-//! The password of `sudo`, for a while: in memory only, by task, and for no other `sudo` than those of a line that was judged
-//! and rewritten here.
-//!
-//! A command whose line has such a `sudo` gets a word of its own in its environment (a *pass*), which is good while the
-//! command runs, for as many `sudo`s as the line has.
+//! The password of `sudo`, for a while: in memory only, by task, and for no other `sudo` than one that is all of its line
+//! (`line`). One that was given away is kept again only once it proved right.
 
 use crate::exec::procfs::Identity;
-use crate::exec::{Hidden, ProcessId, process::lock};
+use crate::exec::{Hidden, process::lock};
 use std::collections::HashMap;
-use std::io::{self, Read};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The variable with the pass of a command.
-pub(in crate::exec) const PASS: &str = "HERMES_SUDO_PASS";
 /// A password that nobody needed for so long is wiped; `sudo` itself forgets as soon.
 const KEPT: Duration = Duration::from_secs(300);
 
@@ -21,33 +15,26 @@ const KEPT: Duration = Duration::from_secs(300);
 pub(in crate::exec) struct Passwords {
     /// Of the environment, for all.
     configured: Option<Hidden>,
-    tasks: Mutex<HashMap<String, Kept>>,
-    passes: Mutex<HashMap<ProcessId, Pass>>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    tasks: HashMap<String, Kept>,
+    /// Somebody wipes what gets too old.
+    wiped: bool,
 }
 
 #[derive(Default)]
 struct Kept {
     /// With the time when it was of use last.
     password: Option<(Hidden, Instant)>,
-    /// The `sudo` that was answered last: when it asks again the answer was wrong.
-    told: Option<Identity>,
-    /// The configured one was wrong.
-    refused: bool,
-}
-
-struct Pass {
-    word: Hidden,
-    /// How many more may use it.
-    left: usize,
-    used: Vec<Identity>,
-}
-
-#[derive(Debug, PartialEq)]
-pub(super) enum Known {
-    Answer(Hidden),
-    /// What it was told was wrong.
-    Wrong,
-    Nothing,
+    /// What has not proved right yet, with the `sudo` that has it; `None` is the configured one.
+    given: Vec<(Identity, Option<Hidden>)>,
+    /// The `sudo` that the person answered last, whatever its line is.
+    answered: Option<Identity>,
+    /// The configured one was wrong, or is not known to be right.
+    doubted: bool,
 }
 
 impl Passwords {
@@ -55,78 +42,85 @@ impl Passwords {
         Self { configured, ..Self::default() }
     }
 
-    /// Gives this command a pass for so many `sudo`s; the one that it had before is void.
-    ///
-    /// # Errors
-    /// The system has no random bytes.
-    pub(in crate::exec) fn admit(&self, id: &ProcessId, sudos: usize) -> io::Result<Hidden> {
-        let mut bytes = [0; 16];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let word = Hidden::new(format!("{:032x}", u128::from_ne_bytes(bytes)));
-        lock(&self.passes).insert(id.clone(), Pass { word: word.clone(), left: sudos, used: Vec::new() });
-        Ok(word)
+    /// A `sudo` asks: whether it was answered before, which then was wrong and is kept no more.
+    pub(super) fn is_back(&self, task: &str, sudo: Identity) -> bool {
+        let had = self.drop_given(task, sudo);
+        let mut memory = lock(&self.memory);
+        let answered = memory.tasks.get_mut(task).and_then(|kept| kept.answered.take_if(|answered| *answered == sudo));
+        had || answered.is_some()
     }
 
-    /// This command has ended: its pass is void.
-    pub(in crate::exec) fn dismiss(&self, id: &ProcessId) {
-        lock(&self.passes).remove(id);
+    /// The person answered this `sudo`; nothing of that is kept.
+    pub(super) fn answered(&self, task: &str, sudo: Identity) {
+        lock(&self.memory).tasks.entry(task.to_owned()).or_default().answered = Some(sudo);
     }
 
-    /// Whether this `sudo` may use the pass of this command: again, or as one of those that the line has.
-    pub(super) fn admits(&self, id: &ProcessId, word: &str, sudo: Identity) -> bool {
-        let mut passes = lock(&self.passes);
-        let Some(pass) = passes.get_mut(id).filter(|pass| pass.word.reveal() == word) else { return false };
-        if pass.used.contains(&sudo) {
-            return true;
+    /// The kept password for this `sudo`, or the configured one. Until it proved right nobody else gets it.
+    pub(super) fn give(&self, task: &str, sudo: Identity, now: Instant) -> Option<Hidden> {
+        let mut memory = lock(&self.memory);
+        memory.expire(now);
+        let kept = memory.tasks.entry(task.to_owned()).or_default();
+        if let Some((password, _)) = kept.password.take() {
+            kept.given.push((sudo, Some(password.clone())));
+            return Some(password);
         }
-        let Some(left) = pass.left.checked_sub(1) else { return false };
-        pass.left = left;
-        pass.used.push(sudo);
-        true
+        let configured = self.configured.as_ref().filter(|_| !kept.doubted)?;
+        kept.doubted = true;
+        kept.given.push((sudo, None));
+        Some(configured.clone())
     }
 
-    pub(super) fn known(&self, task: &str, sudo: Identity, now: Instant) -> Known {
-        self.expire(now);
-        let mut tasks = lock(&self.tasks);
-        let kept = tasks.entry(task.to_owned()).or_default();
-        if kept.told == Some(sudo) {
-            kept.refused |= kept.password.take().is_none();
-            return Known::Wrong;
-        }
-        let configured = self.configured.as_ref().filter(|_| !kept.refused);
-        let found = match &mut kept.password {
-            Some((password, used)) => {
-                *used = now;
-                Some(password.clone())
-            }
-            None => configured.cloned(),
-        };
-        match found {
+    /// The person typed this one for this `sudo`.
+    pub(super) fn typed(&self, task: &str, sudo: Identity, password: Hidden) {
+        let mut memory = lock(&self.memory);
+        memory.tasks.entry(task.to_owned()).or_default().given.push((sudo, Some(password)));
+    }
+
+    /// What this `sudo` was given is right: it is kept. `true`: somebody must begin to call [`Self::expire`].
+    pub(super) fn proved(&self, task: &str, sudo: Identity, now: Instant) -> bool {
+        let mut memory = lock(&self.memory);
+        let Memory { tasks, wiped } = &mut *memory;
+        let Some(kept) = tasks.get_mut(task) else { return false };
+        let Some(at) = kept.given.iter().position(|given| given.0 == sudo) else { return false };
+        match kept.given.remove(at).1 {
             Some(password) => {
-                kept.told = Some(sudo);
-                Known::Answer(password)
+                kept.password = Some((password, now));
+                !std::mem::replace(wiped, true)
             }
-            None => Known::Nothing,
+            None => {
+                kept.doubted = false;
+                false
+            }
         }
     }
 
-    pub(super) fn keep(&self, task: &str, sudo: Identity, password: Hidden, now: Instant) {
-        let mut tasks = lock(&self.tasks);
-        let kept = tasks.entry(task.to_owned()).or_default();
-        (kept.password, kept.told) = (Some((password, now)), Some(sudo));
+    /// Nothing says that what this `sudo` was given is right: it is kept no more. Whether it had something.
+    pub(super) fn drop_given(&self, task: &str, sudo: Identity) -> bool {
+        let mut memory = lock(&self.memory);
+        let Some(kept) = memory.tasks.get_mut(task) else { return false };
+        let before = kept.given.len();
+        kept.given.retain(|given| given.0 != sudo);
+        kept.given.len() < before
     }
 
-    /// The `sudo` that was told last did not take it and gave up.
-    pub(super) fn was_wrong(&self, task: &str, sudo: Identity) {
-        if let Some(kept) = lock(&self.tasks).get_mut(task).filter(|kept| kept.told == Some(sudo)) {
-            kept.refused |= kept.password.take().is_none();
-        }
+    /// Whether this `sudo` has one that did not prove right yet.
+    pub(super) fn is_given(&self, task: &str, sudo: Identity) -> bool {
+        lock(&self.memory).tasks.get(task).is_some_and(|kept| kept.given.iter().any(|given| given.0 == sudo))
     }
 
-    /// Wipes what was of no use for long; returns when there is something to wipe next.
+    /// Wipes what was of no use for long; returns when there is something to wipe next. `None`: nothing is kept, and the
+    /// next [`Self::proved`] says so.
     pub(super) fn expire(&self, now: Instant) -> Option<Instant> {
-        let mut tasks = lock(&self.tasks);
-        let ends = tasks.values_mut().filter_map(|kept| {
+        let mut memory = lock(&self.memory);
+        let next = memory.expire(now);
+        memory.wiped &= next.is_some();
+        next
+    }
+}
+
+impl Memory {
+    fn expire(&mut self, now: Instant) -> Option<Instant> {
+        let ends = self.tasks.values_mut().filter_map(|kept| {
             let end = kept.password.as_ref()?.1 + KEPT;
             if end <= now {
                 kept.password = None;
@@ -151,36 +145,44 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_password_is_asked_for_again() {
+    fn only_what_proved_right_is_kept() {
         let passwords = Passwords::new(None);
         let now = Instant::now();
-        let known = |task: &str, pid| passwords.known(task, sudo(pid), now);
-        assert_eq!(known("a", 1), Known::Nothing);
-        passwords.keep("a", sudo(1), hidden("one"), now);
+        let give = |task: &str, pid| passwords.give(task, sudo(pid), now);
+        passwords.typed("a", sudo(1), hidden("one"));
+        assert!(passwords.is_given("a", sudo(1)) && give("a", 2).is_none(), "it may be wrong");
+        assert!(passwords.proved("a", sudo(1), now), "the first to be wiped");
+        assert!(!passwords.is_given("a", sudo(1)) && !passwords.proved("a", sudo(1), now));
         // Another sudo of the session gets it; another session does not.
-        assert_eq!(known("a", 2), Known::Answer(hidden("one")));
-        assert_eq!(known("b", 2), Known::Nothing);
+        assert_eq!(give("b", 2), None);
+        assert_eq!(give("a", 2), Some(hidden("one")));
+        assert!(!passwords.is_back("a", sudo(3)));
+        assert!(!passwords.proved("a", sudo(2), now), "it is wiped by the same one");
         // The same sudo asks again: it was wrong, and the next one is not told it either.
-        assert_eq!(known("a", 2), Known::Wrong);
-        assert_eq!(known("a", 3), Known::Nothing);
-        // One that gave up at once.
-        passwords.keep("a", sudo(4), hidden("two"), now);
-        passwords.was_wrong("a", sudo(3));
-        assert_eq!(known("a", 5), Known::Answer(hidden("two")), "that was another one");
-        passwords.was_wrong("a", sudo(5));
-        assert_eq!(known("a", 6), Known::Nothing);
+        assert_eq!(give("a", 4), Some(hidden("one")));
+        assert!(passwords.is_back("a", sudo(4)) && !passwords.is_back("a", sudo(4)));
+        assert!(!passwords.proved("a", sudo(4), now) && give("a", 5).is_none());
+        // One that ended, in whatever words.
+        passwords.typed("a", sudo(6), hidden("two"));
+        assert!(passwords.drop_given("a", sudo(6)) && give("a", 7).is_none());
+        // One of a longer line is known to come back, and leaves nothing.
+        passwords.answered("a", sudo(8));
+        assert!(give("a", 9).is_none() && passwords.is_back("a", sudo(8)) && !passwords.is_back("a", sudo(8)));
     }
 
     #[test]
     fn the_configured_one_answers_until_it_is_wrong() {
         let passwords = Passwords::new(Some(hidden("env")));
         let now = Instant::now();
-        let known = |pid| passwords.known("a", sudo(pid), now);
-        assert_eq!(known(1), Known::Answer(hidden("env")));
-        assert_eq!(known(1), Known::Wrong);
-        assert_eq!(known(2), Known::Nothing, "the configured one was wrong");
-        passwords.keep("a", sudo(2), hidden("typed"), now);
-        assert_eq!(known(3), Known::Answer(hidden("typed")));
+        let give = |pid| passwords.give("a", sudo(pid), now);
+        assert_eq!(give(1), Some(hidden("env")));
+        assert!(!passwords.proved("a", sudo(1), now), "it is never wiped");
+        assert_eq!(give(2), Some(hidden("env")));
+        assert!(passwords.is_back("a", sudo(2)));
+        assert_eq!(give(3), None, "the configured one was wrong");
+        passwords.typed("a", sudo(3), hidden("typed"));
+        passwords.proved("a", sudo(3), now);
+        assert_eq!(give(4), Some(hidden("typed")));
     }
 
     #[test]
@@ -189,34 +191,21 @@ mod tests {
         let start = Instant::now();
         let second = Duration::from_secs(1);
         assert_eq!(passwords.expire(start), None);
-        passwords.keep("a", sudo(1), hidden("one"), start);
+        let keep = |pid, now| {
+            passwords.typed("a", sudo(pid), hidden("one"));
+            passwords.proved("a", sudo(pid), now)
+        };
+        assert!(keep(1, start));
         assert_eq!(passwords.expire(start), Some(start + KEPT));
         // Each use counts from anew.
         let later = start + KEPT - second;
-        assert_eq!(passwords.known("a", sudo(2), later), Known::Answer(hidden("one")));
+        assert_eq!(passwords.give("a", sudo(2), later), Some(hidden("one")));
+        assert!(!passwords.proved("a", sudo(2), later));
         assert_eq!(passwords.expire(start + KEPT), Some(later + KEPT));
         assert_eq!(passwords.expire(later + KEPT), None);
-        assert_eq!(passwords.known("a", sudo(3), later + KEPT), Known::Nothing);
-        // Without anybody that wiped it, it is not given either.
-        passwords.keep("a", sudo(3), hidden("two"), start);
-        assert_eq!(passwords.known("a", sudo(4), start + KEPT), Known::Nothing);
-    }
-
-    #[test]
-    fn a_pass_is_good_for_its_command_and_so_many_sudos() {
-        let passwords = Passwords::new(None);
-        let (one, other) = (ProcessId("one".into()), ProcessId("other".into()));
-        let word = passwords.admit(&one, 2).unwrap();
-        let foreign = passwords.admit(&other, 1).unwrap();
-        assert!(word != foreign && word.reveal().len() == 32);
-        assert!(!passwords.admits(&one, "", sudo(1)) && !passwords.admits(&one, foreign.reveal(), sudo(1)));
-        for (pid, admitted) in [(1, true), (1, true), (2, true), (3, false), (2, true)] {
-            assert_eq!(passwords.admits(&one, word.reveal(), sudo(pid)), admitted, "{pid}");
-        }
-        // Started again, it has another one.
-        let again = passwords.admit(&one, 1).unwrap();
-        assert!(!passwords.admits(&one, word.reveal(), sudo(1)) && passwords.admits(&one, again.reveal(), sudo(4)));
-        passwords.dismiss(&one);
-        assert!(!passwords.admits(&one, again.reveal(), sudo(4)));
+        assert_eq!(passwords.give("a", sudo(3), later + KEPT), None);
+        // Without anybody that wiped it, it is not given either; who wiped has ended.
+        assert!(keep(3, start));
+        assert_eq!(passwords.give("a", sudo(4), start + KEPT), None);
     }
 }

@@ -3,7 +3,7 @@
 use crate::exec::procfs::Stat;
 
 /// Parents that are looked at.
-const GENERATIONS: usize = 64;
+pub(super) const GENERATIONS: usize = 64;
 
 /// The leader, one of `leaders`, that `pid` belongs to: by its session, or by its parents. `look` tells what can be seen of a
 /// process. Zero stands for a process outside of our process namespace: it is nobody's.
@@ -24,32 +24,6 @@ pub(super) fn leader_of(pid: u32, leaders: &[u32], look: &dyn Fn(u32) -> Option<
         next = stat.parent;
     }
     None
-}
-
-/// Whether the line of the command with this leader started `pid` itself: it is the leader, or between the two are only
-/// processes with the leader's own words, as a shell has for the parts of its line. `words` tells those of a process.
-pub(super) fn is_of_the_line(
-    pid: u32,
-    leader: u32,
-    look: &dyn Fn(u32) -> Option<Stat>,
-    words: &dyn Fn(u32) -> Option<Vec<u8>>,
-) -> bool {
-    if pid == leader {
-        return true;
-    }
-    let own = words(leader);
-    let mut next = pid;
-    for _ in 0..GENERATIONS {
-        let Some(Stat { parent, .. }) = look(next) else { return false };
-        if parent == leader {
-            return true;
-        }
-        if parent <= 1 || own.is_none() || words(parent) != own {
-            return false;
-        }
-        next = parent;
-    }
-    false
 }
 
 /// The words that a process was started with; everybody may read them.
@@ -125,25 +99,5 @@ mod tests {
         // Zero and one are no leaders, whatever a list says.
         assert_eq!(leader_of(201, &[0, 1], &look), None);
         assert_eq!(leader_of(102, &[], &look), None);
-    }
-
-    #[test]
-    fn what_the_line_started_is_told_from_what_a_program_of_it_did() {
-        let look = world(&[
-            (100, 50, 100),
-            // Started by the shell; by a part of it in brackets; by a script.
-            (101, 100, 100),
-            (102, 100, 100),
-            (103, 102, 100),
-            (104, 100, 100),
-            (105, 104, 100),
-            // Its parent is gone.
-            (106, 1, 100),
-        ]);
-        let words = |pid: u32| Some(if pid == 104 { b"sh\0script\0".to_vec() } else { b"bash\0-c\0line\0".to_vec() });
-        for (pid, own) in [(100, true), (101, true), (103, true), (105, false), (106, false), (999, false)] {
-            assert_eq!(is_of_the_line(pid, 100, &look, &words), own, "{pid}");
-        }
-        assert!(!is_of_the_line(103, 100, &look, &|_| None));
     }
 }

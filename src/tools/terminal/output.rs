@@ -1,11 +1,26 @@
 //! Command output as the model reads it: clean, bounded, and with the way to the rest.
 
 use crate::exec::{Captured, plain, plain_rest};
+use crate::text::format;
 use crate::tools::bound;
 use std::path::{Path, PathBuf};
 
 /// Bytes of either end that are cleaned at least, before it is known whether they are enough.
 const FIRST_LOOK: usize = 4096;
+
+/// How the marker in the place of what is left out begins.
+const CUT: &str = "... [OUTPUT TRUNCATED - ";
+
+/// Output in a word or two, for the line of its call; `shown` is what [`present`] gave.
+pub(crate) fn summary(captured: &Captured, shown: &str) -> String {
+    match shown.lines().count() {
+        0 => String::new(),
+        1 => "1 line".into(),
+        // How many lines there were was not counted: a pipe's bytes pass at gigabytes a second.
+        _ if shown.contains(CUT) => format!("{}, cut", format::bytes(captured.total)),
+        lines => format!("{lines} lines"),
+    }
+}
 
 /// Clean output within `most` characters: 40 % from the head, 60 % from the tail. What does not fit is kept in a file:
 /// the raw spill file of the process, or else `file`, which is written then.
@@ -89,7 +104,7 @@ fn cap(head: &str, tail: &str, most: usize, total: u64, file: Option<&Path>) -> 
         Some(path) => format!("; the whole output is in {}, page it with read_file", path.display()),
         None => String::new(),
     };
-    format!("{front}\n\n... [OUTPUT TRUNCATED - {omitted} chars omitted out of {total} total{rest}] ...\n\n{back}")
+    format!("{front}\n\n{CUT}{omitted} chars omitted out of {total} total{rest}] ...\n\n{back}")
 }
 
 /// Writes the whole text; `None` when the disk refuses (the marker then names no file).
@@ -133,6 +148,9 @@ mod tests {
         assert!(marker.contains(&file.display().to_string()), "{marker}");
         assert!(marker.starts_with("4789 chars omitted out of 4889 total"), "{marker}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), input.trim_end());
+        // What the line of the call says is of the output, not of what is left of it.
+        assert_eq!(summary(&captured(input.as_bytes(), b"", 0), &text), "5.9 KB, cut");
+        assert_eq!(summary(&captured(b"a\nb\n", b"", 0), "a\nb"), "2 lines");
     }
 
     #[test]
