@@ -49,12 +49,10 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         Command::Pull(way) => (false, way),
     };
     let (json, cwd) = (way.json, base.cwd.clone());
-    let moved = tokio::task::spawn_blocking(move || {
-        let moved = transfer(&places, &way, is_push, &cwd);
-        places.leave();
-        moved
-    });
-    let moved = moved.await??;
+    let there = places.clone();
+    let moved = tokio::task::spawn_blocking(move || transfer(&there, &way, is_push, &cwd)).await;
+    super::beside::leave(places).await;
+    let moved = moved??;
     match json {
         true => writeln!(out, "{}", serde_json::json!({"version": 1, "from": moved.from, "to": moved.to}))?,
         false => writeln!(out, "{} → {}", moved.from, moved.to)?,

@@ -80,6 +80,8 @@ struct Desk {
     refusal: Option<(u16, String)>,
     /// Has too much to do when the next sandbox is to be made.
     busy: bool,
+    /// No sandbox comes to be ready.
+    stalled: bool,
     made: usize,
 }
 
@@ -183,6 +185,16 @@ impl Daytona {
     /// Has too much to do when the next sandbox is to be made, and says when to come back.
     pub fn busy(&self) {
         self.inner.desk.lock().unwrap().busy = true;
+    }
+
+    /// No sandbox comes to be ready from now on.
+    pub fn stall(&self) {
+        self.inner.desk.lock().unwrap().stalled = true;
+    }
+
+    /// How often it was looked at one.
+    pub fn looks(&self) -> usize {
+        self.log().iter().filter(|line| line.starts_with("GET /api/sandbox/")).count()
     }
 
     /// Stops the sandbox from outside.
@@ -357,8 +369,12 @@ fn make(inner: &Inner, desk: &mut Desk, body: &Bytes) -> Response {
 }
 
 fn look(inner: &Inner, desk: &mut Desk) -> Response {
+    let stalled = desk.stalled;
     let sandbox = desk.sandbox.as_mut().unwrap();
     let body = sandbox.body();
+    if stalled {
+        return good(body);
+    }
     if sandbox.lag > 0 {
         sandbox.lag -= 1;
         if sandbox.lag == 0 {
