@@ -113,7 +113,9 @@ fn quitting_does_not_wait_for_a_sandbox_that_never_gets_ready() {
     term.wait("❯").wait("daytona");
     term.send("run it\r");
     until("it is waited for", || service.looks() > 2);
-    term.quit();
+    term.send("\x03").wait("stopped");
+    term.send("\x04");
+    assert_eq!(term.ended(), 0);
     assert_eq!((service.state(), service.made()), (Some("pulling_snapshot"), 1), "one that keeps its files stays");
 }
 
