@@ -70,8 +70,8 @@ impl Daytona {
             PlaceError::Config("DAYTONA_API_KEY is not set: make a key at app.daytona.io and put it into .env".into())
         })?;
         let address = keys.get("DAYTONA_API_URL").unwrap_or(ADDRESS);
-        let service =
-            Service::new(address, key, &traits.leaving).map_err(|why| PlaceError::Config(format!("DAYTONA_API_URL: {why}")))?;
+        let service = Service::new(address, key, &traits.leaving)
+            .map_err(|why| PlaceError::Config(format!("DAYTONA_API_URL: {why}")))?;
         let image = config.daytona_image.trim();
         traits.label = format!("daytona {}", image.rsplit('/').next().unwrap_or_default()).trim_end().to_owned();
         // Without a folder in the configuration work begins at home: whose home that is the image says.
@@ -82,7 +82,15 @@ impl Daytona {
         traits.size_over_link = true;
         traits.patience = FETCH;
         let target = keys.get("DAYTONA_TARGET").map(str::to_owned);
-        Ok(Self { traits, service, setting, config: config.clone(), target, held: Mutex::default(), made: Mutex::default() })
+        Ok(Self {
+            traits,
+            service,
+            setting,
+            config: config.clone(),
+            target,
+            held: Mutex::default(),
+            made: Mutex::default(),
+        })
     }
 
     fn name(&self) -> Result<String, String> {
@@ -210,7 +218,8 @@ impl Daytona {
         let name = known.map_or_else(|| self.name(), Ok)?;
         let (sandbox, was) = self.running(&name)?;
         let id = sandbox["id"].as_str().unwrap_or(&name).to_owned();
-        let door = lock(&self.held).as_ref().filter(|held| held.id == id && held.is_fresh()).map(|held| held.door.clone());
+        let door =
+            lock(&self.held).as_ref().filter(|held| held.id == id && held.is_fresh()).map(|held| held.door.clone());
         if let Some(door) = door {
             return if was { Ok(()) } else { door.wait(&self.traits.leaving) };
         }

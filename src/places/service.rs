@@ -192,7 +192,10 @@ mod tests {
     #[test]
     fn a_key_does_not_go_over_an_open_line() {
         assert!(Service::new("https://api.example/x/", "k", &Leaving::default()).is_ok());
-        assert!(Service::new("http://127.0.0.1:1", "k", &Leaving::default()).is_ok() && Service::new("http://[::1]:1", "k", &Leaving::default()).is_ok());
+        assert!(
+            Service::new("http://127.0.0.1:1", "k", &Leaving::default()).is_ok()
+                && Service::new("http://[::1]:1", "k", &Leaving::default()).is_ok()
+        );
         for (base, word) in [("http://api.example", "unencrypted"), ("nothing", "no address")] {
             assert!(Service::new(base, "k", &Leaving::default()).err().unwrap().contains(word), "{base}");
         }

@@ -67,7 +67,13 @@ impl Ssh {
         }
         words.extend(config.ssh_extra_args.iter().cloned());
         words.extend(["--".to_owned(), host.to_owned()]);
-        Ok(Self { traits, programs, words, port: (config.ssh_port != 0).then_some(config.ssh_port), sockets: OnceLock::new() })
+        Ok(Self {
+            traits,
+            programs,
+            words,
+            port: (config.ssh_port != 0).then_some(config.ssh_port),
+            sockets: OnceLock::new(),
+        })
     }
 
     /// A private folder for sockets; `None` where a path in it would be too long: then each command connects anew.

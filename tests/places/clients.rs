@@ -190,6 +190,33 @@ fn files_go_there_and_come_back() {
     assert!(err(&local).contains("name another place with --backend"), "{}", err(&local));
 }
 
+#[test]
+fn what_is_interrupted_moves_nothing_and_leaves_nothing() {
+    let test = "what_is_interrupted_moves_nothing_and_leaves_nothing";
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped(test, &why)) else { return };
+    let home = Home::empty();
+    let words = sshd.client_config().display().to_string();
+    home.config(&format!("terminal:\n  backend: ssh\n  ssh_host: there\n  ssh_extra_args: [-F, {words}]\n"));
+    // Takes longer than to interrupt it.
+    let large = std::fs::File::create(home.project().join("large")).unwrap();
+    large.set_len(1 << 32).unwrap();
+    let mut child = home.command(&["files", "push", "large"]).spawn().unwrap();
+    let begun = || {
+        std::fs::read_dir(sshd.home())
+            .unwrap()
+            .flatten()
+            .any(|e| e.file_name().to_string_lossy().starts_with(".hermes-"))
+    };
+    crate::harness::until("it is on its way", begun);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let done = child.wait().unwrap();
+    assert_eq!(done.code(), Some(130));
+    crate::harness::until("nothing of it is there", || !begun());
+    assert!(!sshd.home().join("large").exists());
+    assert_eq!(home.leftovers(), Vec::<String>::new());
+}
+
 /// The real client says to a server what was meant: which pods, whose, and what is to run in them.
 #[test]
 fn kubectl_asks_a_cluster_for_what_was_meant() {

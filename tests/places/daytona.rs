@@ -106,8 +106,7 @@ fn quitting_does_not_wait_for_a_sandbox_that_never_gets_ready() {
     };
     service.stall();
     let home = home(&service);
-    let mock =
-        Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": "echo x" }))])]);
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": "echo x" }))])]);
     home.model(&mock, "terminal:\n  backend: daytona\napprovals:\n  mode: \"off\"\n");
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯").wait("daytona");

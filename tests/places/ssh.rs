@@ -179,7 +179,8 @@ fn edits_there_are_put_back_there() {
     let theirs: Vec<_> =
         changes.iter().map(|change| FileChange { place: "ssh there (another)".into(), ..change.clone() }).collect();
     let backs = undoing(&theirs, &blobs, &ground);
-    let away = |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains("ssh there (another), where no work"));
+    let away =
+        |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains("ssh there (another), where no work"));
     assert!(backs.len() == 2 && backs.iter().all(away), "{backs:?}");
     sshd.cut();
     lost(&ground, "ssh there");

@@ -70,7 +70,6 @@ fn is_full(out: &[u8]) -> bool {
     out.starts_with(b"full\n")
 }
 
-
 impl Job {
     /// What sends a signal to all of it there.
     pub(super) fn ending(&self, signal: FarSignal) -> Script {
@@ -161,7 +160,6 @@ else false; fi 2>/dev/null"#,
             (None, _) => false,
         }
     }
-
 
     /// What it left behind and what became of it; `ended`: somebody ended it, and nothing of it stays.
     pub(super) fn left(&self, ended: bool, code: i32) -> FarEnd {
