@@ -219,6 +219,13 @@ impl Places {
         }
     }
 
+    /// The program ends: who waits for the place to be ready waits no longer. [`leave`](Self::leave) comes later.
+    pub fn give_up(&self) {
+        if let Some(there) = self.current() {
+            there.give_up();
+        }
+    }
+
     /// Leaves the place, at the end of the program or of a task, unless another task works there. Blocks.
     ///
     /// # Errors

@@ -358,17 +358,21 @@ impl Remote {
         Ok(self.backend.identity(&facts.machine))
     }
 
+    /// It will be left soon: who waits for it to be ready waits no longer. Blocks nobody.
+    pub(super) fn give_up(&self) {
+        self.backend.traits().leaving.set(true);
+    }
+
     /// Leaves it: what is not needed any more is removed there, and the place may go. Background work goes on. Who waits
     /// for it to be ready waits no longer.
     ///
     /// # Errors
     /// When something there could not be kept.
     pub fn leave(&self) -> Result<(), PlaceError> {
-        let leaving = &self.backend.traits().leaving;
-        leaving.set(true);
+        self.give_up();
         let mut open = lock(&self.open);
         // Whoever follows work there in the background may come back for what it left.
-        leaving.set(false);
+        self.backend.traits().leaving.set(false);
         let facts = open.facts.clone();
         if let (Some(link), Some(facts)) = (&mut open.link, &facts) {
             // Background work keeps what it has.

@@ -84,15 +84,22 @@ fn a_sandbox_that_never_gets_ready_is_given_up_when_it_is_left() {
     let test = "a_sandbox_that_never_gets_ready_is_given_up_when_it_is_left";
     let Some((service, site)) = site(test, |config| config.container_persistent = false) else { return };
     service.stall();
-    let said = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            until("it is waited for", || service.looks() > 2);
-            site.places.leave().unwrap();
+    let given_up = |how: &(dyn Fn() + Sync)| {
+        let before = service.looks();
+        let said = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until("it is waited for", || service.looks() > before + 2);
+                how();
+            });
+            site.run("echo x")
         });
-        site.run("echo x")
-    });
-    assert!(said["error"].as_str().is_some_and(|why| why.contains("it is being left")), "{said}");
+        assert!(said["error"].as_str().is_some_and(|why| why.contains("it is being left")), "{said}");
+    };
+    given_up(&|| site.places.leave().unwrap());
     assert_eq!((service.state(), service.strange()), (None, Vec::new()), "it would be nobody's");
+    given_up(&|| site.places.give_up());
+    site.places.leave().unwrap();
+    assert_eq!((service.state(), service.made()), (None, 2));
 }
 
 #[test]
