@@ -150,7 +150,7 @@ fn an_engine_that_does_not_answer_is_no_reason_to_end_all_that_runs_in_a_contain
     let folder = home.user().join("programs").canonicalize().unwrap();
     // From now on nothing is answered, and the link is broken.
     let line = format!("cd {} && echo $$ >pid && touch busy && kill -9 $(cat links); sleep 600", folder.display());
-    let args = json!({ "command": line, "timeout": 2 }).to_string();
+    let args = json!({ "command": line, "timeout": 10 }).to_string();
     let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
     let said: Value = serde_json::from_str(out(&done).trim()).unwrap_or_else(|_| panic!("{}", err(&done)));
     let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
