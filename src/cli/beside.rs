@@ -12,6 +12,10 @@ use std::time::Duration;
 
 /// How long a command waits for plugins that are starting.
 const PLUGINS: Duration = Duration::from_secs(15);
+/// How long leaving another machine may take before a line says what is waited for, and how long it may take at all: a
+/// service keeps what is in its sandbox.
+const SOON: Duration = Duration::from_secs(1);
+const AT_MOST: Duration = Duration::from_secs(120);
 
 /// The handles. Cheap to clone.
 #[derive(Clone)]
@@ -102,9 +106,26 @@ impl Beside {
     pub async fn shutdown(&self) {
         tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
         self.exec.shutdown(true).await;
-        let places = self.places.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || places.leave()).await {
-            tracing::error!("leaving where commands ran: {error}");
-        }
+        leave(self.places.clone()).await;
+    }
+}
+
+/// Leaves where commands ran, within bounds; says on standard error what that waits for and what could not be kept.
+pub async fn leave(places: Places) {
+    let label = places.label();
+    let say = |text: &str| {
+        writeln!(std::io::stderr(), "hermes: {text}").ok();
+    };
+    let mut left = tokio::task::spawn_blocking(move || places.leave());
+    let mut done = tokio::time::timeout(SOON, &mut left).await;
+    if done.is_err() {
+        say(&format!("leaving {label}: it has not answered yet (at most {} s)", AT_MOST.as_secs()));
+        done = tokio::time::timeout(AT_MOST, &mut left).await;
+    }
+    match done {
+        Ok(Ok(Ok(()))) => {}
+        Ok(Ok(Err(error))) => say(&error.to_string()),
+        Ok(Err(error)) => tracing::error!("leaving where commands ran: {error}"),
+        Err(_) => say(&format!("{label} did not answer: what was made for this program there may still be there")),
     }
 }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
 
 /// Subcommands of `hermes files`.
 #[derive(Subcommand, Clone, Debug)]
@@ -31,7 +32,7 @@ pub struct Way {
     pub json: bool,
 }
 
-/// Moves it and says where it is. Exits 0.
+/// Moves it and says where it is. Exits 0; 130 when the person interrupts it.
 ///
 /// # Errors
 /// When the place cannot be reached, or something cannot be read or written.
@@ -49,12 +50,26 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         Command::Pull(way) => (false, way),
     };
     let (json, cwd) = (way.json, base.cwd.clone());
-    let moved = tokio::task::spawn_blocking(move || {
-        let moved = transfer(&places, &way, is_push, &cwd);
-        places.leave();
-        moved
-    });
-    let moved = moved.await??;
+    let (there, stop) = (places.clone(), CancellationToken::new());
+    let stopped = stop.clone();
+    let mut work = tokio::task::spawn_blocking(move || transfer(&there, &way, is_push, &cwd, &stopped));
+    let moved = tokio::select! {
+        moved = &mut work => moved,
+        _ = tokio::signal::ctrl_c() => {
+            stop.cancel();
+            // What still connects is given up by that.
+            super::beside::leave(places.clone()).await;
+            work.await
+        }
+    };
+    super::beside::leave(places).await;
+    let moved = match moved? {
+        Err(error) if stop.is_cancelled() => {
+            writeln!(std::io::stderr(), "hermes: {error}").ok();
+            return Ok(130);
+        }
+        moved => moved?,
+    };
     match json {
         true => writeln!(out, "{}", serde_json::json!({"version": 1, "from": moved.from, "to": moved.to}))?,
         false => writeln!(out, "{} → {}", moved.from, moved.to)?,
@@ -62,7 +77,7 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
     Ok(0)
 }
 
-fn transfer(places: &Places, way: &Way, is_push: bool, cwd: &Path) -> anyhow::Result<Moved> {
+fn transfer(places: &Places, way: &Way, is_push: bool, cwd: &Path, stop: &CancellationToken) -> anyhow::Result<Moved> {
     if let Some(kind) = &way.backend {
         places.choose(kind)?;
     }
@@ -77,7 +92,7 @@ fn transfer(places: &Places, way: &Way, is_push: bool, cwd: &Path) -> anyhow::Re
     };
     let to = way.to.clone().unwrap_or_else(|| PathBuf::from("."));
     Ok(match is_push {
-        true => push(&there, &cwd.join(&way.from), &over_there(&to))?,
-        false => pull(&there, &over_there(&way.from), &cwd.join(&to))?,
+        true => push(&there, &cwd.join(&way.from), &over_there(&to), stop)?,
+        false => pull(&there, &over_there(&way.from), &cwd.join(&to), stop)?,
     })
 }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of what its client says on standard error that are kept: why a connection was refused.
 const WORDS: usize = 4 * 1024;
+/// How long it is waited for without a look whether anybody still wants an answer.
+const LOOK: Duration = Duration::from_millis(200);
 /// How long its last words may take.
 const LAST: Duration = Duration::from_millis(200);
 
@@ -46,6 +48,8 @@ pub enum LinkError {
     TimedOut(Duration),
     #[error("the answer is larger than {0} bytes")]
     TooMuch(usize),
+    #[error("it is not waited for any more")]
+    GivenUp,
 }
 
 /// A running shell. Dropping it ends its client.
@@ -62,8 +66,8 @@ impl Link {
     /// Starts the client and waits until its shell answers. What is printed before that (a greeting) is dropped.
     ///
     /// # Errors
-    /// When it cannot be started, says no, or does not answer in time.
-    pub fn open(mut command: Command, within: Duration) -> Result<Self, LinkError> {
+    /// When it cannot be started, says no, or does not answer in time; or when `stopped` says so.
+    pub fn open(mut command: Command, within: Duration, stopped: &dyn Fn() -> bool) -> Result<Self, LinkError> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         lead_session(&mut command, None);
         let mut child = command.spawn().map_err(LinkError::Start)?;
@@ -83,7 +87,7 @@ impl Link {
             return Err(LinkError::Start(io::Error::other("its pipes were not made")));
         };
         let mut link = Self { child, stdin: Some(stdin), stdout, stderr: Some(stderr), words: Vec::new() };
-        link.ask(b":", within, 1024 * 1024)?;
+        link.ask_until(b":", within, 1024 * 1024, stopped)?;
         Ok(link)
     }
 
@@ -92,6 +96,16 @@ impl Link {
     /// # Errors
     /// When the shell ended, or did not answer in time or within bounds.
     pub fn ask(&mut self, script: &[u8], within: Duration, most: usize) -> Result<Said, LinkError> {
+        self.ask_until(script, within, most, &|| false)
+    }
+
+    fn ask_until(
+        &mut self,
+        script: &[u8],
+        within: Duration,
+        most: usize,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Said, LinkError> {
         let deadline = Instant::now() + within;
         let mark = format!("{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..));
         let mut question = b"{ ".to_vec();
@@ -110,7 +124,10 @@ impl Link {
             if left.is_zero() {
                 return Err(LinkError::TimedOut(within));
             }
-            let (write, read, words) = self.wait(told < question.len(), left).map_err(LinkError::Start)?;
+            if stopped() {
+                return Err(LinkError::GivenUp);
+            }
+            let (write, read, words) = self.wait(told < question.len(), left.min(LOOK)).map_err(LinkError::Start)?;
             if words {
                 self.hear();
             }
@@ -239,7 +256,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     fn shell() -> Link {
-        Link::open(Command::new("sh"), LONG).unwrap()
+        Link::open(Command::new("sh"), LONG, &|| false).unwrap()
     }
 
     #[test]
@@ -261,7 +278,7 @@ mod tests {
     fn what_is_said_before_the_shell_is_dropped() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo welcome; exec sh"]);
-        let mut link = Link::open(command, LONG).unwrap();
+        let mut link = Link::open(command, LONG, &|| false).unwrap();
         assert_eq!(link.ask(b"echo x", LONG, 100).unwrap().text(), "x");
     }
 
@@ -269,7 +286,7 @@ mod tests {
     fn an_end_is_told_in_the_words_of_the_client() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo noise >&2; echo 'no such host' >&2; exit 255"]);
-        let error = Link::open(command, LONG).unwrap_err();
+        let error = Link::open(command, LONG, &|| false).unwrap_err();
         assert_eq!(error.to_string(), "noise; no such host");
         let mut link = shell();
         assert!(matches!(link.ask(b"exit 3", LONG, 100), Err(LinkError::Ended(_))));

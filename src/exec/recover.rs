@@ -22,7 +22,8 @@ impl Exec {
             let id = ProcessId(entry.id.clone());
             detached::lives(&id, entry.leader)
         };
-        let Left { living, ended, elsewhere, far } = self.hub.register.adopt(lives);
+        let Left { living, ended, elsewhere, far } =
+            self.hub.register.adopt(chrono::Utc::now().timestamp_millis(), lives);
         for entry in living {
             if let Err(error) = self.adopt(entry) {
                 tracing::warn!("a process of an earlier run is not watched: {error}");

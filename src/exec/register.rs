@@ -12,6 +12,8 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+/// For how long what was started somewhere else is kept here: nobody may come back to say that it ended. In milliseconds.
+const KEPT: i64 = 14 * 24 * 3600 * 1000;
 /// The shape of the file; another one is not read.
 const VERSION: u32 = 1;
 
@@ -101,8 +103,8 @@ impl Register {
         self.change(|all| all.retain(|entry| entry.id != id.0 || Some(entry.leader) != leader));
     }
 
-    /// Takes over what runs that are gone left behind; `lives` says what still runs.
-    pub(crate) fn adopt(&self, lives: impl Fn(&Entry) -> bool) -> Left {
+    /// Takes over what runs that are gone left behind; `lives` says what still runs, `now` is in milliseconds since the epoch.
+    pub(crate) fn adopt(&self, now: i64, lives: impl Fn(&Entry) -> bool) -> Left {
         let mut left = Left::default();
         let Some(owner) = self.owner else { return left };
         self.change(|all| {
@@ -121,6 +123,7 @@ impl Register {
                         all.push(entry.clone());
                         left.living.push(entry);
                     }
+                    Seen::Elsewhere if now - entry.started_at > KEPT => {}
                     Seen::Elsewhere => {
                         all.push(entry.clone());
                         left.elsewhere.push(entry);
@@ -230,15 +233,16 @@ mod tests {
         // The numbers are those of a process that runs here: it is another one there.
         of(Whereabouts { namespace: 1, ..here.clone() }, gone).put(entry("container", own));
         of(Whereabouts { boot: "another".into(), machine: "another".into(), ..here }, gone).put(entry("machine", own));
-        let Left { living, ended, elsewhere, far } = ours.adopt(|entry| !["d", "g"].contains(&entry.id.as_str()));
+        let Left { living, ended, elsewhere, far } = ours.adopt(KEPT, |entry| !["d", "g"].contains(&entry.id.as_str()));
         assert_eq!(ids(&far), ["far", "far before"]);
         assert!(far.iter().all(|entry| entry.owner == own && entry.whereabouts == Whereabouts::here()));
         assert_eq!((ids(&living), ids(&ended)), (vec!["c", "e"], vec!["d", "f"]));
         assert_eq!(ids(&elsewhere), ["container", "machine"]);
         assert!(living.iter().all(|entry| entry.owner == own && entry.leader == own));
-        let again = ours.adopt(|_| true);
+        let again = ours.adopt(KEPT, |_| true);
         assert_eq!((again.living, again.ended, again.far), (Vec::new(), Vec::new(), Vec::new()), "told once");
         assert_eq!(again.elsewhere, elsewhere, "kept as they are");
+        assert_eq!(ours.adopt(KEPT + 2, |_| true).elsewhere, [], "after a time nobody comes back for them");
         // The end of a run comes when the next one of the same id is there already.
         ours.remove(&ProcessId("a".into()), Some(gone));
         assert!(std::fs::read_to_string(&path).unwrap().contains("\"a\""), "it is another one's");
@@ -254,7 +258,7 @@ mod tests {
         let path = folder.path().join("processes.json");
         std::fs::write(&path, "{ cut").unwrap();
         let register = Register::new(Some(path.clone()));
-        assert_eq!(register.adopt(|_| true), Left::default());
+        assert_eq!(register.adopt(KEPT, |_| true), Left::default());
         register.put(entry("a", Identity { pid: 7, start: 9 }));
         let text = std::fs::read_to_string(&path).unwrap();
         let contents: Contents = serde_json::from_str(&text).unwrap();

@@ -50,7 +50,8 @@ impl Whereabouts {
         match self.boot == other.boot {
             true if counted_alike => Seen::Here,
             true => Seen::Elsewhere,
-            false if other.machine.is_empty() || other.machine == self.machine => Seen::Before,
+            // Without a name nothing says that it was this machine.
+            false if !other.machine.is_empty() && other.machine == self.machine => Seen::Before,
             false => Seen::Elsewhere,
         }
     }
@@ -74,11 +75,14 @@ mod tests {
             (place("b", "x", 8), Seen::Elsewhere),
             (place("c", "m", 7), Seen::Before),
             (place("c", "m", 8), Seen::Before),
-            (place("c", "", 0), Seen::Before),
+            (place("c", "", 0), Seen::Elsewhere),
             (place("c", "x", 7), Seen::Elsewhere),
         ] {
             assert_eq!(here.sees(&other), want, "{other:?}");
         }
+        let nameless = place("b", "", 7);
+        assert_eq!(nameless.sees(&place("c", "", 7)), Seen::Elsewhere, "two containers are not one machine");
+        assert_eq!(nameless.sees(&place("b", "", 7)), Seen::Here);
     }
 
     #[test]

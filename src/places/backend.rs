@@ -1,27 +1,73 @@
 //! What one kind of place must know: how it is made ready, how its client is called, why it is gone.
 
-use crate::exec::{Bounds, Done, Most, Once, Rest, Variables};
+use crate::exec::{Bounds, Done, Most, Once, OnceError, Rest, Variables};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Says that a place is being left: what waits for it to be ready waits no longer. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Leaving(Arc<AtomicBool>);
+
+impl Leaving {
+    /// What is said to those who waited.
+    pub(crate) const GIVEN_UP: &str = "it is not waited for any more: it is being left";
+    /// How long a wait goes on without a look.
+    pub(crate) const LOOK: Duration = Duration::from_millis(50);
+
+    pub(crate) fn set(&self, leaves: bool) {
+        self.0.store(leaves, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Waits so long.
+    ///
+    /// # Errors
+    /// When the place is left meanwhile.
+    pub(crate) fn pause(&self, time: Duration) -> Result<(), String> {
+        let until = Instant::now() + time;
+        loop {
+            if self.is_set() {
+                return Err(Self::GIVEN_UP.to_owned());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Self::LOOK));
+        }
+    }
+}
 
 /// Starts client programs: none of them sees a key of this program.
 #[derive(Clone, Debug, Default)]
-pub struct Programs(Arc<Variables>);
+pub struct Programs {
+    variables: Arc<Variables>,
+    leaving: Leaving,
+}
 
 impl Programs {
     /// They get these variables.
     pub fn new(variables: Variables) -> Self {
-        Self(Arc::new(variables))
+        Self { variables: Arc::new(variables), leaving: Leaving::default() }
+    }
+
+    /// The same for one place: what runs is given up when that is left.
+    pub(crate) fn of(&self, leaving: &Leaving) -> Self {
+        Self { variables: Arc::clone(&self.variables), leaving: leaving.clone() }
     }
 
     /// The same with more variables.
     pub(crate) fn with(&self, more: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let mut variables = (*self.0).clone();
+        let mut variables = (*self.variables).clone();
         variables.extend(more);
-        Self::new(variables)
+        Self { variables: Arc::new(variables), leaving: self.leaving.clone() }
     }
 
     /// Where a program is on the search path that they get.
@@ -29,14 +75,14 @@ impl Programs {
         if program.contains('/') {
             return Some(PathBuf::from(program)).filter(|found| found.is_file());
         }
-        let path = self.0.get(OsStr::new("PATH"))?;
+        let path = self.variables.get(OsStr::new("PATH"))?;
         std::env::split_paths(path).map(|folder| folder.join(program)).find(|found| found.is_file())
     }
 
     /// A program, to be given its arguments.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().envs(self.0.iter());
+        command.env_clear().envs(self.variables.iter());
         command
     }
 
@@ -50,8 +96,10 @@ impl Programs {
         let bounds = Bounds { time, stdout: Most::First(1024 * 1024), stderr: Most::Last(4096) };
         // What it leaves running (the monitor of a container) is meant to.
         let once = Once { command, input: Vec::new(), bounds, rest: Rest::Stays };
-        let Done { status, stdout, stderr } =
-            once.block(&|| false).map_err(|error| format!("{program} {error}: is it installed?"))?;
+        let Done { status, stdout, stderr } = once.block(&|| self.leaving.is_set()).map_err(|error| match error {
+            OnceError::Stopped => Leaving::GIVEN_UP.to_owned(),
+            error => format!("{program} {error}: is it installed?"),
+        })?;
         let (out, words) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         if status.success() {
             // Some say on standard error what they did.
@@ -74,7 +122,7 @@ pub enum Terminal {
 }
 
 /// What is the same for a place as long as its configuration is.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Traits {
     /// As `terminal.backend` and permissions name it: `ssh`, `docker`.
     pub kind: &'static str,
@@ -94,17 +142,24 @@ pub struct Traits {
     pub variables: Vec<(String, String)>,
     /// How long making it ready may take: an image is fetched, a queue is waited in.
     pub patience: Duration,
+    /// Whether it is being left.
+    pub leaving: Leaving,
 }
 
 /// A kind of place. Methods that reach it block, within bounds.
 pub trait Backend: Send + Sync {
     fn traits(&self) -> &Traits;
 
-    /// Makes it ready: finds or starts the container, the job, the sandbox. Cheap when it is ready.
+    /// Makes it ready: finds or starts the container, the job, the sandbox. Cheap when it is ready. One call at a time; others
+    /// may be asked meanwhile, so no lock is held while it waits. Given up when [`Traits::leaving`] says so.
     ///
     /// # Errors
     /// Says what went wrong and what to do.
     fn start(&self) -> Result<(), PlaceError>;
+
+    /// What tells its files from those of all other places, for people to read; `machine` is what it calls itself. Only after
+    /// [`start`](Self::start).
+    fn identity(&self, machine: &str) -> String;
 
     /// The client that runs these words there. Only after [`start`](Self::start).
     fn client(&self, words: &[&str], terminal: Terminal) -> Command;
@@ -127,8 +182,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
-    /// This program ends, or works somewhere else from now on: what need not stay goes.
-    fn stop(&self);
+    /// This program ends, or works somewhere else from now on: what need not stay goes, and what is to be kept is kept first.
+    ///
+    /// # Errors
+    /// When something could not be kept; says what, where it is and what to do.
+    fn stop(&self) -> Result<(), String>;
 }
 
 /// Another machine cannot be worked on.

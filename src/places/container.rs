@@ -247,16 +247,20 @@ impl Backend for Container {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let mut held = self.name.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.as_ref().is_some_and(|name| self.is_running(name)) {
+        if self.name().is_some_and(|name| self.is_running(&name)) {
             return Ok(());
         }
         if self.config.docker_orphan_reaper {
             reaper::stopped(&self.engine, self.config.lifetime_seconds);
         }
         let name = self.find_or_make().map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
-        *held = Some(name);
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
         Ok(())
+    }
+
+    fn identity(&self, _: &str) -> String {
+        // Its image may be called anew while it stays the same.
+        format!("{} {}", self.traits.kind, self.name().unwrap_or_default())
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
@@ -296,14 +300,15 @@ impl Backend for Container {
         }
     }
 
-    fn stop(&self) {
-        let Some(name) = self.name() else { return };
+    fn stop(&self) -> Result<(), String> {
+        let Some(name) = self.name() else { return Ok(()) };
         if self.config.docker_persist_across_processes || !reaper::is_idle(&self.engine, &name) {
-            return;
+            return Ok(());
         }
         if let Err(error) = self.engine.run(&["rm", "-f", &name], WORD) {
             tracing::warn!("the container {name} stays: {error}");
         }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::backend::{Backend, PlaceError, Terminal, Traits};
 use super::container::{Setting, begin};
 use super::gateway::{Door, Gateway};
-use super::keys::{Keys, mark};
+use super::keys::{Keys, sandbox};
 use super::remote::lock;
 use super::service::{Answer, Service};
 use crate::config::TerminalConfig;
@@ -37,6 +37,8 @@ pub(crate) struct Daytona {
     config: TerminalConfig,
     target: Option<String>,
     held: Mutex<Option<Held>>,
+    /// One that was asked for, whether it came to be used or not.
+    made: Mutex<Option<String>>,
 }
 
 /// The sandbox in use and the way into it.
@@ -68,8 +70,8 @@ impl Daytona {
             PlaceError::Config("DAYTONA_API_KEY is not set: make a key at app.daytona.io and put it into .env".into())
         })?;
         let address = keys.get("DAYTONA_API_URL").unwrap_or(ADDRESS);
-        let service =
-            Service::new(address, key).map_err(|why| PlaceError::Config(format!("DAYTONA_API_URL: {why}")))?;
+        let service = Service::new(address, key, &traits.leaving)
+            .map_err(|why| PlaceError::Config(format!("DAYTONA_API_URL: {why}")))?;
         let image = config.daytona_image.trim();
         traits.label = format!("daytona {}", image.rsplit('/').next().unwrap_or_default()).trim_end().to_owned();
         // Without a folder in the configuration work begins at home: whose home that is the image says.
@@ -80,17 +82,19 @@ impl Daytona {
         traits.size_over_link = true;
         traits.patience = FETCH;
         let target = keys.get("DAYTONA_TARGET").map(str::to_owned);
-        Ok(Self { traits, service, setting, config: config.clone(), target, held: Mutex::default() })
+        Ok(Self {
+            traits,
+            service,
+            setting,
+            config: config.clone(),
+            target,
+            held: Mutex::default(),
+            made: Mutex::default(),
+        })
     }
 
-    /// What the sandbox of this home and task is called. One that keeps nothing is nobody else's.
     fn name(&self) -> Result<String, String> {
-        let mark = mark(&self.setting.home).map_err(|error| format!("{}: {error}", self.setting.home.display()))?;
-        let name = format!("hermes-{}-{mark}", self.setting.task);
-        Ok(match self.config.container_persistent {
-            true => name,
-            false => format!("{name}-{:08x}", fastrand::u32(..)),
-        })
+        sandbox(&self.setting.home, &self.setting.task, self.config.container_persistent)
     }
 
     /// A sandbox as the service wants it described.
@@ -154,6 +158,8 @@ impl Daytona {
     fn running(&self, name: &str) -> Result<(Value, bool), String> {
         let deadline = Instant::now() + FETCH;
         let (mut pause, mut told, mut was) = (LOOK, false, true);
+        // The service may show the old state for some looks, and refuses a second start of what is on its way.
+        let mut started = false;
         loop {
             let Some(sandbox) = self.look(name)? else {
                 if told {
@@ -166,7 +172,8 @@ impl Daytona {
             };
             match sandbox["state"].as_str().unwrap_or_default() {
                 "started" => return Ok((sandbox, was)),
-                "stopped" | "archived" | "paused" => {
+                "stopped" | "archived" | "paused" if !started => {
+                    started = true;
                     self.order(Method::POST, &format!("/sandbox/{name}/start"), None)?;
                 }
                 "error" if sandbox["recoverable"] == true && !told => {
@@ -185,12 +192,13 @@ impl Daytona {
             if Instant::now() > deadline {
                 return Err(format!("the sandbox {name} is still {} after {} s", sandbox["state"], FETCH.as_secs()));
             }
-            std::thread::sleep(pause);
+            self.traits.leaving.pause(pause)?;
             pause = (pause * 2).min(LOOKS);
         }
     }
 
     fn make(&self, name: &str) -> Result<(), String> {
+        *lock(&self.made) = Some(name.to_owned());
         let said = self.service.ask(Method::POST, "/sandbox", Some(&self.wanted(name)))?;
         // Another program of ours was faster.
         if said.is_good() || said.status == 409 { Ok(()) } else { Err(refused(&said)) }
@@ -202,6 +210,25 @@ impl Daytona {
         let gateway = Gateway::read(said["sshCommand"].as_str().unwrap_or_default())?;
         let known = self.setting.home.join("sandboxes").join("daytona");
         Door::new(gateway, &known, &self.setting.programs)
+    }
+
+    /// Makes the sandbox ready, and the way into it.
+    fn enter(&self) -> Result<(), String> {
+        let known = lock(&self.held).as_ref().map(|held| held.name.clone());
+        let name = known.map_or_else(|| self.name(), Ok)?;
+        let (sandbox, was) = self.running(&name)?;
+        let id = sandbox["id"].as_str().unwrap_or(&name).to_owned();
+        let door =
+            lock(&self.held).as_ref().filter(|held| held.id == id && held.is_fresh()).map(|held| held.door.clone());
+        if let Some(door) = door {
+            return if was { Ok(()) } else { door.wait(&self.traits.leaving) };
+        }
+        let door = Arc::new(self.door(&id)?);
+        let held = Held { id, name, door: Arc::clone(&door), since: Instant::now() };
+        if let Some(before) = lock(&self.held).replace(held) {
+            self.close(&before);
+        }
+        door.wait(&self.traits.leaving)
     }
 
     /// Lets go of what was held: its token counts no longer.
@@ -233,26 +260,13 @@ impl Backend for Daytona {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let mut held = lock(&self.held);
-        let name = match &*held {
-            Some(known) => known.name.clone(),
-            None => self.name().map_err(|why| self.unreachable(why))?,
-        };
-        let (sandbox, was) = self.running(&name).map_err(|why| self.unreachable(why))?;
-        let id = sandbox["id"].as_str().unwrap_or(&name).to_owned();
-        let known = held.as_ref().filter(|known| known.id == id && known.is_fresh());
-        if let Some(known) = known {
-            if !was {
-                known.door.wait();
-            }
-            return Ok(());
-        }
-        let door = Arc::new(self.door(&id).map_err(|why| self.unreachable(why))?);
-        door.wait();
-        if let Some(before) = held.replace(Held { id, name, door, since: Instant::now() }) {
-            self.close(&before);
-        }
-        Ok(())
+        self.enter().map_err(|why| self.unreachable(why))
+    }
+
+    fn identity(&self, _: &str) -> String {
+        // One that was deleted comes back by the same name, without its files.
+        let held = lock(&self.held);
+        held.as_ref().map_or_else(String::new, |held| format!("daytona {} {}", held.name, held.id))
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
@@ -286,16 +300,21 @@ impl Backend for Daytona {
         }
     }
 
-    fn stop(&self) {
-        let Some(held) = lock(&self.held).take() else { return };
-        self.close(&held);
+    fn stop(&self) -> Result<(), String> {
+        let held = lock(&self.held).take();
+        let made = lock(&self.made).take();
+        if let Some(held) = &held {
+            self.close(held);
+        }
         if self.config.container_persistent {
             // It stops by itself when nobody uses it: another program of ours may.
-            return;
+            return Ok(());
         }
-        if let Err(why) = self.order(Method::DELETE, &format!("/sandbox/{}", held.id), None) {
-            tracing::warn!("the sandbox {} stays until it stops by itself: {why}", held.name);
+        let Some(it) = held.map(|held| held.id).or(made) else { return Ok(()) };
+        if let Err(why) = self.order(Method::DELETE, &format!("/sandbox/{it}"), None) {
+            tracing::warn!("the sandbox {it} stays until it stops by itself: {why}");
         }
+        Ok(())
     }
 }
 

@@ -47,7 +47,15 @@ pub trait Files: Send + Sync {
     ///
     /// # Errors
     /// When it cannot be written; it is as it was then.
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.write_as(path, bytes, None)
+    }
+
+    /// The same; with these permission bits, if any, before its first byte is there.
+    ///
+    /// # Errors
+    /// When it cannot be written; it is as it was then.
+    fn write_as(&self, path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()>;
 
     /// Deletes a file of the person, by a call that went through the gate.
     ///
@@ -60,12 +68,6 @@ pub trait Files: Send + Sync {
     /// # Errors
     /// When it cannot be.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-
-    /// Sets permission bits.
-    ///
-    /// # Errors
-    /// When they cannot be.
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
 
     /// Names in a folder, at most so many.
     ///
@@ -80,20 +82,22 @@ const LARGE: u64 = 256 * 1024;
 const LONG: Duration = Duration::from_secs(600);
 
 /// Puts `$L` bytes of standard input in place of `$p`, by the name `$t` until they are whole. Nobody can have made that
-/// name before, nobody else reads what the old file kept from them, and an end of input that comes too early (a connection
+/// name before, nobody else reads what the old file kept from them or the mode `$M` keeps from them, and an end of input that comes too early (a connection
 /// that broke looks like one) leaves the old file as it is.
 const PLACE: &str = r#"
 [ -d "$p" ] && { echo 'is a folder'; exit 1; }
 d=${p%/*}; mkdir -p -- "${d:-/}" 2>&1 || exit 1
-t="$d/$t"; m=; o=
+t="$d/$t"; m=$M; o=
 if [ -e "$p" ]; then
-  m=$(stat -L -c %a -- "$p" 2>/dev/null || stat -L -f %Lp "$p"); o=$(stat -L -c %u:%g -- "$p" 2>/dev/null || stat -L -f %u:%g "$p")
+  [ -n "$m" ] || m=$(stat -L -c %a -- "$p" 2>/dev/null || stat -L -f %Lp "$p")
+  o=$(stat -L -c %u:%g -- "$p" 2>/dev/null || stat -L -f %u:%g "$p")
 fi
 fails() { rm -f -- "$t"; [ -w "$p" ] && echo 'the folder cannot be written' || echo 'cannot be written: no permission, or no room'; exit 1; }
 ([ -z "$m" ] || umask 077; set -C; : >"$t") 2>/dev/null || fails
 trap 'rm -f -- "$t"; exit 1' HUP INT TERM
 {
-  [ -z "$m" ] || { chown "$o" "$t"; chmod "$m" "$t"; } 2>/dev/null
+  [ -z "$o" ] || chown "$o" "$t" 2>/dev/null
+  [ -z "$m" ] || chmod "$m" "$t" 2>/dev/null || [ -z "$M" ] || { rm -f -- "$t"; echo 'its permissions cannot be set'; exit 1; }
   e=$(cat 2>&1 >&3) || { rm -f -- "$t"; echo "$e"; exit 1; }
   [ "$(wc -c <&4)" -eq "$L" ] || { rm -f -- "$t"; echo 'not all of it arrived: the file is as it was'; exit 1; }
   [ -z "$m" ] || chmod "$m" "$t" 2>/dev/null
@@ -102,9 +106,10 @@ mv -f -- "$t" "$p" 2>&1 || { rm -f -- "$t"; exit 1; }
 "#;
 
 /// The script that puts so many bytes in place.
-fn place(before: &str, path: &Path, length: usize) -> Script {
+fn place(before: &str, path: &Path, length: usize, mode: Option<u32>) -> Script {
     let name = format!(".hermes-{:016x}.tmp", fastrand::u64(..));
-    Script::new(before).set("p", path).set("t", name).set("L", length.to_string()).add(PLACE)
+    let mode = mode.map_or_else(String::new, |mode| format!("{mode:o}"));
+    Script::new(before).set("p", path).set("t", name).set("L", length.to_string()).set("M", mode).add(PLACE)
 }
 
 fn gone(error: &PlaceError) -> io::Error {
@@ -191,16 +196,16 @@ impl Files for Remote {
         if code == 0 { Ok(out) } else { Err(said(&words)) }
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn write_as(&self, path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
         lock(&self.looked).forget();
         let base64 = self.facts().map_err(|error| gone(&error))?.has("base64");
         if bytes.len() as u64 <= LARGE && base64 {
             let text = base64::engine::general_purpose::STANDARD.encode(bytes);
-            let place = place("h_place() {\n", path, bytes.len()).add("}\nbase64 -d <<'END_' | (h_place)\n");
+            let place = place("h_place() {\n", path, bytes.len(), mode).add("}\nbase64 -d <<'END_' | (h_place)\n");
             let whole = place.add(&text).add("\nEND_\n");
             return self.small(&whole).map(|_| ());
         }
-        let (code, out, words) = self.apart(&place("", path, bytes.len()), bytes, Most::Last(2048), LONG)?;
+        let (code, out, words) = self.apart(&place("", path, bytes.len(), mode), bytes, Most::Last(2048), LONG)?;
         match code {
             0 => Ok(()),
             _ if out.is_empty() => Err(said(&words)),
@@ -218,10 +223,6 @@ impl Files for Remote {
         let folder = to.parent().unwrap_or(Path::new("/"));
         let script = Script::new("{ mkdir -p -- ").word(folder).add(" && mv -f -- ").word(from).add(" ").word(to);
         self.small(&script.add("; } 2>&1")).map(|_| ())
-    }
-
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        self.small(&Script::new(&format!("chmod {mode:o} ")).word(path).add(" 2>&1")).map(|_| ())
     }
 
     fn names(&self, folder: &Path, most: usize) -> io::Result<Vec<String>> {
@@ -268,8 +269,8 @@ mod tests {
     }
 
     /// Runs the script here; its input is written by the caller.
-    fn placing(path: &Path, length: usize) -> std::process::Child {
-        let script = String::from_utf8(place("", path, length).0).unwrap();
+    fn placing(path: &Path, length: usize, mode: Option<u32>) -> std::process::Child {
+        let script = String::from_utf8(place("", path, length, mode).0).unwrap();
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
     }
@@ -279,14 +280,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("it's a file");
         std::fs::write(&path, "all of the old text").unwrap();
-        let mut shell = placing(&path, 10);
+        let mut shell = placing(&path, 10, None);
         shell.stdin.take().unwrap().write_all(b"new").unwrap();
         let done = shell.wait_with_output().unwrap();
         assert!(!done.status.success());
         assert!(String::from_utf8_lossy(&done.stdout).contains("not all of it arrived"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of the old text");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing lies beside it");
-        let mut shell = placing(&path, 3);
+        let mut shell = placing(&path, 3, None);
         shell.stdin.take().unwrap().write_all(b"new").unwrap();
         assert!(shell.wait().unwrap().success());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
@@ -295,11 +296,19 @@ mod tests {
     #[test]
     fn a_file_that_others_may_not_read_is_never_readable_while_it_is_written() {
         let folder = tempfile::tempdir().unwrap();
-        for mode in [0o600, 0o400] {
-            let path = folder.path().join(format!("secret-{mode:o}"));
-            std::fs::write(&path, "old").unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let mut shell = placing(&path, 7);
+        // What it was, what a new one shall be, and what an old one shall be from now on.
+        for (mode, was, asked) in [
+            (0o600, Some(0o600), None),
+            (0o400, Some(0o400), None),
+            (0o600, None, Some(0o600)),
+            (0o400, Some(0o644), Some(0o400)),
+        ] {
+            let path = folder.path().join(format!("secret-{mode:o}-{}", was.is_some()));
+            if let Some(was) = was {
+                std::fs::write(&path, "old").unwrap();
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(was)).unwrap();
+            }
+            let mut shell = placing(&path, 7, asked);
             let mut input = shell.stdin.take().unwrap();
             input.write_all(b"one").unwrap();
             let half = loop {

@@ -1,15 +1,15 @@
 //! The way into a sandbox over a gateway of SSH that knows who comes by the name of the user, and gives no terminal to a
 //! command: the terminal is made there, by `script`.
 
-use super::backend::{Backend as _, PlaceError, Programs, Terminal, Traits};
+use super::backend::{Backend as _, Leaving, PlaceError, Programs, Terminal, Traits};
 use super::script::shell_word;
 use super::ssh::Ssh;
 use crate::config::TerminalConfig;
-use crate::exec::{Hidden, Scratch};
+use crate::exec::{Bounds, Hidden, Most, Once, Rest, Scratch};
 use std::fmt::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What the gateway is called in the configuration that is written for it.
@@ -143,21 +143,26 @@ impl Door {
 
     /// Waits until the other side lets in: it lags behind the service's word that the sandbox is there. The reason, when it
     /// never does, is told to who comes next.
-    pub(crate) fn wait(&self) {
+    ///
+    /// # Errors
+    /// When the place is being left.
+    pub(crate) fn wait(&self, leaving: &Leaving) -> Result<(), String> {
         let deadline = Instant::now() + LAG;
         loop {
-            let mut command = self.ssh.client(&["true"], Terminal::None);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            if command.status().is_ok_and(|status| status.success()) || Instant::now() > deadline {
-                return;
+            let command = self.ssh.client(&["true"], Terminal::None);
+            let bounds = Bounds { time: LAG, stdout: Most::Last(0), stderr: Most::Last(0) };
+            // The connection that it makes carries all that follows.
+            let once = Once { command, input: Vec::new(), bounds, rest: Rest::Stays };
+            if once.block(&|| leaving.is_set()).is_ok_and(|done| done.status.success()) || Instant::now() > deadline {
+                return Ok(());
             }
-            std::thread::sleep(PAUSE);
+            leaving.pause(PAUSE)?;
         }
     }
 
     /// Ends the connection.
     pub(crate) fn close(&self) {
-        self.ssh.stop();
+        let _always_good = self.ssh.stop();
     }
 }
 

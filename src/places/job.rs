@@ -5,16 +5,17 @@
 //! background leads a session of its own with its output in a log: it outlives the connection, and is found again
 //! (`places::found`). Its client starts it: what got no client, or was given up before, never ran.
 
+mod end;
+
+use self::end::Pids;
 use super::backend::{PlaceError, Terminal};
 use super::remote::{Remote, SMALL, SOON, lock};
 use super::script::Script;
-use crate::exec::{Far, FarEnd, FarPlace, FarSignal, Lost, Said, left_behind};
-use std::ffi::OsStr;
+use crate::exec::{Far, FarEnd, FarPlace, FarSignal};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Variables that belong to a terminal or a shell, not to the task.
 const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "TERM", "_", "SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT", MARK];
@@ -25,11 +26,6 @@ pub(crate) const MARK: &str = "HERMES_JOB";
 /// A pager would wait for keys that nobody presses.
 const ADDED: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("MANPAGER", "cat"), ("PYTHONUNBUFFERED", "1")];
-/// Bytes of what a shell leaves behind.
-const STATE: usize = 1024 * 1024;
-/// How often a command that was to end is killed once more while it lives, and how long that is waited for.
-const ENDINGS: u32 = 25;
-const ENDING: Duration = Duration::from_millis(20);
 /// Starts background work, once, and tells more of it as it comes, from where it was last told: `$1` keeps that, and
 /// another one who follows takes it away.
 const FOLLOW: &str = r#"
@@ -52,24 +48,6 @@ done
 [ -e "$J/code" ] && exit "$(cat "$J/code")"
 exit 137
 "#;
-/// Before a kill: what makes processes faster than they can be ended is stopped first, with all that descends from it.
-const STOP: &str = r#"h_all=" $h_l "; h_i=0; h_new=1
-while [ -n "$h_new" ] && [ $h_i -lt 20 ]; do
-  h_new=; h_i=$((h_i + 1))
-  for h_f in /proc/[0-9]*/stat; do
-    { read -r h_x <"$h_f"; } 2>/dev/null || continue
-    h_y=${h_x##*") "}; set -- $h_y
-    h_f=${h_f#/proc/}; h_f=${h_f%/stat}
-    case $h_all in
-      *" $h_f "*) continue;;
-      *" $2 "*) ;;
-      *) [ "$4" = "$h_l" ] || continue;;
-    esac
-    kill -s STOP "$h_f" && { h_all="$h_all$h_f "; h_new=1; }
-  done
-done
-for h_f in $h_all; do [ "$h_f" = "$h_l" ] || kill -s KILL "$h_f"; done
-"#;
 /// Follows again while the connection is broken: for about ten minutes, and from the start once it held for one.
 const AGAIN: &str = r#"n=0; broken=$1; shift
 while :; do
@@ -79,43 +57,6 @@ while :; do
   n=$((n + 1)); [ "$n" -le 120 ] || exit "$code"
   if [ "$n" -lt 5 ]; then sleep "$n"; else sleep 5; fi
 done"#;
-
-/// What is left of a command. Where no process can be made, only that is said.
-const LEFT: &str = r#"h_pids
-if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full
-elif [ -d "$J" ]; then
-if [ ! -e "$J/state" ] && [ ! -e "$J/code" ] && [ -s "$J/pid" ] && h_p=$(cat "$J/pid") &&
-  kill -0 "$h_p" 2>/dev/null && ! grep -qs '^State:.Z' "/proc/$h_p/status"
-then echo alive
-else
-  [ -e "$J/code" ] && echo code || { [ -e "$J/state" ] && echo state || echo none; }
-  cat "$J/state" 2>/dev/null; rm -rf -- "$J"
-fi; else echo none; fi"#;
-
-/// The bound on processes there.
-struct Pids {
-    /// How often one could not be made.
-    refused: u64,
-    /// How many there may be; `None`: as many as wanted.
-    most: Option<u64>,
-}
-
-impl Pids {
-    /// From the first line of an answer; and the rest of it.
-    fn read(out: &[u8]) -> (Self, &[u8]) {
-        let end = out.iter().position(|byte| *byte == b'\n').unwrap_or(out.len());
-        let line = String::from_utf8_lossy(&out[..end]);
-        let mut words = line.split(' ');
-        let mut number = || words.next().and_then(|word| word.parse().ok());
-        let pids = Self { refused: number().unwrap_or(0), most: number() };
-        (pids, out.get(end + 1..).unwrap_or_default())
-    }
-}
-
-/// Whether an answer says that no process can be made there.
-fn is_full(out: &[u8]) -> bool {
-    out.starts_with(b"full\n")
-}
 
 /// A command to start on another machine.
 #[derive(Clone, Debug)]
@@ -292,77 +233,6 @@ impl Job {
             false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$h_line\""),
         })
     }
-
-    /// What sends a signal to all of it there.
-    fn ending(&self, signal: FarSignal) -> Script {
-        let name = match signal {
-            FarSignal::Interrupt => "INT",
-            FarSignal::Terminate => "TERM",
-            FarSignal::Continue => "CONT",
-            FarSignal::Kill => "KILL",
-        };
-        // By the words of the shell alone: where no process can be started any more, this still works.
-        let stop = if signal == FarSignal::Kill { STOP } else { "" };
-        let mut script = Script::new("h_pids >/dev/null\n").set("J", &self.folder).set("H_S", name).add(
-            r#"if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full; else
-h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
-if [ -n "$h_l" ]; then
-"#,
-        );
-        script = script.add(stop).add(
-            r#"for h_f in /proc/[0-9]*/stat; do
-  { read -r h_x <"$h_f"; } 2>/dev/null || continue
-  h_y=${h_x##*") "}; set -- $h_y
-  [ "$4" = "$h_l" ] && { h_f=${h_f#/proc/}; kill -s "$H_S" "${h_f%/stat}"; }
-done
-kill -s "$H_S" -- "-$h_l" || kill -s "$H_S" "$h_l"; :
-else false; fi 2>/dev/null"#,
-        );
-        if signal == FarSignal::Kill {
-            // What went into a session of its own is known by its mark.
-            script = script.add("\nh_c=$?\n").add(&format!(
-                "for h_f in $(grep -ls '{MARK}={}' /proc/[0-9]*/environ 2>/dev/null); do h_f=${{h_f#/proc/}}; kill -s KILL \"${{h_f%/environ}}\" 2>/dev/null; done; (exit $h_c)",
-                self.id
-            ));
-        }
-        script.add("\nfi")
-    }
-
-    /// What the place did to it by its bound on processes.
-    fn crowded(&self, pids: &Pids, cleared: Option<String>) -> Option<Lost> {
-        if pids.refused <= self.refused && cleared.is_none() {
-            return None;
-        }
-        let limit = pids.most.map_or_else(|| "of processes".to_owned(), |most| format!("of {most} processes"));
-        let next = cleared.map(|done| format!("; {done}")).unwrap_or_default();
-        let why = format!(
-            "{} reached its limit {limit} while this ran: some of it could not be started{next}",
-            self.place.label()
-        );
-        Some(Lost { why, short: "process limit reached" })
-    }
-
-    /// What became of it, when its shell left nothing behind although nobody ended it.
-    fn lost(&self, alive: bool, code_known: bool) -> Option<Lost> {
-        let broke = |why: String| Some(Lost { why, short: "connection lost" });
-        let label = self.place.label();
-        if alive {
-            let log =
-                if self.spec.detached { format!(", its output in {}", self.log().display()) } else { String::new() };
-            return broke(format!(
-                "the connection to {label} broke, and the command still runs there{log}; \
-                 its process group is in {}: `kill -- -$(cat FILE)` ends it",
-                self.folder.join("pid").display()
-            ));
-        }
-        // A shell that is told to end leaves its folder and variables, too: whoever keeps the place knows better.
-        let why = self.place.why();
-        if self.place.breaks() == self.breaks || code_known && (why.is_none() || self.spec.detached) {
-            return None;
-        }
-        let why = why.unwrap_or_else(|| "the connection broke".to_owned());
-        broke(format!("{label}: {why}; the command ended with it, and what it did so far stays done"))
-    }
 }
 
 impl Far for Job {
@@ -387,21 +257,7 @@ impl Far for Job {
     }
 
     fn signal(&self, signal: FarSignal) -> bool {
-        if self.place.backend().traits().signals_here && !self.spec.detached {
-            return false;
-        }
-        let said = self.place.ask_now(&self.ending(signal));
-        match (said, signal) {
-            // Whatever is ended one by one is made again at once: all of it goes.
-            (Some(said), FarSignal::Kill) if is_full(&said.out) => {
-                let done = self.place.backend().clear();
-                let is_done = done.is_some();
-                *lock(&self.cleared) = done;
-                is_done
-            }
-            (Some(said), _) => said.code == 0 && !is_full(&said.out),
-            (None, _) => false,
-        }
+        self.send(signal)
     }
 
     fn resized(&self, (columns, rows): (u16, u16)) {
@@ -438,65 +294,9 @@ impl Far for Job {
         self.launched();
         if ended {
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
-            self.signal(FarSignal::Kill);
+            self.send(FarSignal::Kill);
         }
-        // The session that it was started in leaves nothing else.
-        let rest = if self.since.is_some() { "; rmdir -- \"${J%/*}\" \"${J%/jobs/*}\" 2>/dev/null" } else { "" };
-        let script = Script::new("").set("J", &self.folder).add(LEFT).add(rest);
-        let mut asked = self.place.ask(&script, SOON, STATE);
-        let is_alive = |said: &Said| Pids::read(&said.out).1.starts_with(b"alive\n");
-        for _ in 0..ENDINGS {
-            if !ended || !asked.as_ref().is_ok_and(is_alive) {
-                break;
-            }
-            // While the connection was broken the signal found no way: now there is one.
-            self.signal(FarSignal::Kill);
-            std::thread::sleep(ENDING);
-            asked = self.place.ask(&script, SOON, STATE);
-        }
-        let mut cleared = lock(&self.cleared).take();
-        if ended && cleared.is_none() && asked.as_ref().map_or(true, |said| is_full(Pids::read(&said.out).1)) {
-            // What was to be ended goes on, and nothing can be done from inside.
-            cleared = self.place.backend().clear();
-        }
-        // A client that was told to end may be gone before the command: it is on its way.
-        let said = match asked {
-            Ok(said) => said,
-            Err(error) => {
-                let next = cleared.unwrap_or_else(|| {
-                    let next = if ended { "it may still run there" } else { "what it did so far stays done" };
-                    next.to_owned()
-                });
-                let lost = Lost { why: format!("{error}; {next}"), short: "connection lost" };
-                return FarEnd { lost: Some(lost), ..FarEnd::default() };
-            }
-        };
-        let (pids, out) = Pids::read(&said.out);
-        let crowded = self.crowded(&pids, cleared);
-        lock(&self.place.looked).forget();
-        let (word, rest) = match out.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (&out[..at], &out[at + 1..]),
-            None => (out, &[][..]),
-        };
-        if word == b"alive" {
-            let lost = self.lost(true, false);
-            return FarEnd { lost: lost.or(crowded), ..FarEnd::default() };
-        }
-        // Its shell was hung up with the connection, and left what it had as if it had ended by itself.
-        let cut = !self.spec.detached && self.place.backend().traits().broken == Some(code);
-        let lost = self.lost(false, !cut && (word == b"code" || word == b"state")).filter(|_| !ended).or(crowded);
-        let mut base = self.place.facts().map(|facts| (*self.place.base(&facts)).clone()).unwrap_or_default();
-        // What this file adds is no doing of the command.
-        base.extend(ADDED.iter().map(|(name, value)| (name.into(), value.into())));
-        base.insert(MARK.into(), (&self.id).into());
-        let Some((cwd, variables, not_kept)) = left_behind(rest, &base).filter(|_| self.spec.keep) else {
-            return FarEnd { lost, ..FarEnd::default() };
-        };
-        if let Some(mut variables) = variables {
-            variables.remove(OsStr::new(MARK));
-            self.place.keep(&self.spec.task, variables);
-        }
-        FarEnd { cwd: Some(cwd), not_kept, lost }
+        self.left(ended, code)
     }
 }
 

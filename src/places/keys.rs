@@ -35,7 +35,7 @@ impl Keys {
 ///
 /// # Errors
 /// When it can neither be read nor written.
-pub(crate) fn mark(home: &Path) -> std::io::Result<String> {
+fn mark(home: &Path) -> std::io::Result<String> {
     let path = home.join("sandboxes").join("mark");
     if let Some(known) = read(&path) {
         return Ok(known);
@@ -49,6 +49,19 @@ pub(crate) fn mark(home: &Path) -> std::io::Result<String> {
         Ok(_) => Ok(made),
         Err(error) => read(&path).ok_or(error.error),
     }
+}
+
+/// What the sandbox of a home and a task is called. One that keeps nothing is nobody else's.
+///
+/// # Errors
+/// When the home cannot be read or written.
+pub(crate) fn sandbox(home: &Path, task: &str, persistent: bool) -> Result<String, String> {
+    let mark = mark(home).map_err(|error| format!("{}: {error}", home.display()))?;
+    let name = format!("hermes-{task}-{mark}");
+    Ok(match persistent {
+        true => name,
+        false => format!("{name}-{:08x}", fastrand::u32(..)),
+    })
 }
 
 fn read(path: &Path) -> Option<String> {

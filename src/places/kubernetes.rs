@@ -89,6 +89,7 @@ impl Kubernetes {
                 let (image, labels) = (format!("--image={}", self.image), format!("--labels={labels}"));
                 let make = ["run", &name, &image, "--restart=Never", &labels, "--command", "--", "sleep", "infinity"];
                 self.run(&make, WORD)?;
+                *self.pod.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.clone());
                 name
             }
         };
@@ -99,8 +100,8 @@ impl Kubernetes {
             Err(why) => {
                 let events =
                     self.run(&["get", "events", "--field-selector", &format!("involvedObject.name={name}")], WORD);
-                // One that waits for ever would be there beside the next one.
-                if is_new {
+                // One that waits for ever would be there beside the next one. When this is left, that deletes it.
+                if is_new && !self.traits.leaving.is_set() {
                     self.delete(&name);
                 }
                 let last = events.unwrap_or_default().lines().last().unwrap_or_default().trim().to_owned();
@@ -126,13 +127,12 @@ impl Backend for Kubernetes {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let mut held = self.pod.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs = |pod: &String| self.phase(pod).is_ok_and(|phase| phase == "Running");
-        if held.as_ref().is_some_and(runs) {
+        let runs = |pod: String| self.phase(&pod).is_ok_and(|phase| phase == "Running");
+        if self.held().is_some_and(runs) {
             return Ok(());
         }
         let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
-        *held = Some(match self.theirs.as_str() {
+        let pod = match self.theirs.as_str() {
             "" => self.find_or_make().map_err(unreachable)?,
             theirs => match self.phase(theirs).map_err(unreachable)?.as_str() {
                 "Running" => theirs.to_owned(),
@@ -140,8 +140,15 @@ impl Backend for Kubernetes {
                     return Err(unreachable(format!("the pod {theirs} is {phase}; start it, or name another one")));
                 }
             },
-        });
+        };
+        *self.pod.lock().unwrap_or_else(PoisonError::into_inner) = Some(pod);
         Ok(())
+    }
+
+    fn identity(&self, _: &str) -> String {
+        let words: Vec<String> = self.base.iter().cloned().chain(self.held()).collect();
+        let container = if self.container.is_empty() { String::new() } else { format!(" {}", self.container) };
+        format!("kubernetes {}{container}", words.join(" "))
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
@@ -175,9 +182,11 @@ impl Backend for Kubernetes {
         }
     }
 
-    fn stop(&self) {
-        let Some(pod) = self.held().filter(|_| self.theirs.is_empty()) else { return };
-        self.delete(&pod);
+    fn stop(&self) -> Result<(), String> {
+        if let Some(pod) = self.held().filter(|_| self.theirs.is_empty()) {
+            self.delete(&pod);
+        }
+        Ok(())
     }
 }
 

@@ -26,7 +26,7 @@ mod ssh;
 mod transfer;
 mod world;
 
-pub use backend::{Backend, PlaceError, Programs, Terminal, Traits};
+pub use backend::{Backend, Leaving, PlaceError, Programs, Terminal, Traits};
 pub use files::{About, Files, Kind};
 pub use job::{Job, JobSpec};
 pub use keys::Keys;

@@ -4,7 +4,7 @@
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Setting, begin};
 use super::job::MARK;
-use super::keys::{Keys, mark};
+use super::keys::{Keys, sandbox};
 use super::remote::lock;
 use crate::config::TerminalConfig;
 use crate::exec::Scratch;
@@ -21,8 +21,10 @@ const BRIDGE: &str = include_str!("modal_client.py");
 const APP: &str = "hermes-agent";
 /// How long a word of the service may take: the package is loaded, and a session opened.
 const WORD: Duration = Duration::from_secs(60);
-/// How long a sandbox may take to be there, or to be kept: an image is built.
+/// How long a sandbox may take to be there: an image is built.
 const FETCH: Duration = Duration::from_secs(900);
+/// How long it may take to keep what is in one: the service gives itself 55 s.
+const KEEP: Duration = Duration::from_secs(75);
 /// The longest life that the service gives to a sandbox, in seconds.
 const LIFE: u64 = 24 * 3600;
 /// The least time without use before a sandbox ends, in seconds.
@@ -94,14 +96,8 @@ impl Modal {
         Ok(folder.path().join("modal_client.py"))
     }
 
-    /// What the sandbox of this home and task is called. One that keeps nothing is nobody else's.
     fn name(&self) -> Result<String, String> {
-        let mark = mark(&self.setting.home).map_err(|error| format!("{}: {error}", self.setting.home.display()))?;
-        let name = format!("hermes-{}-{mark}", self.setting.task);
-        Ok(match self.config.container_persistent {
-            true => name,
-            false => format!("{name}-{:08x}", fastrand::u32(..)),
-        })
+        sandbox(&self.setting.home, &self.setting.task, self.config.container_persistent)
     }
 
     /// Names the image that keeps what was in the sandbox.
@@ -144,11 +140,32 @@ impl Modal {
     fn find_or_make(&self, name: &str) -> Result<Held, String> {
         let (python, bridge) = self.tools()?;
         let said = self.word(&python, &bridge, &["ready", &self.wanted(name).to_string()], FETCH)?;
-        let id = said["id"].as_str().ok_or("the service names no sandbox")?.to_owned();
-        if said["made"] == true && said["restored"] == false && self.snapshot(name).is_file() {
-            tracing::warn!("what the sandbox {name} kept is gone: it begins anew from its image");
+        if said["missing"] == true {
+            return Err(self.put_aside(name));
         }
+        let id = said["id"].as_str().ok_or("the service names no sandbox")?.to_owned();
         Ok(Held { id, name: name.to_owned(), bridge, python })
+    }
+
+    /// Puts the name of what was kept beside, because the service does not know it any more; what to tell the person, who
+    /// would otherwise not see that files are missing.
+    fn put_aside(&self, name: &str) -> String {
+        let path = self.snapshot(name);
+        let image = std::fs::read_to_string(&path).unwrap_or_default();
+        let beside = path.with_file_name(format!("{name}.before"));
+        let image = image.trim();
+        match std::fs::rename(&path, &beside) {
+            Ok(()) => format!(
+                "what the sandbox {name} kept is not at the service any more (the image {image}; its name is now in {}); \
+                 the next command begins anew, from terminal.modal_image",
+                beside.display()
+            ),
+            Err(error) => format!(
+                "what the sandbox {name} kept is not at the service any more (the image {image}): {}: {error}; move that \
+                 file away to begin anew",
+                path.display()
+            ),
+        }
     }
 
     fn is_running(&self, held: &Held) -> Result<bool, String> {
@@ -159,13 +176,28 @@ impl Modal {
         lock(&self.held).clone()
     }
 
-    fn keep(&self, name: &str, image: &str) -> std::io::Result<()> {
-        let path = self.snapshot(name);
-        std::fs::create_dir_all(path.parent().unwrap_or(&self.setting.home))?;
-        let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(&self.setting.home))?;
-        std::io::Write::write_all(&mut file, image.as_bytes())?;
-        file.persist(&path).map_err(|error| error.error).map(drop)
+    /// Keeps what is in the sandbox, for the next one of its name.
+    fn keep(&self, held: &Held) -> Result<(), String> {
+        let said = self.word(&held.python, &held.bridge, &["keep", &held.id], KEEP);
+        let said = said.map_err(|why| format!("what is in the sandbox could not be kept: {why}"))?;
+        // It has ended already.
+        let Some(image) = said["image"].as_str() else { return Ok(()) };
+        let path = self.snapshot(&held.name);
+        store(&path, image).map_err(|error| {
+            let (path, name) = (path.display(), &held.name);
+            format!("what is in the sandbox {name} was kept as the image {image}, and {path} cannot say so: {error}; write {image} into that file")
+        })
     }
+}
+
+/// Writes a small file, whole or not at all.
+fn store(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    std::io::Write::write_all(&mut file, text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error).map(drop)
 }
 
 /// Where `modal setup` keeps tokens.
@@ -220,19 +252,22 @@ impl Backend for Modal {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let mut held = lock(&self.held);
-        if let Some(known) = &*held
-            && self.is_running(known).is_ok_and(|runs| runs)
-        {
+        let known = self.held();
+        if known.as_ref().is_some_and(|known| self.is_running(known).is_ok_and(|runs| runs)) {
             return Ok(());
         }
-        let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
-        let name = match &*held {
-            Some(known) => known.name.clone(),
-            None => self.name().map_err(unreachable)?,
-        };
-        *held = Some(self.find_or_make(&name).map_err(unreachable)?);
+        let name = known.map_or_else(|| self.name(), |known| Ok(known.name));
+        let held = name.and_then(|name| self.find_or_make(&name));
+        *lock(&self.held) = Some(held.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?);
         Ok(())
+    }
+
+    fn identity(&self, _: &str) -> String {
+        let held = self.held();
+        let name = held.as_ref().map_or("", |held| held.name.as_str());
+        // What one held is in the next one of its name, when it is kept.
+        let id = held.as_ref().map(|held| held.id.as_str()).filter(|_| !self.config.container_persistent);
+        format!("modal {name} {}", id.unwrap_or_default()).trim_end().to_owned()
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
@@ -263,28 +298,32 @@ impl Backend for Modal {
         let held = self.held()?;
         match self.is_running(&held) {
             Ok(true) => None,
-            Ok(false) => Some(format!(
-                "its sandbox {} has ended (idle too long, after a day, or from outside); the next command makes a new one \
-                 from what was kept",
-                held.name
-            )),
+            Ok(false) => {
+                let next = match self.config.container_persistent && self.snapshot(&held.name).is_file() {
+                    true => "the next command makes a new one from what was kept when it was last left",
+                    false => "the next command makes a new one from its image, and what was written in it is lost",
+                };
+                let name = &held.name;
+                Some(format!("its sandbox {name} has ended (idle too long, after a day, or from outside); {next}"))
+            }
             Err(why) => Some(why),
         }
     }
 
-    fn stop(&self) {
-        let Some(held) = lock(&self.held).take() else { return };
-        // Work in the background goes on, and so does the sandbox until nobody has used it for long enough.
-        let busy = format!("grep -ls {MARK}= /proc/[0-9]*/environ 2>/dev/null");
-        let what = if self.config.container_persistent { "keep" } else { "drop" };
-        let said = self.word(&held.python, &held.bridge, &["stop", &held.id, what, &busy], FETCH);
-        let kept = said.and_then(|said| match said["image"].as_str() {
-            Some(image) => self.keep(&held.name, image).map_err(|error| error.to_string()),
-            None => Ok(()),
-        });
-        if let Err(why) = kept {
-            tracing::warn!("the sandbox {} was not ended in order: {why}", held.name);
+    fn stop(&self) -> Result<(), String> {
+        let Some(held) = lock(&self.held).take() else { return Ok(()) };
+        if self.config.container_persistent
+            && let Err(why) = self.keep(&held)
+        {
+            // It goes on until nobody has used it for long enough: the only copy of what is in it, perhaps.
+            return Err(format!("{why}; the sandbox {} ({}) was left as it is", held.name, held.id));
         }
+        // Work in the background goes on, and so does the sandbox.
+        let busy = format!("grep -ls {MARK}= /proc/[0-9]*/environ 2>/dev/null");
+        if let Err(why) = self.word(&held.python, &held.bridge, &["end", &held.id, &busy], WORD) {
+            tracing::warn!("the sandbox {} stays until nobody has used it for long enough: {why}", held.name);
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,12 @@
 """The way to sandboxes of Modal, by Modal's own package: its protocol, its logins and its errors are its own.
 
-    modal_client.py ready SPEC             finds or makes the sandbox; prints {"id", "made", "restored"}
+    modal_client.py ready SPEC             finds or makes the sandbox; prints {"id"}; or {"missing"} when its snapshot is gone
     modal_client.py find SPEC              prints {"found"}: whether it runs; makes nothing
     modal_client.py enter ID pipes WORDS   runs words there, bytes as they are
     modal_client.py enter ID terminal WORDS  the same on a terminal there, keys as they are typed here
     modal_client.py state ID               prints {"running"}
-    modal_client.py stop ID keep|drop BUSY prints {"image"}: what was kept; ends it unless BUSY prints something there
+    modal_client.py keep ID                prints {"image"}: what now keeps its files; null when it has ended
+    modal_client.py end ID BUSY            prints {"ended"}; ends it unless BUSY prints something there
 
 An error is one line "Kind: words" on standard error; 255 is the code of enter when the sandbox is gone.
 """
@@ -48,25 +49,24 @@ def make(spec, app, image):
 
 def ready(spec):
     app = modal.App.lookup(spec["app"], create_if_missing=True)
-    sandbox, restored = find(spec), False
+    sandbox = find(spec)
     if sandbox is not None:
-        return say(id=sandbox.object_id, made=False, restored=False)
+        return say(id=sandbox.object_id)
     try:
         if spec.get("snapshot"):
             try:
                 sandbox = make(spec, app, modal.Image.from_id(spec["snapshot"]))
-                restored = True
-            except (modal.exception.NotFoundError, modal.exception.InvalidError):
-                sandbox = None
-        if sandbox is None:
+            except modal.exception.NotFoundError:
+                # Nothing takes its place in silence.
+                return say(missing=True)
+        else:
             sandbox = make(spec, app, modal.Image.from_registry(spec["image"]))
     except modal.exception.AlreadyExistsError:
         # Another program of this home was faster.
         sandbox = find(spec)
         if sandbox is None:
             raise
-        return say(id=sandbox.object_id, made=False, restored=False)
-    say(id=sandbox.object_id, made=True, restored=restored)
+    say(id=sandbox.object_id)
 
 
 def write(fd, data):
@@ -126,18 +126,23 @@ def state(sandbox_id):
         say(running=False)
 
 
-def stop(sandbox_id, keep, busy):
-    sandbox, image = modal.Sandbox.from_id(sandbox_id), None
+def keep(sandbox_id):
+    sandbox = modal.Sandbox.from_id(sandbox_id)
     if sandbox.poll() is not None:
         return say(image=None)
+    say(image=sandbox.snapshot_filesystem().object_id)
+
+
+def end(sandbox_id, busy):
+    sandbox = modal.Sandbox.from_id(sandbox_id)
+    if sandbox.poll() is not None:
+        return say(ended=True)
     working = sandbox.exec("sh", "-c", busy, text=False)
     others = b"".join(working.stdout).strip()
     working.wait()
-    if keep:
-        image = sandbox.snapshot_filesystem().object_id
     if not others:
         sandbox.terminate()
-    say(image=image)
+    say(ended=not others)
 
 
 def main(words):
@@ -151,8 +156,10 @@ def main(words):
                 enter(sandbox_id, kind, rest)
             case ["state", sandbox_id]:
                 state(sandbox_id)
-            case ["stop", sandbox_id, ("keep" | "drop") as what, busy]:
-                stop(sandbox_id, what == "keep", busy)
+            case ["keep", sandbox_id]:
+                keep(sandbox_id)
+            case ["end", sandbox_id, busy]:
+                end(sandbox_id, busy)
             case _:
                 sys.exit(__doc__)
     except Exception as error:

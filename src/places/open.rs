@@ -55,7 +55,8 @@ struct Seat(Arc<Remote>);
 /// Gives a seat up; the last one to do so leaves the place. Blocks.
 fn vacate(seat: Option<Arc<Seat>>) {
     if let Some(Seat(there)) = seat.and_then(Arc::into_inner) {
-        there.leave();
+        // Told in the log, and what could not be kept is still there to be found again.
+        let _told = there.leave();
     }
 }
 
@@ -83,7 +84,7 @@ impl Needs {
         };
         let mut traits = Traits { kind, patience: Duration::from_secs(60), ..Traits::default() };
         traits.variables = self.variables.clone();
-        let (config, programs) = (&self.config, self.programs.clone());
+        let (config, programs) = (&self.config, self.programs.of(&traits.leaving));
         let setting =
             Setting { workspace: self.workspace.clone(), home: self.home.clone(), task: self.task.clone(), programs };
         Ok(match kind {
@@ -218,18 +219,30 @@ impl Places {
         }
     }
 
+    /// The program ends: who waits for the place to be ready waits no longer. [`leave`](Self::leave) comes later.
+    pub fn give_up(&self) {
+        if let Some(there) = self.current() {
+            there.give_up();
+        }
+    }
+
     /// Leaves the place, at the end of the program or of a task, unless another task works there. Blocks.
-    pub fn leave(&self) {
+    ///
+    /// # Errors
+    /// When something there could not be kept.
+    pub fn leave(&self) -> Result<(), PlaceError> {
+        let mut left = Ok(());
         for there in std::mem::take(&mut *lock(&self.inner.earlier)) {
-            there.leave();
+            left = left.and(there.leave());
         }
         // It stays the place of this task: what comes late must not run on this machine instead.
         let last = lock(&self.inner.current)
             .as_ref()
             .filter(|seat| Arc::strong_count(seat) == 1)
             .map(|seat| Arc::clone(&seat.0));
-        if let Some(there) = last {
-            there.leave();
+        match last {
+            Some(there) => left.and(there.leave()),
+            None => left,
         }
     }
 }
@@ -256,6 +269,10 @@ impl Backend for Broken {
         Err(self.error.clone())
     }
 
+    fn identity(&self, _: &str) -> String {
+        self.traits.label.clone()
+    }
+
     /// Never asked for: it does not start.
     fn client(&self, _: &[&str], _: Terminal) -> Command {
         Command::new("false")
@@ -265,7 +282,9 @@ impl Backend for Broken {
         Some(self.error.to_string())
     }
 
-    fn stop(&self) {}
+    fn stop(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// What the configuration of its backend lacks, without reaching anything.

@@ -106,7 +106,7 @@ impl Facts {
 struct Open {
     link: Option<Link>,
     facts: Option<Arc<Facts>>,
-    /// It was made ready: something may stand there that need not stay, whether a shell answered or not.
+    /// It was to be made ready: something may stand there that need not stay, whether a shell answered or not.
     is_made: bool,
 }
 
@@ -265,9 +265,12 @@ impl Remote {
 
     fn connect(&self, open: &mut Open) -> Result<Arc<Facts>, PlaceError> {
         let why = |error: LinkError| PlaceError::unreachable(self.label(), told(&error));
-        self.backend.start()?;
+        // What is given up half made need not stay either.
         open.is_made = true;
-        let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), FIRST).map_err(why)?;
+        self.backend.start()?;
+        let leaving = &self.backend.traits().leaving;
+        let client = self.backend.client(&["sh"], Terminal::None);
+        let mut link = Link::open(client, FIRST, &|| leaving.is_set()).map_err(why)?;
         let script = Script::new("").set("S", &self.session).add(FACTS);
         let said = link.ask(&script.0, FIRST, SMALL).map_err(why)?;
         let none = || "no folder there can be written: make the home folder or /tmp writable".to_owned();
@@ -319,7 +322,7 @@ impl Remote {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), SIGNAL).ok()?;
+        let mut link = Link::open(self.backend.client(&["sh"], Terminal::None), SIGNAL, &|| false).ok()?;
         link.ask(&script.0, SIGNAL, SMALL).ok()
     }
 
@@ -346,9 +349,30 @@ impl Remote {
         Ok(self.ask(&script, SOON, SMALL)?.code != 0)
     }
 
-    /// Leaves it: what is not needed any more is removed there, and the place may go. Background work goes on.
-    pub fn leave(&self) {
+    /// What tells its files from those of all other places: where it is, or its container.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn identity(&self) -> Result<String, PlaceError> {
+        let facts = self.facts()?;
+        Ok(self.backend.identity(&facts.machine))
+    }
+
+    /// It will be left soon: who waits for it to be ready waits no longer. Blocks nobody.
+    pub(super) fn give_up(&self) {
+        self.backend.traits().leaving.set(true);
+    }
+
+    /// Leaves it: what is not needed any more is removed there, and the place may go. Background work goes on. Who waits
+    /// for it to be ready waits no longer.
+    ///
+    /// # Errors
+    /// When something there could not be kept.
+    pub fn leave(&self) -> Result<(), PlaceError> {
+        self.give_up();
         let mut open = lock(&self.open);
+        // Whoever follows work there in the background may come back for what it left.
+        self.backend.traits().leaving.set(false);
         let facts = open.facts.clone();
         if let (Some(link), Some(facts)) = (&mut open.link, &facts) {
             // Background work keeps what it has.
@@ -359,9 +383,13 @@ impl Remote {
         }
         let is_made = std::mem::take(&mut *open).is_made;
         drop(open);
-        if is_made {
-            self.backend.stop();
+        if !is_made {
+            return Ok(());
         }
+        self.backend.stop().map_err(|why| {
+            tracing::error!("leaving {}: {why}", self.label());
+            PlaceError::Lost { place: self.label().to_owned(), why }
+        })
     }
 }
 

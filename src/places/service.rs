@@ -1,5 +1,6 @@
 //! A service that keeps sandboxes, asked over HTTPS from threads that may wait.
 
+use super::backend::Leaving;
 use crate::exec::Hidden;
 use reqwest::Method;
 use reqwest::header::RETRY_AFTER;
@@ -24,6 +25,7 @@ const BUSY: Duration = Duration::from_secs(30);
 pub(crate) struct Service {
     base: String,
     key: Hidden,
+    leaving: Leaving,
     client: OnceLock<reqwest::Client>,
 }
 
@@ -55,13 +57,13 @@ impl Answer {
 impl Service {
     /// # Errors
     /// When the address would carry the key over an open line.
-    pub(crate) fn new(base: &str, key: &str) -> Result<Self, String> {
+    pub(crate) fn new(base: &str, key: &str, leaving: &Leaving) -> Result<Self, String> {
         let parsed = url::Url::parse(base).map_err(|error| format!("`{base}` is no address: {error}"))?;
         if parsed.scheme() != "https" && !is_here(&parsed) {
             return Err(format!("`{base}` would carry the key unencrypted: use https"));
         }
         let base = base.trim_end_matches('/').to_owned();
-        Ok(Self { base, key: Hidden::new(key.to_owned()), client: OnceLock::new() })
+        Ok(Self { base, key: Hidden::new(key.to_owned()), leaving: leaving.clone(), client: OnceLock::new() })
     }
 
     /// Asks without changing anything: a second time when the line or the service fails.
@@ -74,7 +76,7 @@ impl Service {
                 Ok(answer) if answer.status < 500 && (answer.status != 429 || answer.again.is_some()) => {
                     return Ok(answer);
                 }
-                _ => std::thread::sleep(pause),
+                _ => self.leaving.pause(pause)?,
             }
         }
         self.ask(Method::GET, path, None)
@@ -88,7 +90,7 @@ impl Service {
         let first = self.once(method.clone(), path, body)?;
         match first.again {
             Some(pause) if pause <= BUSY => {
-                std::thread::sleep(pause);
+                self.leaving.pause(pause)?;
                 self.once(method, path, body)
             }
             _ => Ok(first),
@@ -100,10 +102,22 @@ impl Service {
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                runtime.map_err(|error| error.to_string())?.block_on(self.send(method, path, body))
+                runtime.map_err(|error| error.to_string())?.block_on(async {
+                    tokio::select! {
+                        said = self.send(method, path, body) => said,
+                        () = self.left() => Err(Leaving::GIVEN_UP.to_owned()),
+                    }
+                })
             });
             asked.join().unwrap_or_else(|_| Err("the request broke off".to_owned()))
         })
+    }
+
+    /// Comes back when its place is being left.
+    async fn left(&self) {
+        while !self.leaving.is_set() {
+            tokio::time::sleep(Leaving::LOOK).await;
+        }
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, String> {
@@ -177,10 +191,13 @@ mod tests {
 
     #[test]
     fn a_key_does_not_go_over_an_open_line() {
-        assert!(Service::new("https://api.example/x/", "k").is_ok());
-        assert!(Service::new("http://127.0.0.1:1", "k").is_ok() && Service::new("http://[::1]:1", "k").is_ok());
+        assert!(Service::new("https://api.example/x/", "k", &Leaving::default()).is_ok());
+        assert!(
+            Service::new("http://127.0.0.1:1", "k", &Leaving::default()).is_ok()
+                && Service::new("http://[::1]:1", "k", &Leaving::default()).is_ok()
+        );
         for (base, word) in [("http://api.example", "unencrypted"), ("nothing", "no address")] {
-            assert!(Service::new(base, "k").err().unwrap().contains(word), "{base}");
+            assert!(Service::new(base, "k", &Leaving::default()).err().unwrap().contains(word), "{base}");
         }
     }
 
@@ -196,7 +213,7 @@ mod tests {
     #[test]
     fn nobody_there_is_told_without_the_question() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let service = Service::new(&format!("http://127.0.0.1:{port}"), "key-1").unwrap();
+        let service = Service::new(&format!("http://127.0.0.1:{port}"), "key-1", &Leaving::default()).unwrap();
         let why = service.ask(Method::GET, "/sandbox/x?token=secret", None).unwrap_err();
         assert!(why.contains(&format!("http://127.0.0.1:{port} cannot be reached")), "{why}");
         assert!(!why.contains("secret") && !why.contains("key-1"), "{why}");

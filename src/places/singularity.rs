@@ -65,6 +65,10 @@ impl Singularity {
         words
     }
 
+    fn is_started(&self) -> bool {
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn runs(&self) -> bool {
         let listed = self.programs.run(self.traits.kind, &["instance", "list", &self.name], WORD);
         listed.is_ok_and(|rows| rows.contains(&self.name))
@@ -77,8 +81,7 @@ impl Backend for Singularity {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if *started && self.runs() {
+        if self.is_started() && self.runs() {
             return Ok(());
         }
         let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
@@ -95,8 +98,14 @@ impl Backend for Singularity {
             }
             done => done.map_err(unreachable)?,
         };
-        *started = true;
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = true;
         Ok(())
+    }
+
+    fn identity(&self, _: &str) -> String {
+        // Each instance has the files of the folder that keeps them.
+        let keeps = self.overlay.as_ref().map(|folder| folder.display().to_string());
+        format!("{} {}", self.traits.kind, keeps.as_deref().unwrap_or(&self.name))
     }
 
     fn client(&self, words: &[&str], _: Terminal) -> Command {
@@ -113,13 +122,14 @@ impl Backend for Singularity {
         (!self.runs()).then(gone)
     }
 
-    fn stop(&self) {
-        if !*self.started.lock().unwrap_or_else(PoisonError::into_inner) {
-            return;
+    fn stop(&self) -> Result<(), String> {
+        if !self.is_started() {
+            return Ok(());
         }
         if let Err(error) = self.programs.run(self.traits.kind, &["instance", "stop", &self.name], WORD) {
             tracing::warn!("the instance {} stays: {error}", self.name);
         }
+        Ok(())
     }
 }
 

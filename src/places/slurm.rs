@@ -54,16 +54,21 @@ impl Backend for Slurm {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let mut held = self.job.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.as_ref().is_some_and(|job| self.state(job).is_ok_and(|state| state == "RUNNING")) {
+        if self.held().is_some_and(|job| self.state(&job).is_ok_and(|state| state == "RUNNING")) {
             return Ok(());
         }
         let mut words = vec!["--no-shell", "--job-name=hermes", "--nodes=1", "--ntasks=1"];
         words.extend(self.args.iter().map(String::as_str));
         let said = self.programs.run("salloc", &words, QUEUE);
         let job = said.and_then(|said| granted(&said).ok_or_else(|| format!("salloc says no number: {said}")));
-        *held = Some(job.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?);
+        let job = job.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
         Ok(())
+    }
+
+    fn identity(&self, _: &str) -> String {
+        // Its files are those of the cluster, whichever job reaches them.
+        self.traits.label.clone()
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
@@ -89,11 +94,12 @@ impl Backend for Slurm {
         }
     }
 
-    fn stop(&self) {
-        let Some(job) = self.held() else { return };
+    fn stop(&self) -> Result<(), String> {
+        let Some(job) = self.held() else { return Ok(()) };
         if let Err(error) = self.programs.run("scancel", &[job.as_str()], WORD) {
             tracing::warn!("the job {job} stays: {error}");
         }
+        Ok(())
     }
 }
 

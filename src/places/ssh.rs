@@ -21,6 +21,8 @@ pub(crate) struct Ssh {
     programs: Programs,
     /// Options and the host.
     words: Vec<String>,
+    /// When the configuration names one.
+    port: Option<u16>,
     /// Where the sockets of connections are; gone with this program.
     sockets: OnceLock<Option<Scratch>>,
 }
@@ -65,7 +67,13 @@ impl Ssh {
         }
         words.extend(config.ssh_extra_args.iter().cloned());
         words.extend(["--".to_owned(), host.to_owned()]);
-        Ok(Self { traits, programs, words, sockets: OnceLock::new() })
+        Ok(Self {
+            traits,
+            programs,
+            words,
+            port: (config.ssh_port != 0).then_some(config.ssh_port),
+            sockets: OnceLock::new(),
+        })
     }
 
     /// A private folder for sockets; `None` where a path in it would be too long: then each command connects anew.
@@ -96,6 +104,12 @@ impl Backend for Ssh {
         Ok(())
     }
 
+    fn identity(&self, machine: &str) -> String {
+        // One name may lead to many: by its port, over another machine, by a change of the configuration.
+        let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
+        format!("{}{port} ({machine})", self.traits.label)
+    }
+
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
         let mut command = self.programs.command("ssh");
         let makes = if terminal == Terminal::None { "ControlMaster=auto" } else { "ControlMaster=no" };
@@ -118,14 +132,15 @@ impl Backend for Ssh {
         None
     }
 
-    fn stop(&self) {
-        let Some(Some(_)) = self.sockets.get() else { return };
+    fn stop(&self) -> Result<(), String> {
+        let Some(Some(_)) = self.sockets.get() else { return Ok(()) };
         let mut words = self.shared("ControlMaster=no");
         words.extend(["-O".to_owned(), "exit".to_owned()]);
         words.extend(self.words.iter().cloned());
         if let Err(error) = self.programs.run("ssh", &words, Duration::from_secs(2)) {
             tracing::debug!("ending the connection: {error}");
         }
+        Ok(())
     }
 }
 
@@ -150,6 +165,7 @@ mod tests {
         };
         let ssh = Ssh::new(&config, Programs::default(), Traits { kind: "ssh", ..Traits::default() }).unwrap();
         assert_eq!(ssh.traits().label, "ssh dev@box");
+        assert_eq!(ssh.identity("build-7"), "ssh dev@box:2222 (build-7)");
         let line = words(&ssh.client(&["sh", "-c", "echo 'a b'"], Terminal::Full));
         assert!(line.contains("ControlMaster=no") && line.contains("ControlPersist=300"), "{line}");
         assert!(line.ends_with(r"-p 2222 -i /k/id -l dev -J jump -- box exec sh -c 'echo '\''a b'\'''"), "{line}");

@@ -7,10 +7,15 @@ use super::{PlaceError, Terminal};
 use crate::exec::bare;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// Bytes of complaints that are kept: the last line is told.
 const WORDS: usize = 4096;
+
+/// How long it is waited between two looks at programs that move something.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What was moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,33 +28,50 @@ fn failed(place: &Remote, what: &str, why: impl std::fmt::Display) -> PlaceError
     PlaceError::Lost { place: place.label().to_owned(), why: format!("{what}: {why}") }
 }
 
-/// Connects two programs and waits for both; their complaints.
-fn pipe(mut from: Command, mut to: Command) -> io::Result<Result<(), String>> {
+/// Connects two programs and waits for both; their complaints. Both are ended when `stop` says so.
+fn pipe(mut from: Command, mut to: Command, stop: &CancellationToken) -> io::Result<Result<(), String>> {
     bare(&mut from);
     bare(&mut to);
     from.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut source = from.spawn()?;
     let stream = source.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
     to.stdin(stream).stdout(Stdio::null()).stderr(Stdio::piped());
-    // Read beside: one that complains of a thousand files would wait for a reader, and the other one for it.
-    let complaints = source.stderr.take();
-    let complaints = std::thread::spawn(move || complaints.map(last_words).unwrap_or_default());
     let target = to.spawn();
     // It holds the other end of the stream: the source must learn when nobody reads.
     drop(to);
-    let taken = target.and_then(|mut target| {
-        let words = target.stderr.take().map(last_words).unwrap_or_default();
-        Ok((target.wait()?, words))
-    });
-    let sent = source.wait()?;
-    let words = complaints.join().unwrap_or_default();
-    let (taken, more) = taken?;
-    if sent.success() && taken.success() {
+    // Read beside: one that complains of a thousand files would wait for a reader, and the other one for it.
+    let mut all = vec![source];
+    let started = target.map(|target| all.push(target));
+    let streams: Vec<_> = all.iter_mut().filter_map(|program| program.stderr.take()).collect();
+    let heard: Vec<_> = streams.into_iter().map(|stream| std::thread::spawn(move || last_words(stream))).collect();
+    let ended = wait(&mut all, stop);
+    let words = heard.into_iter().flat_map(|words| words.join().unwrap_or_default()).collect::<Vec<u8>>();
+    started?;
+    if ended? {
         return Ok(Ok(()));
     }
-    let words = [words, more].concat();
     let words = String::from_utf8_lossy(&words);
-    Ok(Err(words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed").to_owned()))
+    let last = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed");
+    Ok(Err(if stop.is_cancelled() { "interrupted: nothing was moved".to_owned() } else { last.to_owned() }))
+}
+
+/// Waits for all of them; whether each succeeded.
+fn wait(all: &mut [Child], stop: &CancellationToken) -> io::Result<bool> {
+    let mut good = true;
+    for at in 0..all.len() {
+        let status = loop {
+            if stop.is_cancelled() {
+                // One that has ended is no error.
+                let _ended: Vec<_> = all.iter_mut().map(Child::kill).collect();
+            }
+            if let Some(status) = all[at].try_wait()? {
+                break status;
+            }
+            std::thread::sleep(LOOK);
+        };
+        good &= status.success();
+    }
+    Ok(good)
 }
 
 /// Reads to the end and keeps the last of it.
@@ -74,8 +96,8 @@ fn tar_there(place: &Remote, script: Script) -> Command {
 /// Sends a file or folder of this machine; into `to` when that is a folder there, else by that name.
 ///
 /// # Errors
-/// When it is not there, cannot be reached or written.
-pub fn push(place: &Remote, from: &Path, to: &Path) -> Result<Moved, PlaceError> {
+/// When it is not there, cannot be reached or written, or `stop` says so.
+pub fn push(place: &Remote, from: &Path, to: &Path, stop: &CancellationToken) -> Result<Moved, PlaceError> {
     place.ready()?;
     let source = from.canonicalize().map_err(|error| failed(place, &from.display().to_string(), error))?;
     let Some((folder, name)) = split(&source) else { return Err(failed(place, "/", "name a file or folder")) };
@@ -105,7 +127,7 @@ pub fn push(place: &Remote, from: &Path, to: &Path) -> Result<Moved, PlaceError>
         .add(" \"$d\"/")
         .word(target_name)
         .add("; fi; c=$?; rm -rf -- \"$t\"; exit $c");
-    match pipe(pack, tar_there(place, script)) {
+    match pipe(pack, tar_there(place, script), stop) {
         Ok(Ok(())) => Ok(Moved { from: source.display().to_string(), to: target.display().to_string() }),
         Ok(Err(why)) => Err(failed(place, &target.display().to_string(), why)),
         Err(error) => Err(failed(place, "tar", error)),
@@ -115,8 +137,8 @@ pub fn push(place: &Remote, from: &Path, to: &Path) -> Result<Moved, PlaceError>
 /// Brings a file or folder from there; into `to` when that is a folder here, else by that name.
 ///
 /// # Errors
-/// When it is not there, cannot be reached or written.
-pub fn pull(place: &Remote, from: &Path, to: &Path) -> Result<Moved, PlaceError> {
+/// When it is not there, cannot be reached or written, or `stop` says so.
+pub fn pull(place: &Remote, from: &Path, to: &Path, stop: &CancellationToken) -> Result<Moved, PlaceError> {
     place.ready()?;
     let source = place.resolve(from);
     let shown = |path: &Path| path.display().to_string();
@@ -133,7 +155,7 @@ pub fn pull(place: &Remote, from: &Path, to: &Path) -> Result<Moved, PlaceError>
     // Names that lead out of the folder are not unpacked by tar itself; owners are this person's.
     unpack.arg("-C").arg(inside.path()).args(["--no-same-owner", "--no-same-permissions", "-xf", "-"]);
     let script = Script::new("tar -C ").word(folder).add(" -cf - -- ").word(name);
-    match pipe(tar_there(place, script), unpack) {
+    match pipe(tar_there(place, script), unpack, stop) {
         Ok(Ok(())) => {}
         Ok(Err(why)) => return Err(failed(place, &shown(&source), why)),
         Err(error) => return Err(failed(place, "tar", error)),
@@ -160,13 +182,27 @@ mod tests {
     fn one_that_complains_much_does_not_stop_the_other() {
         let many =
             "i=0; while [ $i -lt 5000 ]; do echo 'tar: a name of some length: Permission denied' >&2; i=$((i+1)); done";
-        let ended = pipe(shell(&format!("{many}; echo the last one >&2; exit 2")), shell("cat")).unwrap();
+        let ended =
+            pipe(shell(&format!("{many}; echo the last one >&2; exit 2")), shell("cat"), &CancellationToken::new())
+                .unwrap();
         assert_eq!(ended, Err("the last one".into()));
-        assert_eq!(pipe(shell("echo x"), shell(&format!("cat; {many}"))).unwrap(), Ok(()));
+        assert_eq!(pipe(shell("echo x"), shell(&format!("cat; {many}")), &CancellationToken::new()).unwrap(), Ok(()));
     }
 
     #[test]
     fn a_target_that_cannot_start_ends_the_source() {
-        assert!(pipe(shell("exec cat /dev/zero"), Command::new("/no/such/program")).is_err());
+        assert!(
+            pipe(shell("exec cat /dev/zero"), Command::new("/no/such/program"), &CancellationToken::new()).is_err()
+        );
+    }
+
+    #[test]
+    fn both_end_when_somebody_stops_it() {
+        let stop = CancellationToken::new();
+        std::thread::scope(|scope| {
+            let moved = scope.spawn(|| pipe(shell("exec cat /dev/zero"), shell("exec cat"), &stop).unwrap());
+            stop.cancel();
+            assert_eq!(moved.join().unwrap(), Err("interrupted: nothing was moved".into()));
+        });
     }
 }

@@ -127,7 +127,7 @@ impl Screen {
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
-        let mcp = context.mcp.clone();
+        let (mcp, places) = (context.mcp.clone(), context.places.clone());
         let mut servers_changed = mcp.changes();
         servers_changed.mark_changed();
         let start = crate::app::start(&mut self.model);
@@ -154,6 +154,8 @@ impl Screen {
                         self.take_in(msg, Urgency::Input);
                     }
                     effects::Then::Leave { code, demo } => {
+                        // The agent may be waiting for a machine that is on its way.
+                        places.give_up();
                         hands.leave(&mut workers, &mut heard).await;
                         // The shell that comes next must find all that is typed once the terminal is its own.
                         input.stop().await;

@@ -31,7 +31,7 @@ pub struct FileChange {
     pub at: i64,
     /// The tool call.
     pub call: String,
-    /// The other machine that the file is on, as people read it; empty: this one.
+    /// The other machine that the file is on, by a name that no other one has; empty: this one.
     pub place: String,
     /// Absolute, without links.
     pub path: PathBuf,

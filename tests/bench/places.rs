@@ -72,7 +72,7 @@ fn compare(kind: &str, config: &TerminalConfig) -> Row {
             bare.push(began.elapsed());
         }
     }
-    places.leave();
+    places.leave().unwrap();
     let (ours, bare) = (median(ours), median(bare));
     let note = format!("{} with all of ours, {} bare", ms(ours), ms(bare));
     row(&format!("{kind}: more than its client"), ms(ours.saturating_sub(bare)), "15 ms", note)

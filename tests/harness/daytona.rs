@@ -36,6 +36,8 @@ const FIELDS: &[Field] = &[
 ];
 /// The largest disk that it gives, in GB.
 const DISK: u64 = 10;
+/// For how many looks a sandbox that was told to start is still shown as stopped.
+const LAG: usize = 3;
 
 /// The gateway's side: who is not known, or whose sandbox does not run, is turned away as the real one does it.
 const GATE: &str = r#"#!/bin/sh
@@ -78,6 +80,8 @@ struct Desk {
     refusal: Option<(u16, String)>,
     /// Has too much to do when the next sandbox is to be made.
     busy: bool,
+    /// No sandbox comes to be ready.
+    stalled: bool,
     made: usize,
 }
 
@@ -85,6 +89,8 @@ struct Sandbox {
     wanted: Value,
     id: String,
     state: &'static str,
+    /// For how many looks it still shows the state from before the order to start.
+    lag: usize,
     /// What it becomes, seen by the look after the next one.
     next: Option<&'static str>,
     tokens: usize,
@@ -179,6 +185,16 @@ impl Daytona {
     /// Has too much to do when the next sandbox is to be made, and says when to come back.
     pub fn busy(&self) {
         self.inner.desk.lock().unwrap().busy = true;
+    }
+
+    /// No sandbox comes to be ready from now on.
+    pub fn stall(&self) {
+        self.inner.desk.lock().unwrap().stalled = true;
+    }
+
+    /// How often it was looked at one.
+    pub fn looks(&self) -> usize {
+        self.log().iter().filter(|line| line.starts_with("GET /api/sandbox/")).count()
     }
 
     /// Stops the sandbox from outside.
@@ -346,16 +362,25 @@ fn make(inner: &Inner, desk: &mut Desk, body: &Bytes) -> Response {
     desk.made += 1;
     inner.wipe();
     let id = format!("0f2a3c4d-0000-4000-8000-{:012x}", desk.made);
-    let sandbox = Sandbox { wanted, id, state: "pulling_snapshot", next: Some("started"), tokens: 0 };
+    let sandbox = Sandbox { wanted, id, state: "pulling_snapshot", next: Some("started"), lag: 0, tokens: 0 };
     let body = sandbox.body();
     desk.sandbox = Some(sandbox);
     good(body)
 }
 
 fn look(inner: &Inner, desk: &mut Desk) -> Response {
+    let stalled = desk.stalled;
     let sandbox = desk.sandbox.as_mut().unwrap();
     let body = sandbox.body();
-    if let Some(next) = sandbox.next.take() {
+    if stalled {
+        return good(body);
+    }
+    if sandbox.lag > 0 {
+        sandbox.lag -= 1;
+        if sandbox.lag == 0 {
+            sandbox.state = "starting";
+        }
+    } else if let Some(next) = sandbox.next.take() {
         sandbox.state = next;
         std::fs::write(inner.state.join("running"), "").unwrap();
     }
@@ -364,10 +389,10 @@ fn look(inner: &Inner, desk: &mut Desk) -> Response {
 
 fn start(desk: &mut Desk) -> Response {
     let sandbox = desk.sandbox.as_mut().unwrap();
-    if sandbox.state != "stopped" {
+    if sandbox.state != "stopped" || sandbox.lag > 0 {
         return error(400, "Sandbox is not in valid state");
     }
-    (sandbox.state, sandbox.next) = ("starting", Some("started"));
+    (sandbox.lag, sandbox.next) = (LAG, Some("started"));
     good(sandbox.body())
 }
 

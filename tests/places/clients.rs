@@ -1,6 +1,7 @@
 //! Clients whose real counterparts cannot run everywhere (a cluster, a queue, user name spaces): stand-ins that answer as
 //! their manuals say, through the built program. `real` has those that can.
 
+use super::run;
 use crate::harness::home::{err, out};
 use crate::harness::{Cluster, Home, Sshd, skipped};
 use serde_json::{Value, json};
@@ -70,13 +71,6 @@ fn home(programs: &[(&str, &str)], config: &str) -> Home {
     home
 }
 
-fn run(home: &Home, command: &str) -> Value {
-    let args = json!({ "command": command }).to_string();
-    let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
-    serde_json::from_str(out(&done).trim())
-        .unwrap_or_else(|error| panic!("{command}: {error}: {} {}", out(&done), err(&done)))
-}
-
 /// What every client must do: run there, keep words as they are, tell the code, and leave nothing running.
 fn works(home: &Home, config: &str) {
     let there = home.user().join("programs/there").canonicalize().unwrap();
@@ -136,6 +130,39 @@ fn a_container_that_does_not_start_is_never_deleted() {
     assert!(words.contains("unpause hermes-made") && !words.lines().any(|line| line.starts_with("rm ")), "{words}");
 }
 
+/// `exec` notes who is asked over a link, and fails while the engine is busy.
+const BUSY: &str = r#"
+echo "$*" >>"$STANDIN/words"
+case $1 in
+  ps) echo "hermes-made running";;
+  inspect) echo running;;
+  exec)
+    [ ! -e "$STANDIN/busy" ] || { echo "Error: the engine is busy" >&2; exit 125; }
+    [ "$2" != -i ] || echo $$ >>"$STANDIN/links"
+    shift; while case $1 in -*) :;; *) false;; esac; do shift; done; shift; enter "$@";;
+  *) echo "unknown: $*" >&2; exit 1;;
+esac
+"#;
+
+#[test]
+fn an_engine_that_does_not_answer_is_no_reason_to_end_all_that_runs_in_a_container() {
+    let home = home(&[("podman", BUSY)], "terminal:\n  backend: podman\n  docker_orphan_reaper: false\n  cwd: /tmp\n");
+    let folder = home.user().join("programs").canonicalize().unwrap();
+    // From now on nothing is answered, and the link is broken.
+    let line = format!("cd {} && echo $$ >pid && touch busy && kill -9 $(cat links); sleep 600", folder.display());
+    let args = json!({ "command": line, "timeout": 10 }).to_string();
+    let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
+    let said: Value = serde_json::from_str(out(&done).trim()).unwrap_or_else(|_| panic!("{}", err(&done)));
+    let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
+    assert!(why.contains("the engine is busy") && why.contains("it may still run there"), "{why}");
+    let words = std::fs::read_to_string(folder.join("words")).unwrap();
+    assert!(!words.lines().any(|word| word.starts_with("kill") || word.starts_with("stop")), "{words}");
+    let pid = std::fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+}
+
 #[test]
 fn files_go_there_and_come_back() {
     let Ok(sshd) = Sshd::start().map_err(|why| skipped("files_go_there_and_come_back", &why)) else { return };
@@ -161,6 +188,33 @@ fn files_go_there_and_come_back() {
     home.config("");
     let local = home.run(&["files", "push", "one.sh"]);
     assert!(err(&local).contains("name another place with --backend"), "{}", err(&local));
+}
+
+#[test]
+fn what_is_interrupted_moves_nothing_and_leaves_nothing() {
+    let test = "what_is_interrupted_moves_nothing_and_leaves_nothing";
+    let Ok(sshd) = Sshd::start().map_err(|why| skipped(test, &why)) else { return };
+    let home = Home::empty();
+    let words = sshd.client_config().display().to_string();
+    home.config(&format!("terminal:\n  backend: ssh\n  ssh_host: there\n  ssh_extra_args: [-F, {words}]\n"));
+    // Takes longer than to interrupt it.
+    let large = std::fs::File::create(home.project().join("large")).unwrap();
+    large.set_len(1 << 32).unwrap();
+    let mut child = home.command(&["files", "push", "large"]).spawn().unwrap();
+    let begun = || {
+        std::fs::read_dir(sshd.home())
+            .unwrap()
+            .flatten()
+            .any(|e| e.file_name().to_string_lossy().starts_with(".hermes-"))
+    };
+    crate::harness::until("it is on its way", begun);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let done = child.wait().unwrap();
+    assert_eq!(done.code(), Some(130));
+    crate::harness::until("nothing of it is there", || !begun());
+    assert!(!sshd.home().join("large").exists());
+    assert_eq!(home.leftovers(), Vec::<String>::new());
 }
 
 /// The real client says to a server what was meant: which pods, whose, and what is to run in them.

@@ -1,8 +1,7 @@
 //! Sandboxes of Daytona: the service on loopback as its description has it, its gateway a real sshd.
 
 use super::*;
-use crate::harness::home::{err, out};
-use crate::harness::{Daytona, Home, skipped, until};
+use crate::harness::{Daytona, skipped, until};
 
 /// A site in a sandbox.
 fn site(test: &str, change: impl FnOnce(&mut TerminalConfig)) -> Option<(Daytona, Site)> {
@@ -80,21 +79,55 @@ fn one_that_keeps_nothing_is_deleted_at_the_end() {
     assert_eq!((service.state(), service.strange()), (None, Vec::new()));
 }
 
-/// A home that works in the service, by the built program.
-fn home(service: &Daytona) -> Home {
-    let mut home = Home::empty();
-    for (name, value) in service.variables() {
-        home.set(name, &value);
-    }
-    home.config("terminal:\n  backend: daytona\n");
-    home
+#[test]
+fn a_sandbox_that_never_gets_ready_is_given_up_when_it_is_left() {
+    let test = "a_sandbox_that_never_gets_ready_is_given_up_when_it_is_left";
+    let Some((service, site)) = site(test, |config| config.container_persistent = false) else { return };
+    service.stall();
+    let given_up = |how: &(dyn Fn() + Sync)| {
+        let before = service.looks();
+        let said = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until("it is waited for", || service.looks() > before + 2);
+                how();
+            });
+            site.run("echo x")
+        });
+        assert!(said["error"].as_str().is_some_and(|why| why.contains("it is being left")), "{said}");
+    };
+    given_up(&|| site.places.leave().unwrap());
+    assert_eq!((service.state(), service.strange()), (None, Vec::new()), "it would be nobody's");
+    given_up(&|| site.places.give_up());
+    site.places.leave().unwrap();
+    assert_eq!((service.state(), service.made()), (None, 2));
 }
 
-fn run(home: &Home, command: &str) -> Value {
-    let args = json!({ "command": command }).to_string();
-    let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
-    serde_json::from_str(out(&done).trim())
-        .unwrap_or_else(|error| panic!("{command}: {error}: {} {}", out(&done), err(&done)))
+#[test]
+fn quitting_does_not_wait_for_a_sandbox_that_never_gets_ready() {
+    use crate::harness::mock::call;
+    use crate::harness::{Mock, Step, Term};
+    let folder = tempfile::tempdir().unwrap();
+    let service = match Daytona::start(folder.path()) {
+        Ok(service) => service,
+        Err(why) => return skipped("quitting_does_not_wait_for_a_sandbox_that_never_gets_ready", &why),
+    };
+    service.stall();
+    let home = home(&service);
+    let mock = Mock::start(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": "echo x" }))])]);
+    home.model(&mock, "terminal:\n  backend: daytona\napprovals:\n  mode: \"off\"\n");
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯").wait("daytona");
+    term.send("run it\r");
+    until("it is waited for", || service.looks() > 2);
+    term.send("\x03").wait("stopped");
+    term.send("\x04");
+    assert_eq!(term.ended(), 0);
+    assert_eq!((service.state(), service.made()), (Some("pulling_snapshot"), 1), "one that keeps its files stays");
+}
+
+/// A home that works in the service, by the built program.
+fn home(service: &Daytona) -> Home {
+    sandbox_home("daytona", service.variables())
 }
 
 #[test]

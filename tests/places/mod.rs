@@ -10,6 +10,8 @@ mod real;
 mod rounds;
 mod ssh;
 
+use crate::harness::Home;
+use crate::harness::home::{err, out};
 use hermes::agent::Port;
 use hermes::config::{Config, TerminalConfig};
 use hermes::exec::{Exec, ExecOptions};
@@ -127,7 +129,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         self.runtime.block_on(self.ctx.exec.shutdown(true));
-        self.places.leave();
+        self.places.leave().unwrap();
     }
 }
 
@@ -146,6 +148,29 @@ fn works_like_home(site: &Site) {
     let gone = site.call("terminal", json!({"command": "pwd", "workdir": "/no/such/folder"}));
     assert!(gone["error"].as_str().unwrap().contains("/no/such/folder"), "{gone}");
     files_work_like_home(site);
+}
+
+/// A home whose commands run in a sandbox of this service, by the built program.
+fn sandbox_home(backend: &str, variables: Vec<(&'static str, String)>) -> Home {
+    let mut home = Home::empty();
+    for (name, value) in variables {
+        home.set(name, &value);
+    }
+    home.config(&format!("terminal:\n  backend: {backend}\n"));
+    home
+}
+
+/// What `terminal` says to a command, by the built program.
+fn run(home: &Home, command: &str) -> Value {
+    told(home, command).0
+}
+
+/// The same, and what the program says on standard error.
+fn told(home: &Home, command: &str) -> (Value, String) {
+    let args = json!({ "command": command }).to_string();
+    let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
+    let said = serde_json::from_str(out(&done).trim());
+    (said.unwrap_or_else(|error| panic!("{command}: {error}: {} {}", out(&done), err(&done))), err(&done).to_owned())
 }
 
 fn files_work_like_home(site: &Site) {
@@ -262,7 +287,7 @@ fn is_judged_there(site: &Site) {
 
 /// A person at the screen: the terminal there has the size of all terminals, keys reach the program, a secret is not shown,
 /// and once somebody types the size is that of the pane.
-fn types_there(home: crate::harness::Home, kind: &str) {
+fn types_there(home: Home, kind: &str) {
     use crate::harness::mock::call;
     use crate::harness::{Mock, Step, Term};
     let command = "[ -t 0 ] && [ -t 1 ] && echo a-terminal; stty size | cut -d' ' -f2; read -p 'Name? ' name; echo hello-$name; \

@@ -2,8 +2,7 @@
 //! real processes (`tests/fixtures/modal`).
 
 use super::*;
-use crate::harness::home::{err, out};
-use crate::harness::{Home, skipped, until};
+use crate::harness::{skipped, until};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
@@ -131,21 +130,10 @@ fn a_sandbox_that_ends_is_told_and_made_anew() {
 }
 
 /// A home that works in sandboxes, by the built program.
-fn home(standin: &Standin, more: &str) -> Home {
-    let mut home = Home::empty();
-    for (name, value) in standin.variables() {
-        home.set(name, &value);
-    }
-    home.config(&format!("terminal:\n  backend: modal\n{more}"));
+fn home(standin: &Standin) -> Home {
+    let home = sandbox_home("modal", standin.variables());
     std::fs::write(home.hermes().join(".env"), "MODAL_TOKEN_ID=ak-standin\nMODAL_TOKEN_SECRET=as-standin\n").unwrap();
     home
-}
-
-fn run(home: &Home, command: &str) -> Value {
-    let args = json!({ "command": command }).to_string();
-    let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
-    serde_json::from_str(out(&done).trim())
-        .unwrap_or_else(|error| panic!("{command}: {error}: {} {}", out(&done), err(&done)))
 }
 
 #[test]
@@ -155,15 +143,27 @@ fn what_a_sandbox_held_is_kept_for_the_next_run() {
         Ok(standin) => standin,
         Err(why) => return skipped("what_a_sandbox_held_is_kept_for_the_next_run", &why),
     };
-    let home = home(&standin, "");
+    let home = home(&standin);
     let said = run(&home, "printf '%s\\n' \"a  'b'\" '$HOME' >made; cat made image; exit 3");
     let image = "nikolaik/python-nodejs:python3.11-nodejs20";
     assert_eq!((&said["exit_code"], &said["output"]), (&json!(3), &json!(format!("a  'b'\n$HOME\n{image}"))), "{said}");
     assert_eq!(standin.running(), Vec::<PathBuf>::new());
     assert_eq!(run(&home, "wc -l <made")["output"], "2", "another sandbox, and what the first one held");
-    // What was kept is gone there: it begins anew.
+    // What was kept is gone there: that is told, its name is kept, and then it begins anew.
     std::fs::remove_dir_all(standin.root.join("images")).unwrap();
+    let kept = |of: &str| {
+        let all = std::fs::read_dir(home.hermes().join("sandboxes/modal")).unwrap().map(|entry| entry.unwrap().path());
+        let mut these = all.filter(|path| path.extension().is_some_and(|end| end == "before") == (of == "before"));
+        these.next().map(|path| std::fs::read_to_string(path).unwrap())
+    };
+    let image = kept("now").unwrap();
+    let lost = run(&home, "ls");
+    let why = lost["error"].as_str().unwrap_or_else(|| panic!("{lost}"));
+    assert!(why.contains("is not at the service any more") && why.contains(&image) && why.contains(".before"), "{why}");
+    assert_eq!((kept("now"), kept("before").as_deref()), (None, Some(image.as_str())));
+    assert_eq!(standin.running(), Vec::<PathBuf>::new(), "nothing was made in its place");
     assert_eq!(run(&home, "ls")["output"], "image");
+    assert_eq!(kept("before"), Some(image), "it can still be looked for");
     home.config("terminal:\n  backend: modal\n  container_persistent: false\n");
     assert_eq!(run(&home, "touch x; ls -1")["output"], "image\nx");
     assert_eq!(run(&home, "ls")["output"], "image");
@@ -176,13 +176,52 @@ fn what_a_sandbox_held_is_kept_for_the_next_run() {
 }
 
 #[test]
+fn a_sandbox_whose_image_cannot_be_noted_is_not_ended() {
+    let root = tempfile::tempdir().unwrap();
+    let standin = match Standin::at(root.path()) {
+        Ok(standin) => standin,
+        Err(why) => return skipped("a_sandbox_whose_image_cannot_be_noted_is_not_ended", &why),
+    };
+    let home = home(&standin);
+    // As a full disk or a home that cannot be written.
+    let folder = home.hermes().join("sandboxes/modal");
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    std::fs::write(&folder, "").unwrap();
+    let (said, words) = told(&home, "echo work >made; cat made");
+    assert_eq!(said["output"], "work", "{said}");
+    let images = std::fs::read_dir(standin.root.join("images")).unwrap();
+    let image = images.map(|entry| entry.unwrap().file_name().into_string().unwrap()).next().unwrap();
+    assert!(words.contains(&image) && words.contains("was left as it is"), "{words}");
+    assert_eq!(standin.running().len(), 1, "it is the only one that has them");
+    std::fs::remove_file(&folder).unwrap();
+    assert_eq!(run(&home, "cat made")["output"], "work");
+    assert_eq!((standin.running().len(), standin.sandboxes().len()), (0, 1), "it was found again, kept and ended");
+}
+
+#[test]
+fn a_word_that_the_service_does_not_like_is_no_reason_for_another_image() {
+    let root = tempfile::tempdir().unwrap();
+    let standin = match Standin::at(root.path()) {
+        Ok(standin) => standin,
+        Err(why) => return skipped("a_word_that_the_service_does_not_like_is_no_reason_for_another_image", &why),
+    };
+    let home = home(&standin);
+    assert_eq!(run(&home, "echo work >made; cat made")["output"], "work");
+    std::fs::write(standin.root.join("invalid"), "cpu must be less than 64").unwrap();
+    let said = run(&home, "cat made");
+    assert!(said["error"].as_str().is_some_and(|why| why.contains("cpu must be less than 64")), "{said}");
+    std::fs::remove_file(standin.root.join("invalid")).unwrap();
+    assert_eq!(run(&home, "cat made")["output"], "work");
+}
+
+#[test]
 fn what_the_service_refuses_is_told() {
     let root = tempfile::tempdir().unwrap();
     let standin = match Standin::at(root.path()) {
         Ok(standin) => standin,
         Err(why) => return skipped("what_the_service_refuses_is_told", &why),
     };
-    let home = home(&standin, "");
+    let home = home(&standin);
     let why = |words: &str| {
         let said = run(&home, "touch here");
         let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
@@ -213,5 +252,5 @@ fn a_person_types_into_a_command_in_the_sandbox() {
         Ok(standin) => standin,
         Err(why) => return skipped("a_person_types_into_a_command_in_the_sandbox", &why),
     };
-    types_there(home(&standin, ""), "modal");
+    types_there(home(&standin), "modal");
 }

@@ -6,7 +6,7 @@ use crate::harness::{Sshd, skipped, until};
 use hermes::exec::{ExecError, Launch, Spawn};
 use hermes::llm::message::{Body, Item, ItemId, Origin, SessionId};
 use hermes::places::{Job, JobSpec};
-use hermes::store::{Blobs, Store};
+use hermes::store::{Blobs, FileChange, Store};
 use hermes::tools::file::ground::Ground;
 use hermes::tools::file::history::FileHistory;
 use hermes::tools::file::restore::{Back, Verdict, foreign, redoing, restore, undoing};
@@ -167,7 +167,7 @@ fn edits_there_are_put_back_there() {
     site.call("patch", json!({"path": "old", "old_string": "one", "new_string": "two"}));
     site.call("write_file", json!({"path": "new", "content": "x"}));
     let changes = site.runtime.block_on(store.changes(&session)).unwrap();
-    assert!(changes.len() == 2 && changes.iter().all(|change| change.place == "ssh there"), "{changes:?}");
+    assert!(changes.len() == 2 && changes.iter().all(|change| change.place.starts_with("ssh there (")), "{changes:?}");
     let lost = |ground: &Ground, word: &str| {
         let backs = undoing(&changes, &blobs, ground);
         let told = |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains(word));
@@ -175,6 +175,13 @@ fn edits_there_are_put_back_there() {
         assert_eq!(restore(&backs, true, &blobs, ground).files, []);
     };
     lost(&Ground::default(), "go there with /backend first");
+    // Another machine may have the same name for people.
+    let theirs: Vec<_> =
+        changes.iter().map(|change| FileChange { place: "ssh there (another)".into(), ..change.clone() }).collect();
+    let backs = undoing(&theirs, &blobs, &ground);
+    let away =
+        |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains("ssh there (another), where no work"));
+    assert!(backs.len() == 2 && backs.iter().all(away), "{backs:?}");
     sshd.cut();
     lost(&ground, "ssh there");
     sshd.mend();
@@ -186,7 +193,7 @@ fn edits_there_are_put_back_there() {
     assert_eq!((again.files.len(), site.prints("cat old new").as_str()), (2, "two\nx"), "{again:?}");
     site.prints("echo theirs >old");
     let backs = undoing(&changes, &blobs, &ground);
-    assert_eq!(foreign(&backs), [PathBuf::from(format!("ssh there: {}/old", sshd.home().display()))]);
+    assert_eq!(foreign(&backs), [PathBuf::from(format!("{}: {}/old", ground.place(), sshd.home().display()))]);
     let done = restore(&backs, false, &blobs, &ground);
     assert_eq!((done.files.len(), done.left.len(), site.prints("cat old").as_str()), (1, 1, "theirs"), "{done:?}");
 }
@@ -377,7 +384,7 @@ fn two_tasks_of_a_session_work_in_two_places_at_once() {
     // And back: what it had there it has again.
     places.choose("ssh").unwrap();
     assert_eq!(child("basename $PWD; ls -d deep")["exit_code"], 0);
-    places.leave();
+    places.leave().unwrap();
     assert_eq!(site.prints("echo $WHOSE; basename $PWD"), "parent\ndeep", "its parent still works there");
     assert_eq!((site.places.kind(), places.kind()), ("ssh", "ssh"));
 }
@@ -417,8 +424,8 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     // A fork works in the same place, and what it puts back it puts back there.
     term.send("/fork\r").wait("(fork)").wait("ssh there");
     term.send("/rewind\r").wait("Go back to a prompt").wait("1 file changed since");
-    term.send("\x1b[B").wait("2 prompts, ").wait("ssh there: ");
-    term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file").wait("ssh there: ");
+    term.send("\x1b[B").wait("2 prompts, ").wait("ssh there (");
+    term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file").wait("ssh there (");
     assert!(has("third"));
     term.send("\r").wait("rewound").gone("wrote-it-once");
     assert!(has("first"));

@@ -47,7 +47,7 @@ async fn children_that_start_at_once_get_nothing_of_each_other() {
             None
         });
         starts.spawn_blocking(|| {
-            let mut link = Link::open(std::process::Command::new("sh"), DEADLINE).unwrap();
+            let mut link = Link::open(std::process::Command::new("sh"), DEADLINE, &|| false).unwrap();
             let said = link.ask(b"echo $$", DEADLINE, 100).unwrap().text();
             let numbers: Vec<u32> = open_descriptors(said.parse().unwrap()).iter().map(|(number, _)| *number).collect();
             assert!(numbers.iter().all(|number| *number < 3 || *number == 10), "{numbers:?}");

@@ -2,7 +2,7 @@
 
 use super::write;
 use crate::places::{About, Files, Kind};
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -29,8 +29,8 @@ impl Files for Disk {
         fs::read(path)
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        write::atomic(path, bytes)
+    fn write_as(&self, path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+        write::atomic_as(path, bytes, mode)
     }
 
     fn delete(&self, path: &Path) -> io::Result<()> {
@@ -42,10 +42,6 @@ impl Files for Disk {
             fs::create_dir_all(folder)?;
         }
         fs::rename(from, to)
-    }
-
-    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
-        fs::set_permissions(path, Permissions::from_mode(mode))
     }
 
     fn names(&self, folder: &Path, most: usize) -> io::Result<Vec<String>> {

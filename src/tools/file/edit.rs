@@ -273,10 +273,7 @@ fn undo(disk: &dyn Files, change: &Change, mode: Option<u32>) -> std::io::Result
         disk.rename(to, &change.path)?;
     }
     match &change.before {
-        Some(bytes) => {
-            disk.write(&change.path, bytes)?;
-            mode.map_or(Ok(()), |mode| disk.set_mode(&change.path, mode))
-        }
+        Some(bytes) => disk.write_as(&change.path, bytes, mode),
         None => disk.delete(&change.path),
     }
 }

@@ -23,23 +23,33 @@ impl Ground {
         Self { there: places.current() }
     }
 
-    /// The name of the machine where work is done, as a change keeps it: empty for this one.
+    /// The name of the machine where work is done, as a change keeps it: empty for this one. Not that for people, which
+    /// several machines may have, one after another.
     pub fn place(&self) -> String {
-        self.there.as_ref().map_or_else(String::new, |there| there.label().to_owned())
+        let name = |there: &Arc<Remote>| there.identity().unwrap_or_else(|_| there.label().to_owned());
+        self.there.as_ref().map_or_else(String::new, name)
     }
 
     /// The machine of this name, when it is another one and work is done there.
-    fn at(&self, place: &str) -> Option<&Remote> {
-        self.there.as_deref().filter(|there| there.label() == place)
+    fn at(&self, place: &str) -> Result<&Remote, String> {
+        let away = || format!("it is on {place}, where no work is done now: go there with /backend first");
+        let there = self.there.as_deref().ok_or_else(away)?;
+        // One of another kind need not be reached to be told apart.
+        let kind = there.backend().traits().kind;
+        let is_alike = place.strip_prefix(kind).is_some_and(|rest| rest.starts_with(' '));
+        if is_alike && there.identity().map_err(|error| error.to_string())? == place { Ok(there) } else { Err(away()) }
+    }
+
+    fn far(&self, place: &str) -> std::io::Result<&Remote> {
+        self.at(place).map_err(std::io::Error::other)
     }
 
     /// Looks at a path of a machine without following links.
     pub fn look(&self, place: &str, path: &Path) -> Now {
-        match self.at(place) {
-            _ if place.is_empty() => look(path),
-            Some(there) => look_there(there, path),
-            None => Now::Other(format!("it is on {place}, where no work is done now: go there with /backend first")),
+        if place.is_empty() {
+            return look(path);
         }
+        self.at(place).map_or_else(Now::Other, |there| look_there(there, path))
     }
 
     /// Permission bits of a file where work is done now.
@@ -55,10 +65,7 @@ impl Ground {
     /// # Errors
     /// When it cannot be read, or is larger.
     pub fn read(&self, place: &str, path: &Path) -> std::io::Result<Vec<u8>> {
-        match self.at(place) {
-            Some(there) => there.read(path, MAX_BYTES),
-            None => Disk.read(path, MAX_BYTES),
-        }
+        if place.is_empty() { Disk.read(path, MAX_BYTES) } else { self.far(place)?.read(path, MAX_BYTES) }
     }
 
     /// Deletes a file.
@@ -66,10 +73,7 @@ impl Ground {
     /// # Errors
     /// When it cannot be.
     pub fn remove(&self, place: &str, path: &Path) -> std::io::Result<()> {
-        match self.at(place) {
-            Some(there) => there.delete(path),
-            None => write::remove(path),
-        }
+        if place.is_empty() { write::remove(path) } else { self.far(place)?.delete(path) }
     }
 
     /// Replaces a file, with these permission bits.
@@ -77,9 +81,10 @@ impl Ground {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self, place: &str, path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Result<()> {
-        let Some(there) = self.at(place) else { return write::atomic_as(path, bytes, mode) };
-        there.write(path, bytes)?;
-        mode.map_or(Ok(()), |mode| there.set_mode(path, mode))
+        match place {
+            "" => write::atomic_as(path, bytes, mode),
+            place => self.far(place)?.write_as(path, bytes, mode),
+        }
     }
 }
 
