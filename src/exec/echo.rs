@@ -106,10 +106,10 @@ impl Echo {
         }
     }
 
-    /// Keys come to a program that shows them by itself; `shown` is the end of what its terminal got so far. Told of another
-    /// size, it draws its row again, with what was typed.
-    pub(crate) fn begins_at(&mut self, shown: &[u8]) {
-        let begin = shown.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+    /// Keys come to a program that shows them by itself; `shown` is the end of what its terminal got so far, or all of it.
+    /// Told of another size, it draws its row again, with what was typed.
+    pub(crate) fn begins_at(&mut self, shown: &[u8], all: bool) {
+        let begin = shown.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1).or(all.then_some(0));
         self.row = begin.map(|begin| redraw::row(&shown[begin..]));
     }
 

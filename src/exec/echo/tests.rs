@@ -102,7 +102,7 @@ fn left_of_editor(shown: &[u8], keys: &[u8], output: &[u8]) -> String {
         .map(|size| {
             let now = Instant::now();
             let mut echo = Echo::default();
-            echo.begins_at(shown);
+            echo.begins_at(shown, true);
             echo.typed(keys, &discipline(LocalModes::empty()), now);
             let mut left = Vec::new();
             output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, now)));
@@ -116,7 +116,15 @@ fn left_of_editor(shown: &[u8], keys: &[u8], output: &[u8]) -> String {
 
 #[test]
 fn a_row_that_an_editor_draws_again_shows_no_key_to_the_model() {
-    let shown = b"out\nname? ";
+    for shown in [&b"out\nname? "[..], b"name? "] {
+        editor_shows_no_key(shown);
+    }
+    let mut echo = Echo::default();
+    echo.begins_at(b"no line has begun here", false);
+    assert!(echo.idle());
+}
+
+fn editor_shows_no_key(shown: &[u8]) {
     for (output, expected) in [
         ("ada\r\nhello\r\n", "\r\nhello\r\n"),
         // Before the echo, after it, and in its middle.
@@ -129,7 +137,4 @@ fn a_row_that_an_editor_draws_again_shows_no_key_to_the_model() {
     ] {
         assert_eq!(left_of_editor(shown, b"ada", output.as_bytes()), expected, "{output:?}");
     }
-    let mut echo = Echo::default();
-    echo.begins_at(b"no line has ended here");
-    assert!(echo.idle());
 }

@@ -55,10 +55,11 @@ impl Reader {
         // What was printed before the keys must not be taken for their echo.
         self.read_tty(1);
         let Some(fd) = &self.tty else { return };
-        let shown = {
+        let (shown, all) = {
             let out = lock(&self.process.out);
             let end = out.pane_end();
-            out.pane_bytes(end.saturating_sub(ROW).max(out.pane_begin()), end)
+            let from = end.saturating_sub(ROW).max(out.pane_begin());
+            (out.pane_bytes(from, end), from == 0)
         };
         let mut input = lock(&self.process.input);
         // After the lock: nothing that takes long comes between this and the typing.
@@ -75,7 +76,7 @@ impl Reader {
             Ok(count) => {
                 if let Some(modes) = modes {
                     if !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON) {
-                        self.echo.begins_at(&shown);
+                        self.echo.begins_at(&shown, all);
                     }
                     self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
                 }
