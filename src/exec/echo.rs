@@ -5,6 +5,9 @@
 //! them first: what it begins its output with is echo, what it says of the keys later is its own.
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
+mod redraw;
+
+use redraw::Redraw;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -78,6 +81,8 @@ pub(crate) struct Echo {
     pieces: VecDeque<Piece>,
     /// Output that may be the beginning of an echo.
     held: Vec<u8>,
+    /// What stands in the row in which a program shows keys by itself, as far as that is known.
+    row: Option<Vec<u8>>,
 }
 
 impl Echo {
@@ -101,9 +106,16 @@ impl Echo {
         }
     }
 
+    /// Keys come to a program that shows them by itself; `shown` is the end of what its terminal got so far, or all of it.
+    /// Told of another size, it draws its row again, with what was typed.
+    pub(crate) fn begins_at(&mut self, shown: &[u8], all: bool) {
+        let begin = shown.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1).or(all.then_some(0));
+        self.row = begin.map(|begin| redraw::row(&shown[begin..]));
+    }
+
     /// Nothing is waited for: output needs no look.
     pub(crate) fn idle(&self) -> bool {
-        self.pieces.is_empty() && self.held.is_empty()
+        self.pieces.is_empty() && self.held.is_empty() && self.row.is_none()
     }
 
     /// Output is held back.
@@ -121,15 +133,27 @@ impl Echo {
         bytes.extend_from_slice(output);
         let mut left = Vec::with_capacity(bytes.len());
         let mut at = 0;
-        while let Some(piece) = self.pieces.front_mut() {
-            if at == bytes.len() {
-                break;
+        loop {
+            match self.row.as_deref().map_or(Redraw::None, |row| redraw::of(&bytes[at..], row)) {
+                // It shows what is there: neither the keys nor the rest is printed once more.
+                Redraw::Whole(length) => {
+                    at += length;
+                    continue;
+                }
+                Redraw::Begun => {
+                    self.held = bytes[at..].to_vec();
+                    return Cow::Owned(left);
+                }
+                Redraw::None => {}
             }
+            let Some(piece) = self.pieces.front_mut().filter(|_| at < bytes.len()) else { break };
             match find(&bytes[at..], &piece.bytes, piece.reach) {
                 Some((start, true)) => {
                     left.extend_from_slice(&bytes[at..at + start]);
                     at += start + piece.bytes.len();
-                    self.pieces.pop_front();
+                    if let (Some(row), Some(piece)) = (&mut self.row, self.pieces.pop_front()) {
+                        row.extend(piece.bytes);
+                    }
                 }
                 Some((start, false)) => {
                     left.extend_from_slice(&bytes[at..at + start]);
@@ -145,12 +169,16 @@ impl Echo {
                 }
             }
         }
+        if at < bytes.len() {
+            self.row = None;
+        }
         left.extend_from_slice(&bytes[at..]);
         Cow::Owned(left)
     }
 
     /// Nothing more comes for now: what was held back is output after all.
     pub(crate) fn give_up(&mut self) -> Vec<u8> {
+        self.row = None;
         std::mem::take(&mut self.held)
     }
 

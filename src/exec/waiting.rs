@@ -134,9 +134,13 @@ fn rows(screen: &Screen) -> Vec<String> {
 /// terminal does not show it: it is looked at here, and once more when the keys are typed.
 pub(super) fn typed(hub: &Hub, process: &Process, text: Option<&Hidden>, masked: bool) {
     let shows = lock(&process.tty).as_ref().is_none_or(|tty| tty.key_modes().echo);
+    if text.is_some() && masked && shows {
+        return held_back(hub, process);
+    }
+    // Before the keys: the program may end as soon as it has them.
+    lock(&process.life).typed = true;
     let result = match text {
         None => process.type_in(b"\x03"),
-        Some(_) if masked && shows => return held_back(hub, process),
         Some(text) if masked => {
             let mut bytes = Vec::with_capacity(text.reveal().len() + 1);
             bytes.extend_from_slice(text.reveal().as_bytes());
@@ -145,7 +149,6 @@ pub(super) fn typed(hub: &Hub, process: &Process, text: Option<&Hidden>, masked:
         }
         Some(text) => process.type_in(format!("{}\r", text.reveal()).as_bytes()),
     };
-    lock(&process.life).typed = true;
     if let Err(error) = result {
         tracing::debug!("{error}");
     }

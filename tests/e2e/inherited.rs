@@ -32,9 +32,10 @@ impl Looks {
         Self(folder)
     }
 
-    /// The line by which a child of this door lists what it has open.
+    /// The line by which a child of this door lists what it has open. The list is there once it is whole.
     fn line(&self, door: &str) -> String {
-        format!("ls -l /proc/self/fd > {}/{door}.$$", self.0.display())
+        let list = self.0.join(door).display().to_string();
+        format!("ls -l /proc/self/fd > {list}.$$.part && mv {list}.$$.part {list}.$$")
     }
 
     /// What children of this door wrote.
@@ -44,11 +45,15 @@ impl Looks {
         own.map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
+    /// So many of them have looked.
+    fn wait(&self, door: &str, least: usize) {
+        until(&format!("{least} children of {door} have looked"), || self.of(door).len() >= least);
+    }
+
     /// Each of them had its three streams and nothing else; `ls` itself reads the folder.
     fn are_bare(&self, door: &str, least: usize) {
-        let lists = self.of(door);
-        assert!(lists.len() >= least, "{door}: {} children", lists.len());
-        for list in lists {
+        self.wait(door, least);
+        for list in self.of(door) {
             let open = list.lines().filter_map(|line| line.split_once(" -> "));
             let open = open.filter(|(_, target)| !(target.starts_with("/proc/") && target.ends_with("/fd")));
             let numbers: Vec<&str> = open.filter_map(|(row, _)| row.split(' ').next_back()).collect();
@@ -117,7 +122,7 @@ fn children_of_the_screen_get_nothing_but_their_streams() {
         assert!(target.ends_with("careless"), "the program itself has it: {}", target.display());
     }
     term.send("look\r").wait("All are started.");
-    until("the background command has looked", || !looks.of("background").is_empty());
+    looks.wait("background", 1);
     term.quit();
     for door in ["foreground", "own-terminal", "background", "hook", "plugin", "server", "login"] {
         looks.are_bare(door, 1);
@@ -136,6 +141,11 @@ fn children_without_a_screen_get_nothing_but_their_streams() {
                 terminal(&looks, "pipe", json!({})),
                 terminal(&looks, "own-terminal", json!({"pty": true})),
                 terminal(&looks, "background", json!({"background": true})),
+                // The end of the run ends what is in the background.
+                call(
+                    "terminal",
+                    json!({"command": "until ls looks | grep -q '^background.[0-9]*$'; do sleep 0.02; done"}),
+                ),
             ],
         ),
         Step::Text("All are started.".into()),
@@ -146,7 +156,7 @@ fn children_without_a_screen_get_nothing_but_their_streams() {
     command.envs(done.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let done = command.stdin(std::process::Stdio::null()).output().unwrap();
     assert!(out(&done).contains("All are started."), "{}{}", out(&done), err(&done));
-    until("the background command has looked", || !looks.of("background").is_empty());
+    looks.wait("background", 1);
     for door in ["pipe", "own-terminal", "background", "hook", "plugin", "server", "login"] {
         looks.are_bare(door, 1);
     }
@@ -184,6 +194,7 @@ fn clients_of_other_machines_get_nothing_but_their_streams() {
     let mut term = Term::run(&home, "/bin/sh", &careless(&["--yolo"]), (120, 40), &[]);
     term.wait("Hermes Agent");
     term.send("look\r").wait("All are started.");
+    looks.wait("client", 3);
     term.quit();
     looks.are_bare("client", 3);
     let before = looks.of("client").len();

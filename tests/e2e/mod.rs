@@ -6,6 +6,7 @@ mod coming_back;
 mod commands;
 mod disks;
 mod doors;
+mod echoes;
 mod editing;
 mod extensions;
 mod first_run;

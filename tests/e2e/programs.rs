@@ -224,3 +224,25 @@ fn keys_go_to_the_program_until_they_are_handed_back() {
     person.term.wait("❯ a draft");
     until("nothing was typed twice", || !person.term.text().contains("a drafttwo"));
 }
+
+/// A program that paints its whole screen again for one number: the person's terminal gets what changed.
+#[test]
+fn a_repaint_costs_the_person_what_changed() {
+    const TIMES: usize = 8;
+    let rows = "for r in {2..24}; do printf '\\033[%d;1H%-80.80s' $r \"row $r $filler\"; done";
+    let command = format!(
+        "printf -v filler '%080d'; printf '\\033[?1049h'; for n in {{0..{TIMES}}}; do \
+         printf '\\033[1;1H%-80s' \"tick-$n-\"; {rows}; read -rsn1 key; done; printf '\\033[?1049l'; echo over"
+    );
+    let mut person = Person::at(&command, "tick-0-");
+    person.term.shows("all of it", |text| text.contains("row 3 0000"));
+    let before = person.term.bytes();
+    for n in 1..=TIMES {
+        person.term.send("x").wait(&format!("tick-{n}-"));
+    }
+    let each = (person.term.bytes() - before) / TIMES;
+    person.term.send("x");
+    assert_eq!(person.told()["exit_code"], 0);
+    // It wrote more than 80 × 24 bytes each time.
+    assert!(each < 80 * 24 / 2, "{each} bytes for each repaint");
+}

@@ -77,7 +77,7 @@ fn a_password_is_typed_into_a_masked_field_and_seen_nowhere() {
     assert!(result["output"].as_str().unwrap().contains(&format!("length-{}", SECRET.len())), "{result}");
     assert_eq!(result["note"], "the user typed into this command's terminal");
     // A prompt that is recalled later, the history and the store are on disk by now.
-    term.send("\x04").ended();
+    term.quit().ended();
     is_nowhere(&home, &mock, &term);
 }
 

@@ -94,3 +94,47 @@ fn an_echo_that_does_not_come_is_not_waited_for() {
     assert_eq!(echo.left(&flood, now).len(), flood.len());
     assert!(echo.idle());
 }
+
+/// What is left of the output of a program that shows keys by itself, read in pieces of every size; `shown` came before
+/// the keys.
+fn left_of_editor(shown: &[u8], keys: &[u8], output: &[u8]) -> String {
+    let all: Vec<String> = (1..=output.len())
+        .map(|size| {
+            let now = Instant::now();
+            let mut echo = Echo::default();
+            echo.begins_at(shown, true);
+            echo.typed(keys, &discipline(LocalModes::empty()), now);
+            let mut left = Vec::new();
+            output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, now)));
+            left.extend(echo.give_up());
+            String::from_utf8(left).unwrap()
+        })
+        .collect();
+    assert!(all.iter().all(|one| *one == all[0]), "{all:?}");
+    all[0].clone()
+}
+
+#[test]
+fn a_row_that_an_editor_draws_again_shows_no_key_to_the_model() {
+    for shown in [&b"out\nname? "[..], b"name? "] {
+        editor_shows_no_key(shown);
+    }
+    let mut echo = Echo::default();
+    echo.begins_at(b"no line has begun here", false);
+    assert!(echo.idle());
+}
+
+fn editor_shows_no_key(shown: &[u8]) {
+    for (output, expected) in [
+        ("ada\r\nhello\r\n", "\r\nhello\r\n"),
+        // Before the echo, after it, and in its middle.
+        ("\r\x1b[Kname? ada\r\nhello\r\n", "\r\nhello\r\n"),
+        ("ada\r\x1b[K\x1b[?2004hname? ada\r\nhello\r\n", "\r\nhello\r\n"),
+        ("\r\x1b[Kname? ada\r\x1b[Kname? ada\r\nhello", "\r\nhello"),
+        // No row that is known: it is output.
+        ("\r\x1b[Kother? x\r\n", "\r\x1b[Kother? x\r\n"),
+        ("hello\r\x1b[Kname? x", "hello\r\x1b[Kname? x"),
+    ] {
+        assert_eq!(left_of_editor(shown, b"ada", output.as_bytes()), expected, "{output:?}");
+    }
+}

@@ -97,8 +97,9 @@ impl Reader {
         };
         if let Some(at) = self.fullscreen.as_mut().and_then(|scanner| scanner.scan(bytes)) {
             self.fullscreen = None;
-            self.process.fit(Some(start + at as u64), *lock(&self.hub.size));
+            // First: a program draws as soon as it hears of the size.
             self.process.return_carriages();
+            self.process.fit(Some(start + at as u64), *lock(&self.hub.size));
         }
         self.spill(before + kept.len() as u64);
         self.answer(bytes, start);

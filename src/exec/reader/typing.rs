@@ -15,6 +15,9 @@ const ANSWERS_WAIT: usize = 1024;
 /// The same for the last question of a read.
 const LAST_WAITS: usize = 4 * ANSWERS_WAIT;
 
+/// Bytes of the row that a program draws again.
+const ROW: u64 = 2048;
+
 impl Reader {
     /// Answers what a program asks its terminal. `start` is where `bytes` begin in the pane's stream.
     pub(super) fn answer(&mut self, bytes: &[u8], start: u64) {
@@ -52,6 +55,12 @@ impl Reader {
         // What was printed before the keys must not be taken for their echo.
         self.read_tty(1);
         let Some(fd) = &self.tty else { return };
+        let (shown, all) = {
+            let out = lock(&self.process.out);
+            let end = out.pane_end();
+            let from = end.saturating_sub(ROW).max(out.pane_begin());
+            (out.pane_bytes(from, end), from == 0)
+        };
         let mut input = lock(&self.process.input);
         // After the lock: nothing that takes long comes between this and the typing.
         let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
@@ -66,6 +75,9 @@ impl Reader {
         match rustix::io::write(fd, run) {
             Ok(count) => {
                 if let Some(modes) = modes {
+                    if !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON) {
+                        self.echo.begins_at(&shown, all);
+                    }
                     self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
                 }
                 input.typed(count);
