@@ -12,6 +12,8 @@ mod request;
 mod resume;
 mod rewind;
 mod session;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod wishes;
 

@@ -32,6 +32,6 @@ pub use job::{Job, JobSpec};
 pub use keys::Keys;
 pub use open::{KINDS, Lacks, Places, check, client_of};
 pub use remote::Remote;
-pub use search::{Hit, Wanted, WantedMode};
+pub use search::{Hit, Reach, Wanted, WantedMode};
 pub use transfer::{Moved, pull, push};
 pub use world::Worlds;

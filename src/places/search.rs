@@ -21,11 +21,54 @@ pub enum WantedMode {
     Count,
 }
 
+/// How far a search goes beyond what a project shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Neither hidden nor ignored files.
+    #[default]
+    Usual,
+    /// Hidden files too: the filter names one.
+    Hidden,
+    /// Ignored files too: a person was asked about the very name and said yes.
+    All,
+}
+
+impl Reach {
+    /// What ripgrep is told. What git keeps is nobody's file.
+    fn of_rg(self) -> &'static str {
+        match self {
+            Self::Usual => "",
+            Self::Hidden => " --hidden --glob '!.git'",
+            Self::All => " --hidden --no-ignore --glob '!.git'",
+        }
+    }
+
+    /// What grep is told. It reads no ignore rules: folders that nearly all of them name are left out instead.
+    fn of_grep(self) -> &'static str {
+        match self {
+            Self::Usual => " --exclude='.?*' --exclude-dir='.?*' --exclude-dir=node_modules",
+            Self::Hidden => {
+                " --exclude-dir=.git --exclude-dir=.hg --exclude-dir=.svn --exclude-dir=.cache --exclude-dir=.venv --exclude-dir=node_modules"
+            }
+            Self::All => " --exclude-dir=.git",
+        }
+    }
+
+    /// Names that find leaves out, as a word of a script.
+    fn of_find(self) -> &'static str {
+        match self {
+            Self::Usual => "'.?*'",
+            Self::Hidden | Self::All => ".git",
+        }
+    }
+}
+
 /// A search for lines.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// A regular expression.
     pub pattern: &'a str,
+    pub reach: Reach,
     /// A match may go over line breaks; only ripgrep can.
     pub across: bool,
     pub mode: WantedMode,
@@ -41,21 +84,28 @@ pub struct Hit {
 }
 
 impl Remote {
-    /// Files below a folder that are not hidden and not ignored, newest first where the tools there can tell; and whether
-    /// these are all.
+    /// Files below a folder within this reach, newest first where the tools there can tell; and whether these are all.
     ///
     /// # Errors
     /// When nothing can be searched there.
-    pub fn files_below(&self, root: &Path, time: Duration) -> io::Result<(Vec<PathBuf>, bool)> {
+    pub fn files_below(&self, root: &Path, reach: Reach, time: Duration) -> io::Result<(Vec<PathBuf>, bool)> {
         let rg = self.facts().is_ok_and(|facts| facts.has("rg"));
         let script = match rg {
-            true => Script::new("rg --files --null --no-messages --sortr modified -- ").word(root),
+            true => {
+                let flags = "--null --no-messages --no-config --sortr modified";
+                Script::new(&format!("rg --files {flags}{} -- ", reach.of_rg())).word(root)
+            }
             // A find without times lists them as they come.
-            false => Script::new("find ")
-                .word(root)
-                .add(" -mindepth 1 -name '.*' -prune -o -type f -printf '%T@ %p\\0' 2>/dev/null | sort -zrn | cut -zd' ' -f2- || find ")
-                .word(root)
-                .add(" -name '.?*' -prune -o -type f -print0 2>/dev/null"),
+            false => {
+                let prune = format!("-name {} -prune -o -type f", reach.of_find());
+                Script::new("find ")
+                    .word(root)
+                    .add(&format!(
+                        " -mindepth 1 {prune} -printf '%T@ %p\\0' 2>/dev/null | sort -zrn | cut -zd' ' -f2- || find "
+                    ))
+                    .word(root)
+                    .add(&format!(" {prune} -print0 2>/dev/null"))
+            }
         };
         let (code, out, words) = self.apart(&script, &[], Most::First(OUTPUT), time)?;
         if out.is_empty() && !(code == 0 || code == 1) {
@@ -85,19 +135,34 @@ impl Remote {
             true => {
                 let across = if wanted.across { " -U" } else { "" };
                 let flags = "--null --no-heading --no-messages --no-config --color never -H --sort path";
-                Script::new(&format!("rg {flags}{across} {mode} -e "))
+                let script = Script::new(&format!("rg {flags}{}{across} {mode} -e ", wanted.reach.of_rg()));
+                script.word(wanted.pattern).add(" -- ").word(root)
             }
-            false => Script::new(&format!(
-                "grep -rsIHZE --exclude-dir=.git --exclude-dir=.hg --exclude-dir=.svn --exclude-dir=.cache --exclude-dir=.venv --exclude-dir=node_modules {mode} -e "
-            )),
+            // From inside: grep would leave out a folder that is named as well, if it is hidden.
+            false => Script::new("if [ -d ")
+                .word(root)
+                .add(" ]; then ( cd -- ")
+                .word(root)
+                .add(&format!(" || exit 2; grep -rsIHZE{} {mode} -e ", wanted.reach.of_grep()))
+                .word(wanted.pattern)
+                .add(&format!(" . ); else grep -sIHZE {mode} -e "))
+                .word(wanted.pattern)
+                .add(" -- ")
+                .word(root)
+                .add("; fi"),
         };
-        let script = script.word(wanted.pattern).add(" -- ").word(root);
         let (code, out, words) = self.apart(&script, &[], Most::First(OUTPUT), time)?;
         // 1: nothing found; more: with or without something.
         if code > 1 && out.is_empty() {
             return Err(io::Error::other(if words.is_empty() { "the search failed there".to_owned() } else { words }));
         }
-        Ok((hits(&out, wanted.mode), out.len() < OUTPUT))
+        let mut found = hits(&out, wanted.mode);
+        for hit in &mut found {
+            hit.path = root.join(hit.path.strip_prefix(".").unwrap_or(&hit.path));
+        }
+        // As a search of this machine: by bytes.
+        found.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+        Ok((found, out.len() < OUTPUT))
     }
 }
 

@@ -6,10 +6,11 @@ mod there;
 
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::places::Reach;
 use crate::policy::Intent;
 use crate::policy::decide::Closed;
 use crate::policy::files::SecretsBelow;
-use find::{Names, Reach, Walked};
+use find::{Names, Walked};
 use futures::future::BoxFuture;
 use grep::{Mode, Query};
 use serde::Deserialize;

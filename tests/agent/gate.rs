@@ -398,6 +398,51 @@ steps:
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_became_of_a_question_is_told_without_the_secrets_in_its_line() {
+    let world = World::new(
+        r#"
+steps:
+  - calls: [{ name: terminal, args: { command: "rm -rf s3cret-s3cret-s3cret && echo gone" } }]
+  - text: done
+"#,
+    );
+    let folder = world.work().join("s3cret-s3cret-s3cret");
+    std::fs::create_dir(&folder).unwrap();
+    let secrets = hermes::policy::redact::Secrets::default();
+    secrets.learn(["s3cret-s3cret-s3cret".to_owned()]);
+    world.config("approvals: { mode: manual }\n");
+    let file = world.root.path().join("home/permissions.yaml");
+    let mut talk = world.start_with(None, secrets);
+    talk.say("clean").await;
+    let mut all = talk.until(|event| matches!(event, AgentEvent::ApprovalRequested(_))).await;
+    // What the files newly deny holds at once, for a question that waits, too.
+    std::fs::write(&file, "terminal(rm *): deny\n").unwrap();
+    talk.order(AgentCommand::LookAgain).await;
+    let (_, seen) = talk.finished().await;
+    all.extend(seen);
+    assert!(folder.exists());
+    let notices: Vec<&str> = all
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Notice { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let told = "rm -rf «redacted:known secret…» && echo gone";
+    assert!(notices.iter().any(|text| text.starts_with("now ") && text.ends_with(told)), "{notices:?}");
+    let rows =
+        items(&all).into_iter().filter(|item| matches!(&item.body, Body::Note { text, .. } if text.ends_with(told)));
+    assert_eq!(rows.count(), 1);
+    // Nor does anything else that the screen, the store or the model gets.
+    let shown = format!("{all:?}");
+    assert!(!shown.contains("s3cret-s3cret"), "{shown}");
+    let requests = world.model.requests();
+    let heard = format!("{:?}", requests.last().unwrap().messages);
+    // The model said the line itself: its own words are all that it is sent back.
+    assert!(heard.contains(told), "{heard}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mask_is_never_run_as_a_value() {
     let world = World::new(
         r#"

@@ -57,6 +57,50 @@ fn the_gate_looks_at_the_machine_where_a_line_runs() {
 }
 
 #[test]
+fn a_search_there_answers_as_one_of_this_machine() {
+    let Some((sshd, there)) = site("a_search_there_answers_as_one_of_this_machine") else { return };
+    let here = Site::new(TerminalConfig::default());
+    let root = sshd.home().join(".proj");
+    let hidden = [".hidden", "sub/.hidden", ".env", "sub/.env", ".git/.env", ".git/.hidden", ".git/a", "ignored/.env"];
+    for name in hidden.into_iter().chain(["b.txt", "a.rs", "sub/c.txt", "sub.txt", "server.pem"]) {
+        std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+        std::fs::write(root.join(name), "one\n").unwrap();
+    }
+    std::fs::write(root.join(".gitignore"), ".env\nignored/\n").unwrap();
+    let found = |site: &Site, args: Value| {
+        let result = site.call("search_files", args.clone());
+        // The folder where commands are is another one: names begin elsewhere.
+        let name = |file: &Value| file.as_str().unwrap().rsplit_once(".proj/").unwrap().1.to_owned();
+        let files = result["files"].as_array().unwrap_or_else(|| panic!("{args}: {result}"));
+        (files.iter().map(name).collect::<Vec<_>>(), result["warning"].clone())
+    };
+    let one = json!("left out: 1 file with secrets");
+    for (args, files, warning) in [
+        (json!({}), vec!["a.rs", "b.txt", "sub.txt", "sub/c.txt"], &one),
+        (json!({"file_glob": ".hid*"}), vec![".hidden", "sub/.hidden"], &Value::Null),
+        (json!({"file_glob": ".env"}), vec![".env", "ignored/.env", "sub/.env"], &Value::Null),
+        (json!({"file_glob": "*.txt"}), vec!["b.txt", "sub.txt", "sub/c.txt"], &Value::Null),
+        (json!({"pattern": "*.txt", "target": "files"}), vec!["b.txt", "sub.txt", "sub/c.txt"], &Value::Null),
+        (json!({"pattern": ".hid*", "target": "files"}), vec![], &Value::Null),
+        (json!({"path": root.join(".hidden")}), vec![".hidden"], &Value::Null),
+    ] {
+        let mut whole = json!({"pattern": "one", "path": root, "output_mode": "files_only"});
+        whole.as_object_mut().unwrap().extend(args.as_object().unwrap().clone());
+        let sorted = |(mut files, warning): (Vec<String>, Value)| {
+            // Lists of files are by time.
+            files.sort_unstable();
+            (files, warning)
+        };
+        let expected = (files.into_iter().map(str::to_owned).collect::<Vec<_>>(), warning.clone());
+        for (site, what) in [(&here, "here"), (&there, "there")] {
+            let got = found(site, whole.clone());
+            let got = if whole["target"] == "files" { sorted(got) } else { got };
+            assert_eq!(got, expected, "{what}: {args}");
+        }
+    }
+}
+
+#[test]
 fn keys_stay_here_and_only_named_variables_go() {
     let Ok(sshd) = Sshd::start().map_err(|why| skipped("keys_stay_here_and_only_named_variables_go", &why)) else {
         return;

@@ -218,6 +218,37 @@ fn what_runs_later_stays_as_it_is() {
 }
 
 #[test]
+fn each_name_of_what_runs_later_is_closed_at_the_top_and_a_folder_below() {
+    let place = Place::new();
+    let name = "each_name_of_what_runs_later_is_closed_at_the_top_and_a_folder_below";
+    if !place.able(name, |s| s.landlock > 0 && s.mounts.is_ok()) {
+        return;
+    }
+    let write = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "before").unwrap();
+    };
+    let folders =
+        [".idea", ".vscode", ".devcontainer", ".husky", ".claude", ".codex", ".hermes"].map(|f| format!("{f}/a"));
+    let files = [".envrc", ".mcp.json", "hermes.yaml", "pyvenv.cfg", "sitecustomize.py"].map(str::to_owned);
+    let start_up = [".bashrc", ".profile", ".zshrc", ".vimrc", ".gitconfig"].map(str::to_owned);
+    let later: Vec<String> = folders.into_iter().chain(files).collect();
+    let below = later.iter().map(|name| format!("app/{name}"));
+    let all: Vec<String> = later.iter().cloned().chain(start_up).chain(below).collect();
+    all.iter().for_each(|name| write(&place.workspace.join(name)));
+    let sandbox = place.sandbox(SandboxMode::WorkspaceWrite);
+    for name in &all {
+        let top = if name.ends_with("/a") { name.trim_end_matches("/a") } else { name };
+        let lines = [format!("echo x > {name}"), format!("rm {name}"), format!("mv {top} away")];
+        place.held(&sandbox, &place.support, &lines.each_ref().map(String::as_str));
+        assert_eq!(place.text(&format!("work/{name}")), "before");
+    }
+    // A start-up file counts at the top only.
+    write(&place.workspace.join("app/.bashrc"));
+    place.free(&sandbox, &place.support, &["echo x > app/.bashrc"]);
+}
+
+#[test]
 fn what_appears_at_such_a_name_is_put_aside() {
     let place = Place::new();
     if !place.able("what_appears_at_such_a_name_is_put_aside", |s| s.landlock > 0 && s.mounts.is_ok()) {
@@ -391,6 +422,31 @@ fn network_off_refuses_every_socket_but_those_of_this_machine() {
     // What only the mode `off` leaves: files stay open.
     let off = Sandbox { network: false, ..place.sandbox(SandboxMode::Off) };
     place.free(&off, &place.support, &["echo x > $ROOT/outside/b"]);
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn network_off_leaves_no_call_that_makes_sockets_by_another_way() {
+    let place = Place::new();
+    let python = || Command::new("python3").arg("-V").output().is_ok_and(|ran| ran.status.success());
+    if !place.able("network_off_leaves_no_call_that_makes_sockets_by_another_way", |s| s.seccomp && python()) {
+        return;
+    }
+    let on = place.sandbox(SandboxMode::Off);
+    let off = Sandbox { network: false, ..on.clone() };
+    let call = |numbers: &str| {
+        format!(
+            "python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True); c.syscall({numbers}); print(\"errno\", ctypes.get_errno())'"
+        )
+    };
+    // No ring, as on a kernel that has none.
+    let (_, text) = place.run(&off, &call("425, 1, None"));
+    assert_eq!(text.trim(), format!("errno {}", libc::ENOSYS));
+    // `getpid` by the number that a program with addresses of 32 bits uses.
+    let other = call("0x40000027");
+    assert_eq!(place.run(&on, &other).0, 0);
+    let (code, text) = place.run(&off, &format!("{other}; exit $?"));
+    assert_eq!(code, 128 + libc::SIGSYS, "{text}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which files: a parallel walk under ignore rules, filtered by name.
 
 use super::{Bounds, Secrets};
+use crate::places::Reach;
 use crate::tools::spec::ToolError;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use ignore::{WalkBuilder, WalkState};
@@ -57,18 +58,6 @@ impl Names {
             (false, None) => false,
         }
     }
-}
-
-/// How far a walk goes beyond what a project shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// Neither hidden nor ignored files.
-    #[default]
-    Usual,
-    /// Hidden files too: the filter names one.
-    Hidden,
-    /// Ignored files too: a person was asked about the very name and said yes.
-    All,
 }
 
 /// Files found, sorted by path.

@@ -17,7 +17,7 @@ pub fn search(call: &SearchCall, there: &Remote, bounds: &Bounds) -> Result<Tool
     let mut result = Reply::default();
     match &call.kind {
         Kind::Files(names) => {
-            let (mut files, whole) = there.files_below(root, left()).map_err(failed)?;
+            let (mut files, whole) = there.files_below(root, call.reach, left()).map_err(failed)?;
             files.retain(|path| meant(Some(names), path));
             call.files(&files, &mut result);
             note(&mut result, whole, 0);
@@ -28,7 +28,7 @@ pub fn search(call: &SearchCall, there: &Remote, bounds: &Bounds) -> Result<Tool
                 Mode::Files => WantedMode::Files,
                 Mode::Count => WantedMode::Count,
             };
-            let wanted = Wanted { pattern: &query.pattern, across: query.multi_line, mode };
+            let wanted = Wanted { pattern: &query.pattern, reach: call.reach, across: query.multi_line, mode };
             let (mut hits, whole) = there.grep(root, &wanted, left()).map_err(failed)?;
             hits.retain(|hit| meant(names.as_ref(), &hit.path));
             let before = hits.len();
