@@ -238,7 +238,7 @@ fn row(named: &Named, cwd: &Path, world: &dyn World, until: Instant, repos: &mut
         add_note(&mut target.note, &note);
     }
     if matches!(named.role, Role::Delete | Role::DeleteTree | Role::Write | Role::Edit | Role::Move) {
-        repos.ask(at, &paths);
+        repos.ask(at, paths);
     }
     target
 }

@@ -75,8 +75,8 @@ impl Walker<'_> {
             if judged.len() == from {
                 break;
             }
-            for line in judged[from..].to_vec() {
-                self.subshell(|w| w.text(&line, span, None));
+            for line in &judged[from..] {
+                self.subshell(|w| w.text(line, span, None));
             }
         }
     }

@@ -45,12 +45,8 @@ fn shell_lines_of_make() {
 
 #[test]
 fn shell_lines_of_ninja_and_just() {
-    for (text, want) in [(
-        "d = a\nrule x\n  command = ls $d $in ${in} $$HOME\nbuild o: x i\n",
-        vec!["ls a  i  i $HOME", "ls a x x $HOME"],
-    )] {
-        assert_eq!(lines(text, Dialect::Ninja, &[]), want, "{text}");
-    }
+    let text = "d = a\nrule x\n  command = ls $d $in ${in} $$HOME\nbuild o: x i\n";
+    assert_eq!(lines(text, Dialect::Ninja, &[]), ["ls a  i  i $HOME", "ls a x x $HOME"]);
     for (text, want) in [
         ("x := `ls`", vec!["ls"]),
         ("d := 'b'\na:\n  ls $HOME {{d}} {{env(\"HOME\")}}", vec!["ls $HOME b /home/alice"]),
