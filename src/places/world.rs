@@ -4,9 +4,9 @@
 use super::open::Places;
 use super::remote::{Remote, SMALL, SOON, lock};
 use super::script::{Script, pattern};
-use crate::policy::World;
 use crate::policy::files::normal;
 use crate::policy::shell::UNKNOWN;
+use crate::policy::{Matches, World};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ for h_p in "$@"; do h_leads "$h_p"; done"#;
 pub struct Looked {
     at: Option<Instant>,
     leads: HashMap<PathBuf, PathBuf>,
-    globs: HashMap<(String, PathBuf, usize), Vec<PathBuf>>,
+    globs: HashMap<(String, PathBuf, usize), Matches>,
     texts: HashMap<PathBuf, Option<String>>,
 }
 
@@ -111,23 +111,24 @@ impl Remote {
         known.unwrap_or_else(|| normal(Path::new("/"), &absolute.to_string_lossy()).into())
     }
 
-    fn glob(&self, wanted: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, wanted: &str, cwd: &Path, limit: usize) -> Matches {
         let key = (wanted.to_owned(), cwd.to_owned(), limit);
         if let Some(found) = lock(&self.looked).current().globs.get(&key) {
-            return found.iter().take(limit).cloned().collect();
+            return found.clone();
         }
         let full = if wanted.starts_with('/') { PathBuf::from(wanted) } else { cwd.join(wanted) };
-        let mut script = Script::new(&format!("h_n={}\nfor h_p in ", limit.max(64)));
+        let mut script = Script::new(&format!("h_n={}\nfor h_p in ", limit.max(64) + 1));
         script.0.extend(pattern(&full));
         let script = script.add(
             "; do { [ -e \"$h_p\" ] || [ -L \"$h_p\" ]; } && printf '%s\\0' \"$h_p\"; h_n=$((h_n - 1)); [ $h_n -gt 0 ] || break; done",
         );
-        // What cannot be told may be anything: a list that was cut short.
-        let Ok(said) = self.ask(&script, SOON, SMALL) else { return vec![full; limit] };
+        // What cannot be told may be anything.
+        let Ok(said) = self.ask(&script, SOON, SMALL) else { return Matches::default() };
         let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        let found: Vec<PathBuf> = all.map(|path| String::from_utf8_lossy(path).into_owned().into()).collect();
+        let found =
+            Matches::at_most(all.map(|path| String::from_utf8_lossy(path).into_owned().into()).collect(), limit);
         lock(&self.looked).current().globs.insert(key, found.clone());
-        found.into_iter().take(limit).collect()
+        found
     }
 
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
@@ -180,7 +181,7 @@ impl World for Worlds {
         }
     }
 
-    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         match self.places.current() {
             Some(there) => there.glob(pattern, cwd, limit),
             None => self.here.glob(pattern, cwd, limit),

@@ -33,6 +33,12 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
+/// The folder above the first name of a path that has a pattern in it.
+pub fn fixed(path: &str) -> &str {
+    let end = path.find(['*', '?', '[']).unwrap_or(path.len());
+    path[..end].rfind('/').map_or("", |at| &path[..at.max(1)])
+}
+
 /// The position after one pattern item and the bytes of text that it takes.
 fn one(pattern: &[u8], at: usize, text: &[u8]) -> Option<(usize, usize)> {
     let c = text[0];

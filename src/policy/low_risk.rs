@@ -183,7 +183,7 @@ impl Place<'_> {
             return self.inside(path);
         }
         let matches = self.world.glob(path, Path::new("/"), MAX_MATCHES);
-        matches.len() < MAX_MATCHES && matches.iter().all(|found| self.inside(&found.to_string_lossy()))
+        matches.complete && matches.names.iter().all(|found| self.inside(&found.to_string_lossy()))
     }
 
     /// Whether a path lies below the folder, with links followed as well.
@@ -222,9 +222,9 @@ impl Place<'_> {
         if glob::is_pattern(folder) {
             return false;
         }
-        let there = |path: &str| !self.world.glob(path, Path::new("/"), 1).is_empty();
+        let at = |path: &str| self.world.glob(path, Path::new("/"), 1);
         let path = format!("{folder}/{name}");
-        if there(&format!("{path}/CACHEDIR.TAG")) || !there(&path) {
+        if at(&format!("{path}/CACHEDIR.TAG")).some() || at(&path).none() {
             return true;
         }
         let mut at = Some(Path::new(folder));

@@ -126,6 +126,38 @@ pub fn label(name: &str) -> &str {
 /// answers it.
 pub const WITHOUT_SANDBOX: &str = "run without the sandbox";
 
+/// What a glob matches, as far as it was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matches {
+    pub names: Vec<PathBuf>,
+    /// These are all of them. Otherwise there may be others: there are more than were looked at, or the machine did not answer.
+    pub complete: bool,
+}
+
+impl Matches {
+    /// All that there are.
+    pub fn all(names: Vec<PathBuf>) -> Self {
+        Self { names, complete: true }
+    }
+
+    /// Of all these, no more than `limit`.
+    pub fn at_most(mut names: Vec<PathBuf>, limit: usize) -> Self {
+        let complete = names.len() <= limit;
+        names.truncate(limit);
+        Self { names, complete }
+    }
+
+    /// Whether there is one for certain.
+    pub fn some(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// Whether there is none for certain.
+    pub fn none(&self) -> bool {
+        self.names.is_empty() && self.complete
+    }
+}
+
 /// A bounded look at the machine where the call would run.
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.
@@ -135,9 +167,8 @@ pub trait World: Send + Sync {
     /// The value of an environment variable that the command will start with; `None` when it is not set, a text with
     /// [`shell::UNKNOWN`] when that is not certain.
     fn variable(&self, name: &str) -> Option<String>;
-    /// Paths that a glob matches, absolute, at most `limit`; empty when none or unknown. Fewer than that are all of them:
-    /// a list of more than one that was cut short is filled up with the pattern.
-    fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Vec<PathBuf>;
+    /// The paths that a glob matches, absolute, at most `limit`.
+    fn glob(&self, pattern: &str, cwd: &std::path::Path, limit: usize) -> Matches;
     /// The path with symlinks and `..` resolved as far as it exists.
     fn resolve(&self, path: &std::path::Path) -> PathBuf;
     /// The text of a file of at most `limit` bytes; `None` when it is longer, is not there or cannot be told.

@@ -1,8 +1,8 @@
 //! The one machine of tests, of this room and of `tests/judge.rs`: alice's, with the files, links and texts that a test gives it.
 
-use super::World;
 use super::files::normal;
 use super::glob;
+use super::{Matches, World};
 use std::path::{Path, PathBuf};
 
 /// What is on the machine. A link leads what is below it, too.
@@ -28,10 +28,10 @@ impl World for Machine {
         None
     }
 
-    fn glob(&self, pattern: &str, _: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, pattern: &str, _: &Path, limit: usize) -> Matches {
         let deep = |path: &&&str| path.matches('/').count() == pattern.matches('/').count();
         let found = self.files.iter().filter(deep).filter(|path| glob::matches(pattern, path));
-        found.take(limit).map(PathBuf::from).collect()
+        Matches::at_most(found.map(PathBuf::from).collect(), limit)
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {

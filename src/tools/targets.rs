@@ -8,7 +8,7 @@ mod named;
 
 use crate::policy::shell::{self, Judgement};
 use crate::policy::table::Role;
-use crate::policy::{Intent, Payload, Target, Verdict, World, glob};
+use crate::policy::{Intent, Matches, Payload, Target, Verdict, World, glob};
 use measure::Sum;
 use named::Named;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,13 +106,23 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, times: Times, world:
     tell(&|found| (found.git_is_late, found.complete) = (late, !late));
 }
 
+/// How much a pattern matches.
+fn matching(matches: &Matches) -> String {
+    let count = crate::text::format::plural(matches.names.len() as u64, "path", "paths");
+    match (matches.some(), matches.complete) {
+        (true, true) => count,
+        (true, false) => format!("at least {count}"),
+        (false, true) => "matches nothing now".into(),
+        (false, false) => "what it matches cannot be told".into(),
+    }
+}
+
 /// Rows of paths on another machine: named, not counted. A count there takes as long as it takes.
 fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
     let row = |named: &Named| {
-        let matches = || crate::text::format::plural(named.paths(world, MAX_MATCHES).len() as u64, "path", "paths");
         let note = match () {
             () if named.is_unknown() => "only known when it runs".to_owned(),
-            () if glob::is_pattern(&named.text) => matches(),
+            () if glob::is_pattern(&named.text) => matching(&named.paths(world, MAX_MATCHES)),
             () => "not counted on another machine".to_owned(),
         };
         Target { name: named.name.clone(), files: None, bytes: None, at_least: false, note }
@@ -138,7 +148,7 @@ fn leads(named: &[Named], here: &Path, world: &dyn World) -> Places {
     places.entry(FOLDER.into()).or_default().insert(world.resolve(here));
     for named in named {
         let leads = places.entry(named.name.clone()).or_default();
-        for path in named.paths(world, MAX_MATCHES) {
+        for path in named.paths(world, MAX_MATCHES).names {
             // A link counts as itself and as what it leads to: either may be what the command means.
             leads.insert(world.resolve(&path));
             leads.insert(path);
@@ -196,9 +206,10 @@ fn row(named: &Named, cwd: &Path, world: &dyn World, until: Instant, repos: &mut
         target.note = "only known when it runs".into();
         return target;
     }
-    let paths = named.paths(world, MAX_MATCHES);
+    let matches = named.paths(world, MAX_MATCHES);
+    let paths = &matches.names;
     let [path, rest @ ..] = paths.as_slice() else {
-        target.note = "matches nothing now".into();
+        target.note = matching(&matches);
         return target;
     };
     if rest.is_empty() && !glob::is_pattern(&named.text) && path.symlink_metadata().is_err() {
@@ -208,8 +219,7 @@ fn row(named: &Named, cwd: &Path, world: &dyn World, until: Instant, repos: &mut
         return target;
     }
     if glob::is_pattern(&named.text) {
-        let note = crate::text::format::plural(paths.len() as u64, "path", "paths");
-        add_note(&mut target.note, &note);
+        add_note(&mut target.note, &matching(&matches));
     }
     note_place(&mut target.note, path, cwd, world);
     if rest.is_empty() {
@@ -218,17 +228,17 @@ fn row(named: &Named, cwd: &Path, world: &dyn World, until: Instant, repos: &mut
         }
     }
     let mut sum = Sum::default();
-    for path in &paths {
+    for path in paths {
         sum.add(path, until);
     }
-    (target.files, target.bytes, target.at_least) = (Some(sum.files), Some(sum.bytes), sum.cut);
+    (target.files, target.bytes, target.at_least) = (Some(sum.files), Some(sum.bytes), sum.cut || !matches.complete);
     // What is built changes all the time.
     let built = target.note.contains(IGNORED);
     for note in sum.notes(!built) {
         add_note(&mut target.note, &note);
     }
     if matches!(named.role, Role::Delete | Role::DeleteTree | Role::Write | Role::Edit | Role::Move) {
-        repos.ask(at, &paths);
+        repos.ask(at, paths);
     }
     target
 }

@@ -7,7 +7,7 @@ use super::spec::*;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::redact::RedactKind;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Origin, World};
+use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Matches, Origin, World};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -152,9 +152,9 @@ impl World for Here {
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Matches {
         (self.look)();
-        Vec::new()
+        Matches::all(Vec::new())
     }
     fn resolve(&self, path: &Path) -> PathBuf {
         (self.look)();

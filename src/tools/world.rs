@@ -1,7 +1,7 @@
 //! The machine as the policy asks about it. Every look is bounded.
 
 use crate::policy::files::normal;
-use crate::policy::{World, glob, shell};
+use crate::policy::{Matches, World, glob, shell};
 use std::path::{Path, PathBuf};
 
 /// Folder entries that one glob looks at.
@@ -51,7 +51,7 @@ impl World for LocalWorld {
         self.environment.then(|| shell::UNKNOWN.to_string())
     }
 
-    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         let full = if pattern.starts_with('/') { pattern.to_owned() } else { format!("{}/{pattern}", cwd.display()) };
         let mut found = vec![PathBuf::from("/")];
         let (mut budget, mut cut) = (MAX_ENTRIES, false);
@@ -81,11 +81,8 @@ impl World for LocalWorld {
             }
             found = next;
         }
-        if cut && limit > 1 {
-            found.resize(limit, full.into());
-        }
-        found.truncate(limit);
-        found
+        let Matches { names, complete } = Matches::at_most(found, limit);
+        Matches { names, complete: complete && !cut }
     }
 
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
@@ -153,7 +150,7 @@ mod tests {
         std::os::unix::fs::symlink("/etc", cwd.join("link")).unwrap();
         let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
         assert_eq!(world.resolve(&cwd.join("link/gone")), Path::new("/etc/gone"));
-        assert_eq!(world.glob("l*k", &cwd, 8), [cwd.join("link")]);
+        assert_eq!(world.glob("l*k", &cwd, 8), Matches::all(vec![cwd.join("link")]));
         let judge = |line: &str| {
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
             decide(&intent, &Rules::default(), Mode::Manual, &world).name()
@@ -186,6 +183,42 @@ mod tests {
         assert_eq!(judge("cat many/*.env"), "ask");
         assert_eq!(judge("cat many/2*.env"), "allow");
         assert_eq!(judge("cat many/77.env"), "allow");
+        let all = world.glob("many/*.env", &cwd, 8);
+        assert_eq!((all.names.len(), all.complete), (8, false));
+        assert!(all.names.iter().all(|name| name.is_file()));
+        assert!(world.glob("few/*", &cwd, 1).complete);
+        assert!(world.glob("few/b", &cwd, 1).none());
+    }
+
+    #[test]
+    fn a_rule_asks_only_where_a_pattern_may_mean_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let cwd = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(cwd.join("many")).unwrap();
+        for number in 0..3000 {
+            std::fs::write(cwd.join(format!("many/{number}")), "").unwrap();
+        }
+        std::os::unix::fs::symlink(cwd.join("many"), cwd.join("linked")).unwrap();
+        let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
+        let judge = |rule: &str, line: &str| {
+            let mut rules = Rules::default();
+            rules.hold([Permission::new(Action::Deny, crate::policy::permissions::subject(rule).unwrap())]);
+            let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
+            decide(&intent, &rules, Mode::Manual, &world).name()
+        };
+        let inside = format!("file.read({}/many/x)", cwd.display());
+        for (rule, line, want) in [
+            ("file.read(/etc/shadow)", "grep -n x many/*", "allow"),
+            ("file.read(~/.ssh/**)", "grep -n x many/*", "allow"),
+            ("file.read(other/**)", "grep -n x many/*", "allow"),
+            ("file.read(many/deep/x)", "grep -n x many/*", "ask"),
+            ("file.read(**/x)", "grep -n x many/*", "ask"),
+            ("file.read(x)", "grep -n x many/*", "ask"),
+            (&inside, "grep -n x linked/*", "ask"),
+            ("file.write(many/x)", "grep -n x many/*", "allow"),
+        ] {
+            assert_eq!(judge(rule, line), want, "{rule}: {line}");
+        }
     }
 
     #[test]

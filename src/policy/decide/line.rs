@@ -7,8 +7,8 @@ use crate::policy::permissions::{Argument, Layer, Names, Weight};
 use crate::policy::rule::{Action, Listed, Rule, Rules, denied_by_glob, listed, stays_below};
 use crate::policy::shell::{self, Finding, Invocation, Judgement, Touch, Touched};
 use crate::policy::table::{Level, table};
-use crate::policy::{Verdict, Why, World};
-use std::path::{Path, PathBuf};
+use crate::policy::{Verdict, Why, World, glob};
+use std::path::Path;
 
 /// Commands that never make a line fall out of an allow rule: they change nothing but the line itself.
 const NEUTRAL: &[&str] = &["cd", "pushd", "popd", "true", ":", "false", "set", "export", "test", "[", "exit"];
@@ -219,7 +219,9 @@ fn on_places(
                     let names = Names { tool: "", action, family: "file" };
                     if places.known.iter().any(|place| means(one, names, place, cwd, rules, world)) {
                         found.push((one.action, one.label(), touched.span.clone()));
-                    } else if places.more && one.names(names) {
+                    } else if one.names(names)
+                        && places.unseen.iter().any(|below| below.may_hold(one, cwd, rules, world))
+                    {
                         found.push((Action::Ask, one.label(), touched.span.clone()));
                     }
                 }
@@ -245,26 +247,24 @@ const MAX_NAMES: usize = 2048;
 /// What a word reaches.
 struct Touching {
     known: Vec<Place>,
-    /// A pattern matches more than are looked at: any place may be among them, as links lead everywhere.
-    more: bool,
+    /// Where a pattern matches more than was looked at: below its fixed beginning.
+    unseen: Vec<Place>,
 }
 
 /// `left`: names that may still be looked at.
 fn of(touched: &Touched, world: &dyn World, left: &mut usize) -> Touching {
-    let mut paths: Vec<PathBuf> = touched.paths.iter().map(PathBuf::from).collect();
-    let mut more = false;
-    if touched.glob {
-        for path in &touched.paths {
-            // A list that was cut short is filled up from two on.
-            let limit = (*left).max(2);
-            let mut matched = world.glob(path, Path::new("/"), limit);
-            more |= matched.len() >= limit;
-            matched.dedup();
-            *left = left.saturating_sub(matched.len());
-            paths.extend(matched);
+    let place = |path: &str| Place::absolute(path, world);
+    let mut known: Vec<Place> = touched.paths.iter().map(|path| place(path)).collect();
+    let mut unseen = Vec::new();
+    for path in touched.paths.iter().filter(|_| touched.glob) {
+        let matched = world.glob(path, Path::new("/"), *left);
+        *left = left.saturating_sub(matched.names.len());
+        known.extend(matched.names.iter().map(|path| place(&path.to_string_lossy())));
+        if !matched.complete {
+            unseen.push(place(glob::fixed(path)));
         }
     }
-    Touching { known: paths.iter().map(|path| Place::absolute(&path.to_string_lossy(), world)).collect(), more }
+    Touching { known, unseen }
 }
 
 fn fetches(invocation: &Invocation) -> bool {

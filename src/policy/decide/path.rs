@@ -27,6 +27,13 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Whether a permission may mean something below this folder.
+    pub(super) fn may_hold(&self, one: &Permission, cwd: &Path, rules: &Rules, world: &dyn World) -> bool {
+        one.may_mean_below([&self.literal, &self.real], &rules.here, cwd, world)
+    }
+}
+
 /// Whether a permission means this path.
 pub(super) fn means(
     one: &Permission,

@@ -69,6 +69,19 @@ impl Permission {
         [literal, real].into_iter().any(|path| behind(path) || elsewhere(path))
     }
 
+    /// Whether its path may be one below any of these folders.
+    pub fn may_mean_below(&self, folders: [&str; 2], here: &Here, cwd: &Path, world: &dyn World) -> bool {
+        let Argument::Path(pattern) = &self.on.argument else { return matches!(self.on.argument, Argument::None) };
+        let base = self.folder.as_deref().unwrap_or(cwd);
+        let resolved = world.resolve(base);
+        // A name without a folder is forbidden wherever it is.
+        !pattern.contains('/')
+            || [base, &resolved, &here.folder].into_iter().any(|base| {
+                let pattern = relative_to(pattern, base, &world.home());
+                folders.into_iter().any(|folder| may_be_below(&pattern, folder))
+            })
+    }
+
     /// Whether it tells the place of what it allows: a path that is absolute, or one below a folder of its own.
     pub fn tells_the_place(&self) -> bool {
         matches!(&self.on.argument, Argument::Path(path) if path.starts_with(['/', '~']) || self.folder.is_some())
@@ -137,4 +150,17 @@ pub fn path_matches(pattern: &str, path: &str) -> bool {
         }
     }
     pattern[p..].iter().all(|part| part == "**")
+}
+
+/// Whether a pattern of [`path_matches`] may match something below a folder, or the folder.
+fn may_be_below(pattern: &str, folder: &str) -> bool {
+    let mut pattern = pattern.split('/').filter(|part| !part.is_empty() && *part != ".");
+    for part in folder.split('/').filter(|part| !part.is_empty()) {
+        match pattern.next() {
+            Some("**") => return true,
+            Some(wanted) if glob::matches(wanted, part) => {}
+            _ => return false,
+        }
+    }
+    true
 }

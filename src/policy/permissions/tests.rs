@@ -6,7 +6,8 @@ use crate::policy::granted::Granted;
 use crate::policy::rule::{Exact, Rules};
 use crate::policy::testing::Machine;
 use crate::policy::tests::Alice;
-use crate::policy::{EditIntent, Intent, Mode};
+use crate::policy::{EditIntent, Intent, Matches, Mode, World};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 const CWD: &str = "/home/alice/project";
@@ -153,14 +154,17 @@ fn the_most_specific_wins_and_deny_beats_all() {
     }
 }
 
-/// A pattern is every name that it matches; only where it matches more than are looked at, any place may be among them.
+/// A pattern is every name that it matches; where it matches more than are looked at, what lies below its fixed beginning may
+/// be among them.
 #[test]
 fn a_pattern_is_as_many_names_as_it_matches() {
     for (count, lines, want) in [
         (80, &["deny file.read(/etc/shadow)"][..], "allow"),
         (80, &["deny file.read(~/project/many/79)"], "denied-by-rule"),
         (80, &["ask file.read(/srv/**)"], "ask"),
-        (3000, &["deny file.read(/etc/shadow)"], "ask"),
+        (3000, &["deny file.read(/etc/shadow)"], "allow"),
+        (3000, &["deny file.read(~/project/many/last)"], "ask"),
+        (3000, &["deny file.read(last)"], "ask"),
         (3000, &[], "allow"),
     ] {
         let names = (0..count).map(|at| &*Box::leak(format!("{CWD}/many/{at}").into_boxed_str()));
@@ -171,6 +175,47 @@ fn a_pattern_is_as_many_names_as_it_matches() {
         let intent = Intent::Command { line: "grep -n x many/*".into(), cwd: CWD.into(), background: false };
         let verdict = decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Manual, &world);
         assert_eq!(verdict.name(), want, "{count} {lines:?}");
+    }
+}
+
+/// A machine that does not answer.
+struct Dead;
+
+impl World for Dead {
+    fn home(&self) -> PathBuf {
+        Alice.home()
+    }
+
+    fn hermes_home(&self) -> PathBuf {
+        Alice.hermes_home()
+    }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Matches {
+        Matches::default()
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+}
+
+#[test]
+fn over_a_dead_link_anything_below_the_fixed_beginning_may_match() {
+    for (line, want) in [
+        ("cat secrets/*", "ask"),
+        ("cat secrets/*/b", "ask"),
+        ("cat */b", "ask"),
+        ("cat src/*", "allow"),
+        ("cat secrets-of-mine/*", "allow"),
+        ("cat secrets/key", "denied-by-rule"),
+    ] {
+        let intent = Intent::Command { line: line.into(), cwd: CWD.into(), background: false };
+        let rules = rules(&["deny file.read(secrets/key)"]);
+        assert_eq!(decide_in(&intent, Path::new(CWD), &rules, Mode::Manual, &Dead).name(), want, "{line}");
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::permissions::Permission;
 use super::super::rule::Rules;
 use super::super::shell::{self, Judgement};
 use super::super::table::Level;
-use super::super::{Grant, Intent, Mode, Past, Proposal, Scope, Verdict, Width, World, files};
+use super::super::{Grant, Intent, Matches, Mode, Past, Proposal, Scope, Verdict, Width, World, files};
 use super::with;
 use std::path::{Path, PathBuf};
 
@@ -176,8 +176,8 @@ impl World for Blind<'_> {
     fn variable(&self, _: &str) -> Option<String> {
         Some(shell::UNKNOWN.to_string())
     }
-    fn glob(&self, _: &str, _: &Path, _: usize) -> Vec<PathBuf> {
-        Vec::new()
+    fn glob(&self, _: &str, _: &Path, _: usize) -> Matches {
+        Matches::default()
     }
     fn resolve(&self, path: &Path) -> PathBuf {
         files::normal(Path::new("/"), &path.to_string_lossy()).into()

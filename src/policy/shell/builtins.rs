@@ -234,7 +234,7 @@ impl Walker<'_> {
             && self.state.cwds.clone().iter().all(|cwd| {
                 !cwd.contains(UNKNOWN)
                     && self.spend(4, &known.argv[0].span)
-                    && !self.world.glob(&format!("{cwd}/."), Path::new("/"), 1).is_empty()
+                    && self.world.glob(&format!("{cwd}/."), Path::new("/"), 1).some()
             });
         if !certain {
             self.failed = Some(before);

@@ -82,7 +82,7 @@ impl<'w> Walker<'w> {
                     }
                 }
                 if field.glob {
-                    let listed = self.world.glob(&path, Path::new("/"), 64);
+                    let listed = self.world.glob(&path, Path::new("/"), 64).names;
                     for found in listed {
                         let real = self.world.resolve(&found);
                         paths.extend([found, real].map(|p| p.to_string_lossy().into_owned()));

@@ -25,7 +25,7 @@ impl Walker<'_> {
             }
             programs.extend(self.table.names_like(&name).take(MAX_PROGRAMS + 1).map(str::to_owned));
             for path in self.absolute(&source.text) {
-                let found = self.world.glob(&path, Path::new("/"), MAX_PROGRAMS);
+                let found = self.world.glob(&path, Path::new("/"), MAX_PROGRAMS).names;
                 programs.extend(found.iter().map(|path| program(&path.to_string_lossy())));
             }
         } else if self.table.command(&name).is_some() {

@@ -36,7 +36,7 @@ impl Walker<'_> {
             if is_protected(path, self.world) && (tree || all || !field.glob) {
                 self.find_path("delete of root, home or a system folder", field);
             } else if field.glob && glob::is_pattern(path) && self.spend(16, &span) {
-                let matched = self.world.glob(path, Path::new("/"), 64);
+                let matched = self.world.glob(path, Path::new("/"), 64).names;
                 let real = matched.iter().any(|p| is_protected(&p.to_string_lossy(), self.world));
                 if real || may_match_protected(path, self.world) {
                     self.find_path("delete of root, home or a system folder", field);
@@ -140,11 +140,11 @@ impl Walker<'_> {
         if scratch || name.is_empty() || !field.is_known() || name.contains("log") {
             return;
         }
-        let there = |path: &str| !self.world.glob(path, Path::new("/"), 1).is_empty();
+        let at = |path: &str| self.world.glob(path, Path::new("/"), 1);
         let fresh = self.absolute(&field.text).iter().all(|path| {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             // Without its folder we look at another place than the one where it runs.
-            !there(path) && (self.state.files.contains_key(path) || there(folder))
+            at(path).none() && (self.state.files.contains_key(path) || at(folder).some())
         });
         if self.spend(4, &field.span) && !fresh {
             self.find_path("empties files", field);

@@ -9,6 +9,7 @@ use super::invoke::{Known, program};
 use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::table::{Kind, Language, Level, Role};
+use std::collections::HashMap;
 
 /// Parts of option names whose value is run as a command.
 const EXECUTES: &[&str] = &[
@@ -63,8 +64,10 @@ impl Walker<'_> {
         if feeds.stdin || (feeds.bare && plain && given.is_empty()) {
             streams.extend(input.cloned().map(|s| (s, known.argv[0].span.clone(), false)));
         }
+        let folder =
+            known.spec.folder.iter().find_map(|name| known.value(&[name])).map_or_else(String::new, |f| f.text + "/");
         for name in &feeds.reads {
-            for path in self.absolute(name) {
+            for path in self.absolute(&format!("{folder}{name}")) {
                 streams.extend(self.state.files.get(&path).cloned().map(|s| (s, known.argv[0].span.clone(), true)));
             }
         }
@@ -86,8 +89,16 @@ impl Walker<'_> {
         if let Some(folder) = known.spec.folder.iter().find_map(|name| known.value(&[name])) {
             self.state.cwds = self.absolute(&folder.text);
         }
+        let names = self.given_names(known);
+        if lang == Language::Recipes {
+            // `make 'NAME=$(shell …)'`
+            given.extend(known.operands().filter(|f| f.text.contains('=')).map(|f| (f.text.clone(), f.span.clone())));
+        }
         for (text, span) in given {
-            self.feed(lang, &text, &span);
+            match lang {
+                Language::Recipes | Language::Tasks => self.recipes(lang, &text, &names, &span),
+                _ => self.feed(lang, &text, &span),
+            }
             self.current = me;
         }
         self.state.cwds = here;
@@ -173,7 +184,7 @@ impl Walker<'_> {
             Language::Macro => self.macros(text, span),
             Language::Calculator => self.calculator(text, span),
             Language::Settings => self.settings(text, span),
-            Language::Recipes => self.recipes(text, span),
+            Language::Recipes | Language::Tasks => self.recipes(lang, text, &HashMap::new(), span),
             Language::Cmake => self.processes(text, span),
             Language::Build => {
                 self.elements(text, span);

@@ -61,7 +61,7 @@ impl Walker<'_> {
         let unpacked = self.brought.last().is_some_and(|brought| brought.unpacked);
         let absent = || {
             let paths = self.absolute(&file.text);
-            paths.iter().all(|path| self.world.glob(path, Path::new("/"), 1).is_empty())
+            paths.iter().all(|path| !self.world.glob(path, Path::new("/"), 1).some())
         };
         if unpacked && file.is_known() && absent() {
             self.find("runs a downloaded file", file.span.clone());

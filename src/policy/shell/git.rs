@@ -191,7 +191,7 @@ impl Walker<'_> {
         let several = known.args.operands.len() > 1 && !creates;
         let exists = !creates
             && known.operand(0).is_some_and(|f| {
-                f.is_known() && self.absolute(&f.text).iter().any(|p| !self.world.glob(p, Path::new("/"), 1).is_empty())
+                f.is_known() && self.absolute(&f.text).iter().any(|p| !self.world.glob(p, Path::new("/"), 1).none())
             });
         if (dashes && !known.args.operands.is_empty()) || several || exists {
             self.find("git discards work", known.span());

@@ -71,7 +71,11 @@ impl<'w> Walker<'w> {
         if codes.is_empty() {
             self.named_script(known, me);
         }
-        let file = known.operand(0).filter(|f| !is_stdin(&f.text)).cloned();
+        // `deno run FILE`
+        let run = matches!(known.name.as_str(), "deno" | "bun") && known.operand(0).is_some_and(|f| f.text == "run");
+        let mut named = known.operands().skip(usize::from(run));
+        let file = named.find(|f| !run || !f.text.starts_with('-') || is_stdin(&f.text));
+        let file = file.filter(|f| !is_stdin(&f.text)).cloned();
         if codes.is_empty() && !module {
             match (file, input) {
                 (Some(file), _) => self.code_file(&file, lang),

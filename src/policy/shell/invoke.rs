@@ -222,15 +222,17 @@ impl<'w> Walker<'w> {
     fn pattern(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
         let first = argv.first()?;
         let span = first.span.clone();
-        let mut matches = Vec::new();
+        let (mut matches, mut complete) = (Vec::new(), true);
         for path in self.absolute(&first.text) {
             if self.spend(16, &span) {
-                matches.extend(self.world.glob(&path, std::path::Path::new("/"), MAX_MATCHES));
+                let found = self.world.glob(&path, std::path::Path::new("/"), MAX_MATCHES);
+                complete &= found.complete;
+                matches.extend(found.names);
             }
         }
         matches.sort();
         // What the line itself makes is not there yet.
-        if matches.is_empty() || matches.len() >= MAX_MATCHES || !self.state.files.is_empty() {
+        if matches.is_empty() || !complete || !self.state.files.is_empty() {
             self.find("unresolved command", span.clone());
         }
         let folder = first.text.contains('/');

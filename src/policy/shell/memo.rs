@@ -1,7 +1,7 @@
 //! A world that asks the machine once for each thing: a line names the same paths again and again.
 
-use crate::policy::World;
 use crate::policy::files::normal;
+use crate::policy::{Matches, World};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Memo<'w> {
     home: PathBuf,
     own: PathBuf,
     resolved: Mutex<HashMap<PathBuf, PathBuf>>,
-    matched: Mutex<HashMap<(String, PathBuf, usize), Vec<PathBuf>>>,
+    matched: Mutex<HashMap<(String, PathBuf, usize), Matches>>,
     /// Links that the line makes, and what they lead to.
     links: Mutex<HashMap<String, String>>,
     /// How often the machine was asked.
@@ -90,7 +90,7 @@ impl World for Memo<'_> {
         self.world.variable(name)
     }
 
-    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         let key = (pattern.to_owned(), cwd.to_path_buf(), limit);
         let mut kept = self.matched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = kept.get(&key) {

@@ -41,6 +41,7 @@ mod outputs;
 mod parse;
 mod reader;
 mod readings;
+mod recipes;
 mod redirect;
 mod registry;
 mod resolve;

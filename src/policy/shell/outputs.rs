@@ -114,8 +114,7 @@ impl Walker<'_> {
                 let mut folder = Path::new(&start);
                 for _ in 0..MAX_ABOVE {
                     let git = folder.join(".git");
-                    if self.spend(4, &known.span())
-                        && !self.world.glob(&git.to_string_lossy(), Path::new("/"), 1).is_empty()
+                    if self.spend(4, &known.span()) && self.world.glob(&git.to_string_lossy(), Path::new("/"), 1).some()
                     {
                         return Some(folder.to_string_lossy().into_owned());
                     }

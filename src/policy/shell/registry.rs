@@ -71,7 +71,7 @@ impl Walker<'_> {
                 Path::new(cwd).ancestors().take(8).any(|folder| {
                     registry.installed.iter().any(|bin| {
                         let path = folder.join(bin).join(name);
-                        !self.world.glob(&path.to_string_lossy(), Path::new("/"), 1).is_empty()
+                        self.world.glob(&path.to_string_lossy(), Path::new("/"), 1).some()
                     })
                 })
             })

@@ -235,7 +235,7 @@ impl<'w> Walker<'w> {
             self.touch(Role::Write, to);
             let fresh = !to.text.starts_with('/')
                 && to.is_known()
-                && self.absolute(&to.text).iter().all(|p| self.world.glob(p, std::path::Path::new("/"), 1).is_empty());
+                && self.absolute(&to.text).iter().all(|p| self.world.glob(p, std::path::Path::new("/"), 1).none());
             if made_up && !fresh {
                 self.find("disk copy", known.span());
             }

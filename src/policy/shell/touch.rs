@@ -74,8 +74,7 @@ impl<'w> Walker<'w> {
             // Where there is no such folder, it becomes the copy.
             let exists = folder.text.ends_with('/')
                 || self.absolute(&folder.text).iter().all(|path| {
-                    is_protected(path, self.world)
-                        || !self.world.glob(&format!("{path}/."), Path::new("/"), 1).is_empty()
+                    is_protected(path, self.world) || self.world.glob(&format!("{path}/."), Path::new("/"), 1).some()
                 });
             if !exists {
                 self.fills(folder);
@@ -183,7 +182,8 @@ impl<'w> Walker<'w> {
         let mut paths = self.absolute(&field.text);
         // What a pattern matches may be a link to elsewhere.
         if field.glob && self.spend(16, &field.span) {
-            let matched: Vec<_> = paths.iter().flat_map(|path| self.world.glob(path, Path::new("/"), 64)).collect();
+            let matched: Vec<_> =
+                paths.iter().flat_map(|path| self.world.glob(path, Path::new("/"), 64).names).collect();
             paths.extend(matched.iter().map(|path| path.to_string_lossy().into_owned()));
         }
         for path in paths {

@@ -1,22 +1,17 @@
 //! Files that a line makes out of what is known of their content, and what runs them later in it.
 
-use super::ast::Span;
 use super::decode::Stream;
-use super::interpret::is_stdin;
 use super::invoke::Known;
 use super::resolve::Field;
 use super::streams::MAX_TEXT;
 use super::walk::Walker;
 use crate::policy::files::normal;
 use crate::policy::table::Kind;
-use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
 
 /// Sources of one copy, and files of one script, that are followed.
 const MAX_COPIES: usize = 16;
-/// Shell lines of one file of recipes.
-const MAX_RECIPES: usize = 256;
 
 impl Walker<'_> {
     /// Files and links that a command makes out of what is known: copies, links, what tools write that get their text.
@@ -48,10 +43,6 @@ impl Walker<'_> {
             }
             _ => match known.spec.kind {
                 Kind::Awk | Kind::Sed => self.scripted(known, input),
-                Kind::Make => self.make_files(known, input),
-                Kind::Plain if matches!(known.name.as_str(), "npm" | "pnpm" | "yarn" | "bun") => {
-                    self.make_files(known, input)
-                }
                 _ => {}
             },
         }
@@ -154,175 +145,6 @@ impl Walker<'_> {
         for target in targets.into_iter().take(MAX_COPIES) {
             let stream = Stream { partial: true, ..Stream::text(text.clone(), code.span.clone()) };
             self.keep_at(&Field::known(target, code.span.clone()), &stream);
-        }
-    }
-
-    /// `make` and the like, where the line wrote their file: its recipes are judged.
-    fn make_files(&mut self, known: &Known<'_>, input: &Option<Stream>) {
-        const NAMES: &[&str] = &[
-            "Makefile",
-            "makefile",
-            "GNUmakefile",
-            "justfile",
-            "Justfile",
-            "Taskfile.yml",
-            "package.json",
-            "build.ninja",
-        ];
-        let given = known.value(&["-f", "--file", "--makefile"]);
-        let folder = known.value(&["-C", "--directory", "--prefix"]).map_or_else(|| ".".to_owned(), |f| f.text);
-        let mut texts: Vec<Stream> = Vec::new();
-        match given {
-            Some(file) if is_stdin(&file.text) => texts.extend(input.clone()),
-            Some(file) => texts.extend(self.file(&file)),
-            None => {
-                for name in NAMES {
-                    texts.extend(self.file(&Field::known(format!("{folder}/{name}"), known.span())));
-                }
-            }
-        }
-        for stream in texts {
-            if let Some(text) = stream.text {
-                self.recipes(&text, &stream.span);
-            }
-        }
-        // `make 'X=$(shell …)'`
-        for field in known.operands().filter(|f| f.text.contains("(shell") || f.text.contains("{shell")).take(16) {
-            self.recipes(&field.text, &field.span);
-        }
-    }
-
-    /// The shell lines of a file of recipes.
-    pub(super) fn recipes(&mut self, text: &str, span: &Span) {
-        let all = if text.len() < MAX_TEXT { recipes(text) } else { Vec::new() };
-        if text.len() >= MAX_TEXT || all.len() > MAX_RECIPES {
-            self.limit(span);
-        }
-        for recipe in all.into_iter().take(MAX_RECIPES) {
-            self.subshell(|w| w.text(&recipe, span, None));
-        }
-    }
-}
-
-/// The shell lines of a file of recipes: indented lines, what follows a target in its line, and the values of a list of scripts.
-fn recipes(text: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    if text.trim_start().starts_with('{') {
-        all.extend(text.split('"').skip(1).step_by(2).filter(|s| s.contains(' ')).map(str::to_owned));
-        return all;
-    }
-    let mut values: HashMap<String, String> = [("CC", "cc"), ("CXX", "c++"), ("MAKE", "make"), ("RM", "rm -f")]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    let mut defines = false;
-    for line in text.replace("\\\n", " ").lines() {
-        // Lines of a name that recipes are made of.
-        defines = !line.starts_with("endef") && (defines || line.starts_with("define "));
-        if defines && !line.starts_with("define ") {
-            all.push(expanded(line.trim_start_matches(['\t', '@', '-', '+', ' ']), &values));
-            continue;
-        }
-        let recipe = match line.strip_prefix(['\t', ' ']) {
-            Some(recipe) => recipe.trim_start(),
-            None => {
-                if let Some((name, value)) = line.split_once('=') {
-                    // `X != COMMAND`
-                    if name.ends_with('!') {
-                        all.push(expanded(value.trim(), &values));
-                    }
-                    // just: ``x := `COMMAND` ``
-                    let quoted = value.trim().strip_prefix('`').and_then(|text| text.strip_suffix('`'));
-                    all.extend(quoted.map(|command| expanded(command, &values)));
-                    let name = name.trim().trim_end_matches([':', '?', '+', ' ']);
-                    values.insert(name.to_owned(), expanded(value.trim(), &values));
-                }
-                // `$(shell …)` runs while the file is read.
-                for (mark, close) in [("$(shell ", ')'), ("${shell ", '}')] {
-                    for (at, _) in line.match_indices(mark).take(MAX_COPIES) {
-                        all.push(expanded(balanced(&line[at + mark.len()..], close), &values));
-                    }
-                }
-                line.split_once(';').map_or("", |(_, recipe)| recipe)
-            }
-        };
-        let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']);
-        // The line of a rule of ninja.
-        let recipe = recipe.strip_prefix("command = ").unwrap_or(recipe);
-        if !recipe.is_empty() {
-            all.push(expanded(recipe, &values));
-        }
-    }
-    all
-}
-
-/// The text up to the bracket that closes one before it.
-fn balanced(text: &str, close: char) -> &str {
-    let open = if close == ')' { '(' } else { '{' };
-    let mut depth = 0;
-    let end = text.find(|c| {
-        depth += i32::from(c == open) - i32::from(c == close);
-        depth < 0
-    });
-    &text[..end.unwrap_or(text.len())]
-}
-
-/// Variables of make replaced; one that is not known is a plain word. `$$` is the dollar sign of the shell.
-fn expanded(text: &str, values: &HashMap<String, String>) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let close = match rest.chars().next() {
-            Some('(') => ')',
-            Some('{') => '}',
-            Some('$') => {
-                out.push('$');
-                rest = &rest[1..];
-                continue;
-            }
-            Some(c) => {
-                out.push('x');
-                rest = &rest[c.len_utf8()..];
-                continue;
-            }
-            None => break,
-        };
-        let end = rest.find(close);
-        let inner = &rest[1..end.unwrap_or(rest.len())];
-        match inner.strip_prefix("shell ") {
-            Some(line) => out.push_str(&format!("$({line})")),
-            None => out.push_str(values.get(inner).map_or("x", String::as_str)),
-        }
-        rest = end.map_or("", |end| &rest[end + 1..]);
-        if out.len() > MAX_TEXT {
-            break;
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shell_lines_of_recipes() {
-        for (text, want) in [
-            ("a: b\n\t@cc $< -o $@\n", vec!["cc x -o x"]),
-            ("X = 1\na: ; echo $(X)", vec!["echo 1"]),
-            ("X := $(shell ls)", vec!["ls"]),
-            ("X != ls", vec!["ls"]),
-            ("$(info ${shell ls $(A)})", vec!["ls x"]),
-            ("define R\n\tls\nendef\na:\n\tpwd", vec!["ls", "pwd"]),
-            ("rule x\n  command = ls", vec!["ls"]),
-            ("x := `ls`", vec!["ls"]),
-            ("\techo $(shell é", vec!["echo $(é)"]),
-            ("\techo $(", vec!["echo x"]),
-        ] {
-            assert_eq!(recipes(text), want, "{text}");
         }
     }
 }

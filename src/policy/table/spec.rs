@@ -176,8 +176,10 @@ pub enum Language {
     Calculator,
     /// Settings that may name commands.
     Settings,
-    /// A file of recipes.
+    /// A file of recipes with variables of its own.
     Recipes,
+    /// One whose dollar signs are the shell's.
+    Tasks,
     Python,
     Ruby,
     Lua,

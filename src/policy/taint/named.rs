@@ -120,7 +120,7 @@ pub fn moved(line: &str, cwd: &Path, world: &dyn World, untrusted: &Untrusted) -
         for source in from {
             let Some(origin) = untrusted.origin_of(source) else { continue };
             // A folder takes it under its own name.
-            if world.glob(".", to, 1).is_empty() {
+            if !world.glob(".", to, 1).some() {
                 found.push((to.clone(), origin.to_owned()));
             }
             found.extend(source.file_name().map(|name| (to.join(name), origin.to_owned())));

@@ -4,7 +4,7 @@ use super::{Gate, folder, look};
 use crate::exec::{Front, ProcessId};
 use crate::policy::permissions::Reader;
 use crate::policy::shell::UNKNOWN;
-use crate::policy::{Intent, World};
+use crate::policy::{Intent, Matches, World};
 use crate::tools::spec::ToolCtx;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -63,7 +63,7 @@ impl World for Place {
         }
     }
 
-    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         self.world.glob(pattern, cwd, limit)
     }
 

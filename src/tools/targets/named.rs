@@ -3,7 +3,7 @@
 use crate::policy::files::normal;
 use crate::policy::shell::{Invocation, Judgement, Touched, UNKNOWN};
 use crate::policy::table::Role;
-use crate::policy::{Intent, Verdict, World, glob};
+use crate::policy::{Intent, Matches, Verdict, World, glob};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -31,13 +31,13 @@ impl Named {
     }
 
     /// The paths that it means now; of a glob those that it matches.
-    pub fn paths(&self, world: &dyn World, limit: usize) -> Vec<PathBuf> {
+    pub fn paths(&self, world: &dyn World, limit: usize) -> Matches {
         if self.is_unknown() {
-            Vec::new()
+            Matches::default()
         } else if glob::is_pattern(&self.text) {
             world.glob(&self.text, &self.cwd, limit)
         } else {
-            vec![self.path(world)]
+            Matches::all(vec![self.path(world)])
         }
     }
 

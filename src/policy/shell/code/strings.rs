@@ -13,8 +13,19 @@ impl Lexer {
         self.at += size;
         let single = quote == '\'' && matches!(self.lang, Lang::Perl | Lang::Php | Lang::Ruby);
         let (mut text, mut closed) = (String::new(), false);
+        // Code inside a string has quotes of its own.
+        let mark = match self.lang {
+            Lang::Python if format => "{",
+            Lang::Js if quote == '`' => "$",
+            Lang::Ruby if quote == '"' => "#",
+            _ => "",
+        };
         while self.at < self.chars.len() {
             let c = self.peek(0);
+            if mark.contains(c) && (mark == "{" || self.peek(1) == '{') {
+                self.code_within(&mut text, mark == "{");
+                continue;
+            }
             if c == quote && (!triple || (self.peek(1) == quote && self.peek(2) == quote)) {
                 self.at += size;
                 closed = true;
@@ -71,6 +82,25 @@ impl Lexer {
             _ => text,
         };
         self.out.push(Token::Text(text));
+    }
+
+    /// Takes a bracket with the code in it, as it stands. `doubled`: two of them are one of the text.
+    fn code_within(&mut self, text: &mut String, doubled: bool) {
+        if doubled && self.peek(1) == '{' {
+            text.push_str("{{");
+            self.at += 2;
+            return;
+        }
+        let mut open = 0;
+        while self.at < self.chars.len() {
+            let c = self.peek(0);
+            self.at += 1;
+            text.push(c);
+            open += i32::from(c == '{') - i32::from(c == '}');
+            if c == '}' && open == 0 {
+                return;
+            }
+        }
     }
 
     /// The text with its code replaced by [`UNKNOWN`]; the code itself goes to the tokens before it, in braces.
