@@ -145,6 +145,15 @@ pub fn drawn(model: &mut Model) {
     read.whole |= reading.must.iter().all(seen);
 }
 
+/// What the frame tells from how far an approval was read: all of it, and something folded. A frame that changes it says
+/// so only in the next one.
+pub fn reading(model: &Model) -> Option<(bool, bool)> {
+    match model.modals.last() {
+        Some(Modal::Approval(modal)) => Some((modal.read.whole, modal.read.folded)),
+        _ => None,
+    }
+}
+
 /// Whether the screen is too small to show a modal.
 pub fn hidden(model: &Model) -> bool {
     model.size.0 < SMALLEST.0 || model.size.1 < SMALLEST.1
@@ -405,6 +414,7 @@ fn command(intent: &Intent) -> String {
 pub fn put_aside(model: &mut Model) {
     if let Some(id) = model.modals.pop().as_ref().and_then(modal_entry) {
         model.approvals.aside.push(id);
+        model.approvals.aside_at = Some(model.now);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
         model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits in the inbox: {key}"));
@@ -492,12 +502,19 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     }
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
-        Mode::Manual => (Level::Info, "approvals: ask"),
+        Mode::Manual => (Level::Info, "approvals: ask, what is risky waits for you".to_owned()),
         Mode::Smart => match model.session.as_ref().map(|session| &session.adviser) {
-            Some(None) => (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you"),
-            _ => (Level::Info, "approvals: auto"),
+            Some(None) => {
+                (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you".to_owned())
+            }
+            Some(Some(adviser)) => {
+                (Level::Info, format!("approvals: auto, {adviser} answers for you where the risk is low"))
+            }
+            None => (Level::Info, "approvals: auto, a model answers for you where the risk is low".to_owned()),
         },
-        Mode::Off => (Level::Warning, "approvals: yolo, nothing asks in this session"),
+        Mode::Off => {
+            (Level::Warning, "approvals: yolo, only what every mode asks about is asked in this session".to_owned())
+        }
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);
 }

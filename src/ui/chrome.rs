@@ -191,7 +191,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
             (" auto: no model, all is asked ", Slot::BadgeGood)
         }
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
-        Approvals::Off => (" yolo: nothing is asked ", Slot::BadgeBad),
+        Approvals::Off => (" yolo: little is asked ", Slot::BadgeBad),
     };
     let mut x = paint.put(area.x + 1, area.y, end, word, paint.slot(badge)).saturating_sub(1);
     if let Some((word, keys)) = vi::sign(model) {

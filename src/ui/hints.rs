@@ -106,7 +106,9 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             let usual = [("command-palette", "palette"), ("help", "keys"), ("session-browser", "sessions")];
             let stop = running.then_some(("stop-turn", "stop"));
             let usual = usual.into_iter().take(if running || !model.composer.area.is_empty() { 2 } else { 3 });
-            actions.extend(stop.into_iter().chain(usual));
+            // A pane that is open beside the prompt: how to get there.
+            let there = model.processes.pane.open.then_some(("focus-down", "terminal"));
+            actions.extend(stop.into_iter().chain(there).chain(usual));
         }
         // It comes back to the prompt first: there it stops the turn.
         _ if !taken_over => actions.push(("stop-turn", "back")),

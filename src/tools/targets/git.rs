@@ -271,7 +271,7 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 let only = repo.count(&range, until).unwrap_or(left);
                 notes.push(format!("{} leave the branch, {only} not pushed", plural(left, "commit", "commits")));
             }
-            (row.files, row.bytes) = (Some(dirty.changed.len() as u64), Some(sizes(repo, &dirty.changed)));
+            weigh(&mut row, repo, &dirty.changed);
             row.note = notes.join("; ");
         }
         "clean" => clean(order, repo, &mut row, until)?,
@@ -283,7 +283,7 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 return None;
             }
             let dirty = repo.dirty(if all { &[] } else { &paths }, until)?;
-            (row.files, row.bytes) = (Some(dirty.changed.len() as u64), Some(sizes(repo, &dirty.changed)));
+            weigh(&mut row, repo, &dirty.changed);
             row.note = discards(&dirty.changed);
         }
         "stash" => {
@@ -343,9 +343,16 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
     Some(row)
 }
 
+/// Counts what would be lost; nothing at all needs no figures.
+fn weigh(row: &mut Target, repo: &Repo, changed: &[String]) {
+    if !changed.is_empty() {
+        (row.files, row.bytes) = (Some(changed.len() as u64), Some(sizes(repo, changed)));
+    }
+}
+
 fn discards(changed: &[String]) -> String {
     match changed.len() {
-        0 => "nothing that is not committed".into(),
+        0 => "nothing uncommitted would be lost".into(),
         count => format!("{count} not committed: {}", list(changed)),
     }
 }

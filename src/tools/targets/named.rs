@@ -102,6 +102,9 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
         if !about || finds || one.text.is_empty() || one.text.contains('\n') || is_stream(&one.text) {
             continue;
         }
+        if !changes && is_address(&one.text) {
+            continue;
+        }
         let unknown = one.text.contains(UNKNOWN);
         if into_folder(one, touched) || (unknown && one.by.is_some_and(|by| is_fed(by, judgement))) {
             continue;
@@ -167,6 +170,12 @@ pub fn is_find(words: &[String]) -> bool {
 /// Whether a command is git.
 pub fn is_git(words: &[String]) -> bool {
     base(words) == "git"
+}
+
+/// What is fetched from elsewhere: `https://example.org/install.sh` is no file here.
+fn is_address(text: &str) -> bool {
+    let letters = |scheme: &str| scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    text.split_once("://").is_some_and(|(scheme, _)| !scheme.is_empty() && letters(scheme))
 }
 
 /// Places that keep nothing.

@@ -22,6 +22,8 @@ const SHORTEST_RESULT: usize = 16;
 const OPEN_LINES: usize = 400;
 /// Lines at the start and the end of a failed call's output.
 const FAILED: (usize, usize) = (3, 7);
+/// Lines that are shown beyond those, to begin where a block does.
+const BLOCK: usize = 3;
 /// Those of what the person ran to see it.
 const OWN: (usize, usize) = (8, 24);
 
@@ -189,6 +191,7 @@ fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows
     if text.trim().is_empty() {
         return;
     }
+    let tail = whole_block(&lines, head, tail);
     let hidden = lines.len().saturating_sub(head + tail);
     for index in 0..lines.len() {
         // One hidden line takes as much room as saying so.
@@ -201,6 +204,17 @@ fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows
         }
         output(rows, &lines, index, body);
     }
+}
+
+/// The last `tail` lines and, when those begin inside of an indented block, the few lines up to the one that opens it: in a
+/// traceback the place and the code over a row of carets.
+fn whole_block(lines: &[Line], head: usize, tail: usize) -> usize {
+    let start = lines.len().saturating_sub(tail);
+    let indent = |at: usize| lines.get(at).map(Line::text).map_or(0, |text| text.len() - text.trim_start().len());
+    let own = indent(start);
+    let from = start.saturating_sub(BLOCK).max(head);
+    let opener = (from..start).rev().find(|at| indent(*at) < own);
+    opener.map_or(tail, |at| tail + start - at)
 }
 
 fn output(rows: &mut Vec<Row>, lines: &[Line], at: usize, body: usize) {

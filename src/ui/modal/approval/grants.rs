@@ -77,6 +77,9 @@ pub fn written(offer: &Proposal) -> String {
     }
 }
 
+/// Calls of the past from which on it is told that a grant would have passed none of them.
+const FEW: usize = 10;
+
 /// What it would have passed before, of calls like this one; nothing where there is no past to look at.
 pub fn past(past: &Past, intent: &Intent) -> String {
     let (one, many) = match intent {
@@ -88,6 +91,8 @@ pub fn past(past: &Past, intent: &Intent) -> String {
     let last = format::plural(past.of as u64, one, many);
     match (past.of, past.matched) {
         (0, _) => String::new(),
+        // So few say nothing about what it is worth.
+        (..FEW, 0) => String::new(),
         (_, 0) => format!("would have passed none of your last {last}"),
         (_, matched) => {
             let examples = past.examples.iter().map(|one| visible(one).text).collect::<Vec<_>>().join(" · ");
