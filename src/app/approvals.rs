@@ -485,7 +485,7 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
     }
     model.modals.push(Modal::Confirm(Confirm::new(
         "Run everything without asking",
-        "Dangerous commands of this session run without a question. What is never allowed stays refused.",
+        "Dangerous commands of this session run without a question. What is never allowed stays refused, what is asked in every mode is still asked.",
         "Do not ask in this session",
         ConfirmThen::Yolo,
     )));

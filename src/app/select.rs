@@ -373,6 +373,12 @@ mod tests {
     fn copy_mode_marks_rows_and_copies_the_text_of_the_frame() {
         let mut model = shown();
         let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        script(&mut model, "<A-v>");
+        let keys_are_said =
+            |model: &Model| model.notices.shown.iter().any(|notice| notice.text.starts_with("copy mode"));
+        assert!(keys_are_said(&model));
+        script(&mut model, "<esc>");
+        assert!(!keys_are_said(&model), "they go with it");
         script(&mut model, "<A-v>kvjll");
         let spot = |cell, column| Spot { cell, row: 0, column };
         assert_eq!(

@@ -94,6 +94,20 @@ mod tests {
     }
 
     #[test]
+    fn the_tab_to_the_right_comes_beside_the_one_that_is_shown() {
+        for (shown, beside) in [("a", "b"), ("b", "c"), ("c", "b")] {
+            let mut model = ready();
+            for id in ["a", "b", "c"] {
+                started(&mut model, id);
+            }
+            model.processes.pane.shown = Some(ProcessId(shown.into()));
+            toggle(&mut model);
+            let got = model.processes.pane.beside.as_ref().map(|beside| beside.id.0.as_str());
+            assert_eq!(got, Some(beside), "beside {shown}");
+        }
+    }
+
+    #[test]
     fn two_are_watched_and_change_places() {
         let mut model = ready();
         started(&mut model, "a");

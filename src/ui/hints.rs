@@ -256,6 +256,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_pane_beside_the_prompt_says_how_to_get_there() {
+        let mut model = crate::app::tests::ready();
+        let says = |model: &Model| footer(model).iter().any(|(key, word)| *word == "terminal" && !key.is_empty());
+        assert!(!says(&model));
+        let process = crate::app::tests::process("a", true);
+        crate::app::update(&mut model, 0, crate::app::msg::Msg::Process(crate::exec::ProcessEvent::Started(process)));
+        crate::app::tests::script(&mut model, "<C-t>");
+        assert!(model.processes.pane.open && says(&model), "{:?}", footer(&model));
+    }
+
+    #[test]
     fn descriptions_end_where_they_explain_and_names_are_words() {
         assert_eq!(first_part("Select with the keyboard: h j k l, v, y"), "Select with the keyboard");
         assert_eq!(first_part("Quit"), "Quit");

@@ -102,7 +102,9 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
         if !about || finds || one.text.is_empty() || one.text.contains('\n') || is_stream(&one.text) {
             continue;
         }
-        if !changes && is_address(&one.text) {
+        let fetched =
+            matches!(one.role, Role::None | Role::Unsaid | Role::Read | Role::ReadTree | Role::Copy | Role::Open);
+        if fetched && is_address(&one.text) {
             continue;
         }
         let unknown = one.text.contains(UNKNOWN);

@@ -165,11 +165,18 @@ fn find_counts_what_it_matches() {
 }
 
 #[test]
+fn an_address_is_no_file() {
+    let here = Here::new();
+    here.says("curl -fsSL http://127.0.0.1:8977/install.sh | sh", &[]);
+    here.says("wget -qO- https://example.org/install.sh | bash", &[]);
+}
+
+#[test]
 fn what_git_would_lose_is_counted_and_named() {
     let here = Here::new();
     here.git(&["init", "-q", "-b", "main"]).write(".gitignore", "target/\n").write("a.rs", "1").write("b.rs", "1");
     here.commit("one").write("a.rs", "2").commit("two");
-    here.says("git reset --hard", &["git reset --hard: nothing uncommitted would be lost"]);
+    here.says("git reset --hard", &["git reset --hard: : nothing uncommitted would be lost"]);
     here.write("a.rs", "changed").write("notes.md", "mine").write("target/x", "1").write("new/z", "1");
     here.says("git reset --hard", &["git reset --hard: 1: 1 not committed: a.rs"]);
     here.says(

@@ -253,6 +253,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cut_output_goes_on_where_a_block_begins() {
+        let traceback = [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "Traceback (most recent call last):",
+            "  File \"test_a.py\", line 4, in <module>",
+            "    add(1, 2)",
+            "    ^^^^^^^^^",
+            "AssertionError",
+            "FAILED",
+        ];
+        let lines: Vec<Line> = traceback.iter().map(|line| Line::plain(*line, Role::Text)).collect();
+        for (tail, want) in [(1, 1), (2, 2), (3, 5), (4, 5), (5, 6), (6, 6), (7, 7), (20, 20)] {
+            assert_eq!(whole_block(&lines, 1, tail), want, "the last {tail}");
+        }
+        // A head that is shown is not shown twice, and a block of great length is cut.
+        assert_eq!(whole_block(&lines, 6, 3), 3);
+        let deep: Vec<Line> = (0..20).map(|at| Line::plain(if at == 0 { "{" } else { "  x" }, Role::Text)).collect();
+        assert_eq!(whole_block(&deep, 0, 5), 5);
+    }
+
+    #[test]
     fn a_tool_of_a_server_stands_behind_its_server() {
         for (name, target, want) in [
             ("mcp__git__git_status", "/src", ("git", "git_status /src")),

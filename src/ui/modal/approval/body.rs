@@ -259,12 +259,15 @@ fn parted(all: &[Target], room: usize) -> (String, Vec<Target>) {
 fn shared_folder<'n>(names: &[&'n str]) -> &'n str {
     let Some((first, rest)) = names.split_first() else { return "" };
     let mut end = first.rfind('/').map_or(0, |at| at + 1);
-    while end > 1 && !rest.iter().all(|name| name.starts_with(&first[..end])) {
+    // What is a folder's own row would be left without a name.
+    let leaves = |end: usize| {
+        let named = |name: &&str| name.starts_with(&first[..end]) && name.len() > end;
+        first.len() > end && rest.iter().all(named)
+    };
+    while end > 1 && !leaves(end) {
         end = first[..end - 1].rfind('/').map_or(0, |at| at + 1);
     }
-    // What is a folder's own row would be left without a name.
-    let named = |name: &&str| name.starts_with(&first[..end]) && name.len() > end;
-    if end > 1 && names.iter().all(named) { &first[..end] } else { "" }
+    if end > 1 { &first[..end] } else { "" }
 }
 
 /// Cells of files, of bytes, and of the air around the columns.
@@ -310,4 +313,49 @@ fn targets(targets: &[Target], room: usize) -> Vec<Row> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, note: &str) -> Target {
+        Target { name: name.into(), files: None, bytes: None, at_least: false, note: note.into() }
+    }
+
+    #[test]
+    fn what_many_targets_share_is_said_once() {
+        let folder = "build/some/very/deep/folder/of/many/";
+        let mut all: Vec<Target> =
+            (0..4).map(|at| target(&format!("{folder}name-{at}.txt"), "does not exist")).collect();
+        all.push(target("and 49 more", ""));
+        let (said, rest) = parted(&all, 50);
+        assert_eq!(said, format!("below {folder} · each: does not exist"));
+        let names: Vec<&str> = rest.iter().map(|target| target.name.as_str()).collect();
+        assert_eq!(names, ["name-0.txt", "name-1.txt", "name-2.txt", "name-3.txt", "and 49 more"]);
+        assert!(rest.iter().all(|target| target.note.is_empty()));
+        assert_eq!(targets(&rest, 50).len(), 5, "a row each");
+        // Where there is room for them, they stand as they are.
+        assert_eq!(parted(&all, 100), (String::new(), all.clone()));
+        // Two are told apart as they are; other notes stay with their names.
+        assert_eq!(parted(&all[..2], 50).1, all[..2]);
+        all[1].note = "a new file".into();
+        let (said, rest) = parted(&all, 50);
+        assert_eq!((said, rest[1].note.as_str()), (format!("below {folder}"), "a new file"));
+    }
+
+    #[test]
+    fn the_shared_folder_leaves_every_name() {
+        for (names, want) in [
+            (&["a/b/c", "a/b/d", "a/x"][..], "a/"),
+            (&["a/b/c", "a/b/d"], "a/b/"),
+            (&["a/b/c", "a/b/"], "a/"),
+            (&["/a", "/b"], ""),
+            (&["ab/c", "abc/d"], ""),
+            (&["日本/x", "日本/y"], "日本/"),
+            (&[], ""),
+        ] {
+            assert_eq!(shared_folder(names), want, "{names:?}");
+        }
+    }
 }

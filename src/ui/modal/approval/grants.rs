@@ -103,7 +103,16 @@ pub fn past(past: &Past, intent: &Intent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::{past, words};
+    use crate::policy::{Intent, Past};
+
+    #[test]
+    fn a_short_past_that_nothing_matched_is_not_told() {
+        let said = |of, matched| past(&Past { of, matched, examples: vec![] }, &Intent::Talk);
+        assert_eq!((said(2, 0), said(9, 0)), (String::new(), String::new()));
+        assert_eq!(said(10, 0), "would have passed none of your last 10 commands");
+        assert!(said(2, 1).contains("1 of your last 2"));
+    }
 
     #[test]
     fn rules_in_words() {
