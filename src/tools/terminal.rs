@@ -14,7 +14,7 @@ pub use background::rewrite_compound;
 pub use guard::{foreground_guidance, validate_workdir};
 pub use meaning::exit_code_meaning;
 pub use sudo::rewrite_sudo;
-pub use summary::shell_summary;
+pub use summary::{marked_summary, shell_summary};
 
 use super::spec::{Access, AgentPort, Call, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::config::OnInput;
@@ -200,7 +200,7 @@ impl Call for Command {
     }
 
     fn target(&self) -> String {
-        shell_summary(&self.line)
+        marked_summary(&self.line)
     }
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
