@@ -8,7 +8,7 @@ use super::model::modal::{
     QuestionModal, Read,
 };
 use super::model::notices::About;
-use super::model::transcript::{CellKind, ToolState};
+use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
 use super::{composer, edit, events, pickers, sessions, turn};
 use crate::agent::event::{AgentCommand, Level, Question};
@@ -121,9 +121,8 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
     model.modals.push(modal);
 }
 
-/// A frame was drawn: where its text to be approved came to rest, and which of its rows were there. When that was the last
-/// of what must be seen, the frame still says that some is missing: another one follows.
-pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
+/// A frame was drawn: where its text to be approved came to rest, and which of its rows were there.
+pub fn drawn(model: &mut Model) {
     let Some(reading) = &model.layout.reading else { return };
     let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
@@ -132,7 +131,6 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
     }
     modal.scroll = reading.first;
     let read = &mut modal.read;
-    let told = (read.whole, read.folded);
     read.begun = true;
     read.folded = reading.folded;
     if read.shape != reading.shape {
@@ -145,15 +143,15 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
     }
     let seen = |row: &u16| read.seen.iter().any(|(from, to)| (from..to).contains(&row));
     read.whole |= reading.must.iter().all(seen);
-    if told != (read.whole, read.folded) {
-        out.push(Effect::WakeAt(model.now));
-    }
 }
 
-/// Further calls of the step that the model wants: nothing was asked about them yet, and they wait for this answer.
-pub fn waiting(model: &Model) -> usize {
-    let cells = model.transcript.cells.iter().rev().take_while(|cell| !matches!(cell.kind, CellKind::User { .. }));
-    cells.filter(|cell| matches!(&cell.kind, CellKind::Tool(tool) if tool.state == ToolState::Proposed)).count()
+/// What the frame tells from how far an approval was read: all of it, and something folded. A frame that changes it says
+/// so only in the next one.
+pub fn reading(model: &Model) -> Option<(bool, bool)> {
+    match model.modals.last() {
+        Some(Modal::Approval(modal)) => Some((modal.read.whole, modal.read.folded)),
+        _ => None,
+    }
 }
 
 /// Whether the screen is too small to show a modal.
@@ -416,6 +414,7 @@ fn command(intent: &Intent) -> String {
 pub fn put_aside(model: &mut Model) {
     if let Some(id) = model.modals.pop().as_ref().and_then(modal_entry) {
         model.approvals.aside.push(id);
+        model.approvals.aside_at = Some(model.now);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
         model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits in the inbox: {key}"));
@@ -486,7 +485,7 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
     }
     model.modals.push(Modal::Confirm(Confirm::new(
         "Run everything without asking",
-        "Dangerous commands of this session run without a question. What is never allowed stays refused.",
+        "Dangerous commands of this session run without a question. What is never allowed stays refused, what is asked in every mode is still asked.",
         "Do not ask in this session",
         ConfirmThen::Yolo,
     )));
@@ -503,12 +502,19 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     }
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
-        Mode::Manual => (Level::Info, "approvals: ask"),
+        Mode::Manual => (Level::Info, "approvals: ask, what is risky waits for you".to_owned()),
         Mode::Smart => match model.session.as_ref().map(|session| &session.adviser) {
-            Some(None) => (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you"),
-            _ => (Level::Info, "approvals: auto"),
+            Some(None) => {
+                (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you".to_owned())
+            }
+            Some(Some(adviser)) => {
+                (Level::Info, format!("approvals: auto, {adviser} answers for you where the risk is low"))
+            }
+            None => (Level::Info, "approvals: auto, a model answers for you where the risk is low".to_owned()),
         },
-        Mode::Off => (Level::Warning, "approvals: yolo, only what every mode asks about is still asked"),
+        Mode::Off => {
+            (Level::Warning, "approvals: yolo, only what every mode asks about is asked in this session".to_owned())
+        }
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);
 }

@@ -92,7 +92,7 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>, layout: Layout) {
     if transcript.position == Position::Latest {
         transcript.unseen = 0;
     }
-    super::approvals::drawn(model, out);
+    super::approvals::drawn(model);
     super::rewind::drawn(model);
     super::select::drawn(model, out);
     if model.layout.at_top {

@@ -6,6 +6,7 @@ use super::effect::Effect;
 use super::focus;
 use super::keys::{Bound, bound};
 use super::marking;
+use super::model::notices::About;
 use super::model::selection::Grain;
 use super::model::transcript::{CellId, CellKind, Position, Selection, Spot};
 use super::model::{CopyMode, Copying, Model, Pane};
@@ -81,8 +82,14 @@ pub fn is_active(model: &Model) -> bool {
 pub fn clear(model: &mut Model) {
     model.transcript.selection = None;
     model.pane_selection = None;
-    model.copy_mode = None;
+    leave_copy_mode(model);
     model.pressed = None;
+}
+
+fn leave_copy_mode(model: &mut Model) {
+    if model.copy_mode.take().is_some() {
+        model.notices.settled(&About::CopyMode);
+    }
 }
 
 /// Copies the selection, else the selected entry, else the last answer.
@@ -168,7 +175,8 @@ pub fn copy_mode(model: &mut Model) {
         focus::set(model, Pane::Conversation);
     }
     model.copy_mode = Some(CopyMode::default());
-    model.notices.add(model.now, Level::Info, "copy mode: h j k l w b e move, v marks, y copies, Esc leaves");
+    let about = About::CopyMode;
+    model.notices.about(model.now, Level::Info, about, "copy mode: h j k l w b e move, v marks, y copies, Esc leaves");
 }
 
 /// A key in copy mode. `false`: not one of its own.
@@ -204,7 +212,7 @@ pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool
         Code::Char('V') => mark_row(model),
         Code::Char('y') | Code::Enter => {
             copy(model, out);
-            model.copy_mode = None;
+            leave_copy_mode(model);
         }
         Code::Char('q') | Code::Esc => clear(model),
         _ => return false,
@@ -365,6 +373,12 @@ mod tests {
     fn copy_mode_marks_rows_and_copies_the_text_of_the_frame() {
         let mut model = shown();
         let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        script(&mut model, "<A-v>");
+        let keys_are_said =
+            |model: &Model| model.notices.shown.iter().any(|notice| notice.text.starts_with("copy mode"));
+        assert!(keys_are_said(&model));
+        script(&mut model, "<esc>");
+        assert!(!keys_are_said(&model), "they go with it");
         script(&mut model, "<A-v>kvjll");
         let spot = |cell, column| Spot { cell, row: 0, column };
         assert_eq!(

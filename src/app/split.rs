@@ -15,7 +15,10 @@ pub fn toggle(model: &mut Model) {
         return;
     }
     let shown = model.processes.pane.shown.clone();
-    let others = || model.processes.rows.iter().rev().filter(|row| Some(&row.id) != shown.as_ref());
+    // The tab to the right, else the one to the left, and so on; of those that still run before the others.
+    let rows = &model.processes.rows;
+    let at = rows.iter().position(|row| Some(&row.id) == shown.as_ref()).unwrap_or(rows.len());
+    let others = || rows.iter().skip(at + 1).chain(rows.iter().take(at).rev());
     let other = others().find(|row| processes::is_running(row)).or_else(|| others().next());
     let Some(id) = other.map(|row| row.id.clone()).filter(|_| shown.is_some()) else {
         model.notices.add(model.now, Level::Info, "two commands are needed to show them side by side");
@@ -88,6 +91,20 @@ mod tests {
         let rows = vec![crate::text::Line::default(); rows];
         assert!(model.processes.pane.open);
         Msg::Process(ProcessEvent::Screen(ProcessId(id.into()), Arc::new(Snapshot { rows, ..Snapshot::default() })))
+    }
+
+    #[test]
+    fn the_tab_to_the_right_comes_beside_the_one_that_is_shown() {
+        for (shown, beside) in [("a", "b"), ("b", "c"), ("c", "b")] {
+            let mut model = ready();
+            for id in ["a", "b", "c"] {
+                started(&mut model, id);
+            }
+            model.processes.pane.shown = Some(ProcessId(shown.into()));
+            toggle(&mut model);
+            let got = model.processes.pane.beside.as_ref().map(|beside| beside.id.0.as_str());
+            assert_eq!(got, Some(beside), "beside {shown}");
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::store::{QueuedPrompt, StoreJob};
 const LONG: u64 = 10_000;
 /// Milliseconds within which the second Ctrl-C quits.
 const QUIT_AGAIN: i64 = 2000;
+/// Milliseconds in which an Esc after the one that put a question aside is the same press.
+const ONE_PRESS: i64 = 600;
 
 /// Whether a turn runs.
 pub fn is_running(model: &Model) -> bool {
@@ -274,6 +276,8 @@ pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
     if model.focus != Pane::Composer {
         super::seek::leave(model);
         focus::set(model, Pane::Composer);
+    } else if model.approvals.aside_at.is_some_and(|at| model.now - at < ONE_PRESS) {
+        // The second Esc of a nervous pair was meant for the question, too.
     } else if waits {
         out.push(Effect::Agent(AgentCommand::SkipWait(false)));
     } else {

@@ -111,8 +111,11 @@ pub struct Why {
 }
 
 /// Names of classes that stay as allowlists hold them, and how a person reads them.
-const LABELS: [(&str, &str); 3] = [
+const LABELS: [(&str, &str); 6] = [
     ("delete in root path", "delete outside this folder"),
+    ("overwrite system file via redirection", "change of a startup file"),
+    ("git reset --hard (destroys uncommitted changes)", "git reset --hard"),
+    ("git clean with force (deletes untracked files)", "git clean with force"),
     ("pipe decoded content to shell (possible command obfuscation)", "runs decoded text"),
     ("command parser limit or malformed executable payload", "too much to read"),
 ];

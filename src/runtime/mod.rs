@@ -18,7 +18,7 @@ mod watch;
 
 use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
-use crate::app::{Effect, Model, Msg, update};
+use crate::app::{Effect, Model, Msg, approvals, update};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
@@ -108,8 +108,12 @@ impl Screen {
         if let Some(layout) = layout
             && (layout != self.model.layout || self.model.transcript.scroll != 0 || self.model.copying.is_some())
         {
+            let read = approvals::reading(&self.model);
             let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
             self.owed.extend(effects);
+            if approvals::reading(&self.model) != read {
+                self.clock.want(Urgency::Input);
+            }
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub use guard::{foreground_guidance, validate_workdir};
 pub use meaning::exit_code_meaning;
 pub(crate) use run::watched;
 pub use sudo::rewrite_sudo;
-pub use summary::shell_summary;
+pub use summary::{marked_summary, shell_summary};
 
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::places::{Kind, Remote};
@@ -193,7 +193,7 @@ impl Call for Command {
     }
 
     fn target(&self) -> String {
-        shell_summary(&self.line)
+        marked_summary(&self.line)
     }
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {

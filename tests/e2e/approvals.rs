@@ -75,6 +75,8 @@ fn a_decoded_payload_is_shown_whole_and_read_before_it_runs() {
             term.send("\x1b[6~");
             until("the next page", || term.text() != before);
         }
+        // Nothing more is to be seen, and nothing says so.
+        term.gone("see all of it first").gone("PgDn more");
         term.send("y").wait("Enter confirms");
         term.send("\r").wait("done it");
         until("it ran", || home.project().join("ran-at-last").exists());

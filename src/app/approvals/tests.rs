@@ -598,15 +598,32 @@ fn a_letter_that_means_nothing_says_what_does() {
 }
 
 #[test]
-fn the_frame_after_the_one_that_showed_the_rest_says_so() {
+fn a_double_esc_at_a_question_does_not_stop_the_turn() {
+    let stops = |effects: &[Effect]| effects.iter().any(|e| matches!(e, Effect::Agent(AgentCommand::Stop { .. })));
+    for (later, stopped) in [(0, false), (300, false), (700, true)] {
+        let mut model = ready();
+        update(&mut model, 0, Msg::Agent(AgentEvent::TurnStarted { turn: 1, at: 0 }));
+        ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
+        drawn(&mut model, 0, 10);
+        assert!(!stops(&script_at(&mut model, 2000, "<esc>")), "the first puts it aside");
+        assert!(model.modals.is_empty());
+        assert_eq!(stops(&script_at(&mut model, 2000 + later, "<esc>")), stopped, "{later} ms later");
+    }
+}
+
+#[test]
+fn a_mode_says_what_it_means_and_who_answers() {
     let mut model = ready();
-    ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
-    let id = ApprovalId(1);
-    let frame = |first, rows| {
-        let reading = Reading { id, edited: false, first, rows, folded: false, shape: (80, 10), must: vec![2, 9] };
-        Msg::Drawn(Box::new(Layout { reading: Some(reading), ..Layout::default() }))
+    let mut said = |mode, adviser: Option<&str>| {
+        if let Some(session) = &mut model.session {
+            session.adviser = adviser.map(str::to_owned);
+        }
+        set_mode(&mut model, &mut Vec::new(), mode);
+        model.notices.shown.last().map(|notice| notice.text.clone()).unwrap_or_default()
     };
-    assert_eq!(update(&mut model, 1000, frame(0, 5)), []);
-    assert_eq!(update(&mut model, 1100, frame(5, 5)), [Effect::WakeAt(1100)]);
-    assert_eq!(update(&mut model, 1100, frame(5, 5)), []);
+    assert!(said(Mode::Manual, None).contains("waits for you"));
+    assert!(said(Mode::Smart, Some("small-model")).contains("small-model answers for you"));
+    assert!(said(Mode::Smart, None).contains("no model can be asked"));
+    let yolo = said(Mode::Off, None);
+    assert!(yolo.contains("what every mode asks about") && !yolo.contains("nothing"), "{yolo}");
 }

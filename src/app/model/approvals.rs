@@ -9,6 +9,8 @@ pub struct Inbox {
     pub entries: Vec<Entry>,
     /// Put aside with Esc: they no longer open by themselves.
     pub aside: Vec<EntryId>,
+    /// When the last one was, in milliseconds since the epoch.
+    pub aside_at: Option<i64>,
     /// The one in which the person writes, as the agent knows it.
     pub writing: Option<ApprovalId>,
 }

@@ -207,7 +207,7 @@ pub enum ApprovalStage {
     Editing(String),
     /// The edited command; Enter allows it, any other key goes back to the field.
     ConfirmingEdit(String, Judged),
-    /// Nothing asks any more in this session: Enter says yes.
+    /// Little is asked any more in this session: Enter says yes.
     ConfirmingYolo,
 }
 

@@ -18,6 +18,8 @@ pub enum About {
     Setting(&'static str),
     /// A command that wants to be typed into.
     Input(crate::exec::ProcessId),
+    /// The keys of copy mode.
+    CopyMode,
     /// Questions that were put aside.
     Inbox,
     /// What was said to the running turn and it has not heard yet.

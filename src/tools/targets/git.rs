@@ -272,7 +272,7 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 let commits = plural(left, "commit leaves", "commits leave");
                 notes.push(format!("{commits} the branch, {only} not pushed"));
             }
-            count(&mut row, repo, &dirty.changed);
+            weigh(&mut row, repo, &dirty.changed);
             row.note = notes.join("; ");
         }
         "clean" => clean(order, repo, &mut row, until)?,
@@ -284,7 +284,7 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 return None;
             }
             let dirty = repo.dirty(if all { &[] } else { &paths }, until)?;
-            count(&mut row, repo, &dirty.changed);
+            weigh(&mut row, repo, &dirty.changed);
             row.note = discards(&dirty.changed);
         }
         "stash" => {
@@ -344,8 +344,8 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
     Some(row)
 }
 
-/// How much of what is not committed is lost; where nothing is, no zeros stand beside the sentence that says so.
-fn count(row: &mut Target, repo: &Repo, changed: &[String]) {
+/// Counts what would be lost; nothing at all needs no figures.
+fn weigh(row: &mut Target, repo: &Repo, changed: &[String]) {
     if !changed.is_empty() {
         (row.files, row.bytes) = (Some(changed.len() as u64), Some(sizes(repo, changed)));
     }
@@ -353,7 +353,7 @@ fn count(row: &mut Target, repo: &Repo, changed: &[String]) {
 
 fn discards(changed: &[String]) -> String {
     match changed.len() {
-        0 => "nothing uncommitted is lost".into(),
+        0 => "nothing uncommitted would be lost".into(),
         count => format!("{count} not committed: {}", list(changed)),
     }
 }

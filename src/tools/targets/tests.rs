@@ -169,7 +169,7 @@ fn what_git_would_lose_is_counted_and_named() {
     let here = Here::new();
     here.git(&["init", "-q", "-b", "main"]).write(".gitignore", "target/\n").write("a.rs", "1").write("b.rs", "1");
     here.commit("one").write("a.rs", "2").commit("two");
-    here.says("git reset --hard", &["git reset --hard: : nothing uncommitted is lost"]);
+    here.says("git reset --hard", &["git reset --hard: : nothing uncommitted would be lost"]);
     here.write("a.rs", "changed").write("notes.md", "mine").write("target/x", "1").write("new/z", "1");
     here.says("git reset --hard", &["git reset --hard: 1: 1 not committed: a.rs"]);
     here.says(

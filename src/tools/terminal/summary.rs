@@ -21,6 +21,13 @@ pub fn shell_summary(line: &str) -> String {
     }
 }
 
+/// The short form, with a sign where it leaves something out and does not say so: a person checks by it what ran.
+pub fn marked_summary(line: &str) -> String {
+    let short = shell_summary(line);
+    let says = short == one_line(line) || short.ends_with(" command") || short.ends_with(" commands");
+    if says { short } else { format!("{short} …") }
+}
+
 /// Whether a command goes on in the next segments: a loop, a condition, a function.
 fn is_compound(segment: &Segment<'_>) -> bool {
     let first = words(segment).first().copied().unwrap_or_default();
@@ -108,6 +115,19 @@ fn without_plumbing(segment: &Segment<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_out_has_a_sign() {
+        for (line, want) in [
+            ("git log  --oneline", "git log --oneline"),
+            ("git log --oneline | head -60", "git log --oneline …"),
+            ("cd x && cargo build 2>&1 | tail -5", "cargo build …"),
+            ("read -p 'Name? ' x; echo hi $x", "read -p 'Name? ' x + 1 command"),
+            ("for i in 1 2; do make; done", "for i in 1 2; do make; done"),
+        ] {
+            assert_eq!(marked_summary(line), want);
+        }
+    }
 
     #[test]
     fn cases() {

@@ -22,6 +22,8 @@ const SHORTEST_RESULT: usize = 16;
 const OPEN_LINES: usize = 400;
 /// Lines at the start and the end of a failed call's output.
 const FAILED: (usize, usize) = (3, 7);
+/// Lines that are shown beyond those, to begin where a block does.
+const BLOCK: usize = 3;
 /// Those of what the person ran to see it.
 const OWN: (usize, usize) = (8, 24);
 
@@ -189,6 +191,7 @@ fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows
     if text.trim().is_empty() {
         return;
     }
+    let tail = whole_block(&lines, head, tail);
     let hidden = lines.len().saturating_sub(head + tail);
     for index in 0..lines.len() {
         // One hidden line takes as much room as saying so.
@@ -201,6 +204,17 @@ fn excerpt(text: &str, (head, tail): (usize, usize), context: &Context<'_>, rows
         }
         output(rows, &lines, index, body);
     }
+}
+
+/// The last `tail` lines and, when those begin inside of an indented block, the few lines up to the one that opens it: in a
+/// traceback the place and the code over a row of carets.
+fn whole_block(lines: &[Line], head: usize, tail: usize) -> usize {
+    let start = lines.len().saturating_sub(tail);
+    let indent = |at: usize| lines.get(at).map(Line::text).map_or(0, |text| text.len() - text.trim_start().len());
+    let own = indent(start);
+    let from = start.saturating_sub(BLOCK).max(head);
+    let opener = (from..start).rev().find(|at| indent(*at) < own);
+    opener.map_or(tail, |at| tail + start - at)
 }
 
 fn output(rows: &mut Vec<Row>, lines: &[Line], at: usize, body: usize) {
@@ -237,6 +251,30 @@ fn shift(mut row: Row, indent: &Span) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cut_output_goes_on_where_a_block_begins() {
+        let traceback = [
+            "first",
+            "second",
+            "third",
+            "fourth",
+            "Traceback (most recent call last):",
+            "  File \"test_a.py\", line 4, in <module>",
+            "    add(1, 2)",
+            "    ^^^^^^^^^",
+            "AssertionError",
+            "FAILED",
+        ];
+        let lines: Vec<Line> = traceback.iter().map(|line| Line::plain(*line, Role::Text)).collect();
+        for (tail, want) in [(1, 1), (2, 2), (3, 5), (4, 5), (5, 6), (6, 6), (7, 7), (20, 20)] {
+            assert_eq!(whole_block(&lines, 1, tail), want, "the last {tail}");
+        }
+        // A head that is shown is not shown twice, and a block of great length is cut.
+        assert_eq!(whole_block(&lines, 6, 3), 3);
+        let deep: Vec<Line> = (0..20).map(|at| Line::plain(if at == 0 { "{" } else { "  x" }, Role::Text)).collect();
+        assert_eq!(whole_block(&deep, 0, 5), 5);
+    }
 
     #[test]
     fn a_tool_of_a_server_stands_behind_its_server() {

@@ -11,13 +11,15 @@ use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
 use crate::app::model::selection::Surface;
+use crate::app::model::transcript::{CellKind, ToolState};
 use crate::config::theme::Slot;
 use crate::policy::{Approval, Intent};
-use crate::text::width::truncate_end;
+use crate::text::width::{truncate_end, width};
 use crate::text::wrap::Row;
 use crate::text::{Role, format};
 use crate::ui::flat;
 use crate::ui::hints;
+use crate::ui::layout::is_running;
 use crate::ui::paint::{Paint, cells, row};
 use body::{Body, Room};
 use choices::Part;
@@ -107,15 +109,14 @@ fn title(intent: &Intent) -> &'static str {
     }
 }
 
-/// Which of the open questions it is; of the only one how many calls wait for it.
+/// Which of the open questions it is, and how many calls of this step may become one.
 fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
     let all = &model.approvals.entries;
     let at = all.iter().position(|entry| matches!(entry, Entry::Approval(found) if found.id == state.id));
+    let waiting = waiting(model);
     match all.len() {
-        0 | 1 => match approvals::waiting(model) {
-            0 => String::new(),
-            count => format!("{} for this", format::plural(count as u64, "more call waits", "more calls wait")),
-        },
+        0 | 1 if waiting > 0 => format!("1 of up to {}", waiting + 1),
+        0 | 1 => String::new(),
         count => {
             let key = hints::key_of(model, "inbox");
             let next = if key.is_empty() { key } else { format!(" · {key} next") };
@@ -123,6 +124,18 @@ fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
             format!("{} of {count}{place}{next}", at.map_or(1, |at| at + 1))
         }
     }
+}
+
+/// Calls of the running step that are not yet judged: each may ask as well.
+fn waiting(model: &Model) -> usize {
+    if !is_running(model) {
+        return 0;
+    }
+    let tools = model.transcript.cells.iter().rev().map_while(|cell| match &cell.kind {
+        CellKind::Tool(tool) => Some(tool),
+        _ => None,
+    });
+    tools.filter(|tool| tool.state == ToolState::Proposed).count()
 }
 
 /// The keys of a stage. They are said nowhere else.
@@ -214,10 +227,15 @@ fn read(
         let left = most - skip;
         let hidden = format::plural(left as u64, "more row", "more rows");
         let (text, role) = match (left, missing.is_empty()) {
-            (0, true) => ("↑ this is the end".to_owned(), Role::Dim),
+            (0, true) => ("↑ above (PgUp)".to_owned(), Role::Dim),
             (0, false) => (format!("↑ above (PgUp): {}", missing.join(", ")), Role::Careful),
             (_, true) => (format!("↓ {hidden} (PgDn)"), Role::Dim),
             (_, false) => (format!("↓ {hidden} (PgDn): {}", missing.join(", ")), Role::Careful),
+        };
+        // A narrow screen names the key and what is missing before it counts.
+        let text = match (left, missing.is_empty()) {
+            (1.., false) if width(&text) > usize::from(place.width) => format!("↓ PgDn: {}", missing.join(", ")),
+            _ => text,
         };
         let text = truncate_end(&text, usize::from(place.width));
         paint.right(place.right(), place.y + window, &text, paint.role(role));

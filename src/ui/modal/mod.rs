@@ -20,7 +20,7 @@ use crate::app::model::layout::Layout;
 use crate::app::model::modal::{Modal, PickerKind};
 use crate::config::theme::Slot;
 use crate::text::Role;
-use crate::text::width::width;
+use crate::text::width::{fit_end, truncate_end, width};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
@@ -150,9 +150,16 @@ fn field(
     let clean: String = text.chars().map(|it| if it.is_control() { '␤' } else { it }).collect();
     let before: String = clean.chars().take(cursor).collect();
     // The end of a long text stays in view with its caret.
-    let (shown, used) = crate::text::width::fit_end(&before, room);
+    let (mut shown, mut used) = fit_end(&before, room);
+    let mut x = x;
+    if shown.len() < before.len() {
+        // There is more on this side.
+        x = paint.put(x, place.y, 1, "…", paint.role(Role::Dim));
+        (shown, used) = fit_end(&before, room.saturating_sub(1));
+    }
     let next = paint.put(x, place.y, cells(used), shown, paint.role(Role::Text));
     let after: String = clean.chars().skip(cursor).collect();
+    let after = truncate_end(&after, usize::from(place.right().saturating_sub(next)));
     paint.put(next, place.y, place.right().saturating_sub(next), &after, paint.role(Role::Text));
     if let Some((from, to)) = crate::app::vi::marked_field(model, text, cursor) {
         let hidden = before.chars().count() - shown.chars().count();

@@ -4,7 +4,6 @@ use super::fixture::{approval, screen};
 use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal};
-use crate::app::model::transcript::{CellKind, ToolCell};
 use crate::app::msg::{LoadReply, Msg};
 use crate::policy::{
     Approval, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict, Why, Width,
@@ -242,20 +241,43 @@ fn the_log_can_be_read_at_any_width() {
 }
 
 #[test]
-fn further_calls_that_wait_for_this_answer_are_told() {
-    let mut model = with(|_, _| {});
-    model.approvals.entries.truncate(1);
-    model.transcript.push(
-        CellKind::User { text: "on".into(), images: 0, origin: crate::llm::message::Origin::Person },
-        None,
-        true,
-    );
-    let foot = |model: &Model| screen(model, &mut ViewCache::default(), 100, 30).0;
-    assert!(!foot(&model).contains("for this"));
-    for (count, said) in [(1, "1 more call waits for this"), (2, "2 more calls wait for this")] {
-        let tool = ToolCell { call_id: count.to_string(), name: "terminal".into(), ..ToolCell::default() };
-        model.transcript.push(CellKind::Tool(Box::new(tool)), None, true);
-        let text = foot(&model);
-        assert!(text.contains(said), "{count}: {text}");
+fn a_long_line_that_is_edited_has_a_sign_where_there_is_more() {
+    let line = format!("begin {} end", "word ".repeat(60));
+    let all = line.chars().count();
+    for (cursor, before, after) in [(0, false, true), (150, true, true), (all, true, false)] {
+        let model = with(|modal, _| {
+            (modal.stage, modal.cursor) = (ApprovalStage::Editing(line.clone()), cursor);
+        });
+        let text = screen(&model, &mut ViewCache::default(), 60, 20).0;
+        let row = text.lines().find(|row| row.contains("$ ") && row.contains("word")).expect("the field");
+        let field = row.split("$ ").nth(1).unwrap_or_default().trim_end_matches(['│', ' ']);
+        assert_eq!((field.starts_with('…'), field.ends_with('…')), (before, after), "{row}");
     }
+}
+
+#[test]
+fn calls_of_the_step_that_are_not_judged_yet_are_counted() {
+    use crate::app::model::transcript::{CellKind, ToolCell, ToolState};
+    let mut model = with(|_, _| {});
+    let first = model.approvals.entries.remove(0);
+    model.approvals.entries = vec![first];
+    let shown = |model: &Model| screen(model, &mut ViewCache::default(), 100, 30).0;
+    assert!(!shown(&model).contains("up to"));
+    for state in [ToolState::Asking, ToolState::Proposed, ToolState::Proposed] {
+        let tool = ToolCell { name: "terminal".into(), state, ..ToolCell::default() };
+        model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+    }
+    assert!(shown(&model).contains("1 of up to 3"), "{}", shown(&model));
+}
+
+#[test]
+fn the_end_of_a_folded_command_is_not_called_all_of_it() {
+    let model = with(|modal, approval| {
+        if let crate::policy::Intent::Command { line, .. } = &mut approval.intent {
+            *line = (0..200).map(|at| format!("echo {at}\n")).collect::<String>() + "rm -rf build";
+        }
+        (modal.read.begun, modal.scroll) = (true, u16::MAX);
+    });
+    let text = screen(&model, &mut ViewCache::default(), 60, 20).0;
+    assert!(!text.contains("all read") && text.contains("(PgUp)"), "{text}");
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::llm::message::{Outcome, ToolBody};
 use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
-use crate::policy::{Grant, Mode, Verdict, World};
+use crate::policy::{Grant, Matches, Mode, Verdict, World};
 use crate::tools::gate::Asker;
 use crate::tools::targets::Found;
 use crate::tools::testing::{Bench, until};
@@ -244,7 +244,7 @@ impl World for Hanging {
     fn variable(&self, name: &str) -> Option<String> {
         self.world.variable(name)
     }
-    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Vec<PathBuf> {
+    fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         self.world.glob(pattern, cwd, limit)
     }
     fn resolve(&self, path: &Path) -> PathBuf {

@@ -184,8 +184,12 @@ impl Body {
         if !all.is_empty() {
             self.gap(room);
             let from = self.rows.len();
+            let (shared, all) = parted(all, room.columns);
             self.rows.push(Row::ornament(Line::plain("What it would touch", Role::Strong)));
-            self.rows.extend(targets(all, room.columns));
+            if !shared.is_empty() {
+                wrapped(&mut self.rows, &shared, Role::Dim, room.columns);
+            }
+            self.rows.extend(targets(&all, room.columns));
             self.must_from(from, TOUCHED);
         }
     }
@@ -222,9 +226,64 @@ fn without_marks(text: &str) -> String {
     text.replace("**", "").replace("__", "").replace('`', "")
 }
 
+/// How many rows of targets make it worth to say once what they share.
+const MANY: usize = 3;
+
+/// What many targets share, in words, and the targets without it: the folder where their names are too long for the
+/// column, the note where it would take a row of its own below each.
+fn parted(all: &[Target], room: usize) -> (String, Vec<Target>) {
+    let mut all = all.to_vec();
+    let is_path = |target: &Target| target.files.is_some() || !target.note.is_empty();
+    let paths = all.iter().filter(|target| is_path(target)).count();
+    if paths < MANY {
+        return (String::new(), all);
+    }
+    let mut said = Vec::new();
+    let names: Vec<&str> = all.iter().filter(|target| is_path(target)).map(|target| target.name.as_str()).collect();
+    let folder = shared_folder(&names).to_owned();
+    if !folder.is_empty() && names.iter().any(|name| width(name) > name_column(&all, room)) {
+        for target in all.iter_mut().filter(|target| is_path(target)) {
+            target.name = target.name.strip_prefix(&folder).unwrap_or(&target.name).to_owned();
+        }
+        said.push(format!("below {folder}"));
+    }
+    let note = all.first().map(|target| target.note.clone()).unwrap_or_default();
+    if room < WIDE && !note.is_empty() && all.iter().filter(|target| is_path(target)).all(|one| one.note == note) {
+        all.iter_mut().for_each(|target| target.note.clear());
+        said.push(format!("each: {note}"));
+    }
+    (said.join(" · "), all)
+}
+
+/// The folder that all names begin with, with its slash.
+fn shared_folder<'n>(names: &[&'n str]) -> &'n str {
+    let Some((first, rest)) = names.split_first() else { return "" };
+    let mut end = first.rfind('/').map_or(0, |at| at + 1);
+    // What is a folder's own row would be left without a name.
+    let leaves = |end: usize| {
+        let named = |name: &&str| name.starts_with(&first[..end]) && name.len() > end;
+        first.len() > end && rest.iter().all(named)
+    };
+    while end > 1 && !leaves(end) {
+        end = first[..end - 1].rfind('/').map_or(0, |at| at + 1);
+    }
+    if end > 1 { &first[..end] } else { "" }
+}
+
+/// Cells of files, of bytes, and of the air around the columns.
+const FIGURES: usize = 14 + 10 + 3 + 4;
+
+/// Cells of the column of names: a third, and what notes leave.
+fn name_column(targets: &[Target], room: usize) -> usize {
+    let widest = |of: fn(&Target) -> &str| targets.iter().map(|target| width(of(target))).max().unwrap_or(0);
+    let notes = if room < WIDE { 0 } else { widest(|target| &target.note).min(room / 3) };
+    let spare = room.saturating_sub(FIGURES + notes);
+    widest(|target| &target.name).min(spare.max(room / 3)).max(8)
+}
+
 /// Name, files, size and note in columns; narrow screens put the note below.
 fn targets(targets: &[Target], room: usize) -> Vec<Row> {
-    let name = targets.iter().map(|target| width(&target.name)).max().unwrap_or(0).min(room / 3).max(8);
+    let name = name_column(targets, room);
     let mut rows = Vec::new();
     for target in targets {
         let more = if target.at_least { "≥ " } else { "" };
@@ -254,4 +313,49 @@ fn targets(targets: &[Target], room: usize) -> Vec<Row> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(name: &str, note: &str) -> Target {
+        Target { name: name.into(), files: None, bytes: None, at_least: false, note: note.into() }
+    }
+
+    #[test]
+    fn what_many_targets_share_is_said_once() {
+        let folder = "build/some/very/deep/folder/of/many/";
+        let mut all: Vec<Target> =
+            (0..4).map(|at| target(&format!("{folder}name-{at}.txt"), "does not exist")).collect();
+        all.push(target("and 49 more", ""));
+        let (said, rest) = parted(&all, 50);
+        assert_eq!(said, format!("below {folder} · each: does not exist"));
+        let names: Vec<&str> = rest.iter().map(|target| target.name.as_str()).collect();
+        assert_eq!(names, ["name-0.txt", "name-1.txt", "name-2.txt", "name-3.txt", "and 49 more"]);
+        assert!(rest.iter().all(|target| target.note.is_empty()));
+        assert_eq!(targets(&rest, 50).len(), 5, "a row each");
+        // Where there is room for them, they stand as they are.
+        assert_eq!(parted(&all, 100), (String::new(), all.clone()));
+        // Two are told apart as they are; other notes stay with their names.
+        assert_eq!(parted(&all[..2], 50).1, all[..2]);
+        all[1].note = "a new file".into();
+        let (said, rest) = parted(&all, 50);
+        assert_eq!((said, rest[1].note.as_str()), (format!("below {folder}"), "a new file"));
+    }
+
+    #[test]
+    fn the_shared_folder_leaves_every_name() {
+        for (names, want) in [
+            (&["a/b/c", "a/b/d", "a/x"][..], "a/"),
+            (&["a/b/c", "a/b/d"], "a/b/"),
+            (&["a/b/c", "a/b/"], "a/"),
+            (&["/a", "/b"], ""),
+            (&["ab/c", "abc/d"], ""),
+            (&["日本/x", "日本/y"], "日本/"),
+            (&[], ""),
+        ] {
+            assert_eq!(shared_folder(names), want, "{names:?}");
+        }
+    }
 }

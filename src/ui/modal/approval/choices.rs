@@ -114,7 +114,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
     let offers = approvals::offers(approval, state.selected);
     let mut sentences: Vec<String> = offers.iter().map(|offer| grants::sentence(offer, approval)).collect();
     if session {
-        sentences.push("Everything: little is asked any more (yolo)".to_owned());
+        sentences.push("Everything but what every mode asks (yolo)".to_owned());
     }
     let indent = [Span::new("    ", Role::Text)];
     let details: Vec<Vec<Part>> = offers
@@ -160,7 +160,7 @@ fn hanging(text: &str, role: Role, first: &[Span], rest: &[Span], room: usize) -
     rows.into_iter().map(|row| Part::Line(row.line)).collect()
 }
 
-/// The second question before nothing asks any more.
+/// The second question before little is asked any more.
 fn yolo(room: usize) -> Vec<Part> {
     [
         whole("Run everything without asking, in this session?", Role::Bad, room),

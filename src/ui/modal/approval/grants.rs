@@ -78,6 +78,9 @@ pub fn written(offer: &Proposal) -> String {
     }
 }
 
+/// Calls of the past from which on it is told that a grant would have passed none of them.
+const FEW: usize = 10;
+
 /// What it would have passed before, of calls like this one; nothing where there is no past to look at.
 pub fn past(past: &Past, intent: &Intent) -> String {
     let (one, many) = match intent {
@@ -90,7 +93,8 @@ pub fn past(past: &Past, intent: &Intent) -> String {
     let examples = || past.examples.iter().map(|one| visible(one).text).collect::<Vec<_>>().join(" · ");
     match (past.of, past.matched) {
         (0, _) => String::new(),
-        (1, 0) => format!("would not have passed your last {one}"),
+        // So few say nothing about what it is worth.
+        (..FEW, 0) => String::new(),
         (1, _) => format!("would also have passed your last {one}: {}", examples()),
         (_, 0) => format!("would have passed none of your last {last}"),
         (_, matched) => format!("would also have passed {matched} of your last {last}: {}", examples()),
@@ -99,7 +103,16 @@ pub fn past(past: &Past, intent: &Intent) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::{past, words};
+    use crate::policy::{Intent, Past};
+
+    #[test]
+    fn a_short_past_that_nothing_matched_is_not_told() {
+        let said = |of, matched| past(&Past { of, matched, examples: vec![] }, &Intent::Talk);
+        assert_eq!((said(2, 0), said(9, 0)), (String::new(), String::new()));
+        assert_eq!(said(10, 0), "would have passed none of your last 10 commands");
+        assert!(said(2, 1).contains("1 of your last 2"));
+    }
 
     #[test]
     fn rules_in_words() {
