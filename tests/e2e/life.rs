@@ -213,9 +213,11 @@ fn processes_of_another_container_are_shown_and_left_alone() {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let log = home.hermes().join("their.log");
     std::fs::write(&log, "a line of theirs\n").unwrap();
+    // One that began long ago is forgotten.
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
     let entry = json!({
         "id": "proc_0123456789ab", "task": "theirs", "command": "serve --theirs", "cwd": "/", "pty": false, "log": log,
-        "started_at": 1, "port": null, "pid": number, "start": start, "owner": { "pid": 1, "start": 1 },
+        "started_at": now - 60_000, "port": null, "pid": number, "start": start, "owner": { "pid": 1, "start": 1 },
         "boot": boot.trim(), "machine": "", "namespace": 1,
     });
     let contents = json!({ "version": 1, "processes": [entry] });

@@ -1,3 +1,5 @@
+//! Recipes that a line writes, judged with the variables they would have.
+
 use super::*;
 use std::collections::HashMap;
 
