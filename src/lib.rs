@@ -11,6 +11,7 @@ pub mod config;
 pub mod exec;
 pub mod knowledge;
 pub mod llm;
+pub mod lock;
 pub mod mcp;
 pub mod places;
 pub mod plugins;

@@ -4,11 +4,12 @@
 use crate::config::held::{Change, Held, version};
 use crate::config::load::{Sources, load};
 use crate::config::{Loaded, Paths};
+use crate::lock::lock;
 use crate::policy::frozen::Stricter;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The files of the policy as one session read them. Whatever writes or reads one of them for the person goes through this.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl Frozen {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Looks at the files. Blocks, for a few `stat`s when nothing was touched.

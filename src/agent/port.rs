@@ -4,13 +4,14 @@ use super::event::{Question, Todo};
 use super::frozen::Frozen;
 use super::smart::Adviser;
 use crate::config::held::Change;
+use crate::lock::lock;
 use crate::policy::frozen::Stricter;
 use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Payload, Preview, Speaker, Target};
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -100,7 +101,7 @@ impl Port {
 
     /// Who is asked in smart mode from now on, or why nobody can be.
     pub fn advised_by(&self, adviser: Result<Adviser, String>) {
-        *self.adviser.lock().unwrap_or_else(PoisonError::into_inner) = adviser;
+        *lock(&self.adviser) = adviser;
     }
 
     /// A port where there is no agent and nobody to ask: the plan is kept in memory, questions fail at once.
@@ -116,7 +117,7 @@ impl Port {
         if short.len() < text.len() {
             short.push('…');
         }
-        self.origin.lock().unwrap_or_else(PoisonError::into_inner).saying = short;
+        lock(&self.origin).saying = short;
     }
 
     /// Tells how a line would be judged.
@@ -128,7 +129,7 @@ impl Port {
 
     /// The session that questions belong to from now on, and what it is called.
     pub fn works_in(&self, session: &str, title: &str) {
-        let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origin = lock(&self.origin);
         (origin.session, origin.title) = (session.to_owned(), title.to_owned());
     }
 
@@ -145,7 +146,7 @@ impl Port {
             left: Arc::clone(&self.left),
             remember: Arc::clone(&self.remember),
             frozen: self.frozen.clone(),
-            adviser: Mutex::new(self.adviser.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+            adviser: Mutex::new(lock(&self.adviser).clone()),
         }
     }
 
@@ -156,7 +157,7 @@ impl Port {
 
     /// Puts back the plan of a resumed session.
     pub fn restore_plan(&self, plan: Vec<Todo>) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan;
+        *lock(&self.plan) = plan;
     }
 }
 
@@ -172,11 +173,11 @@ impl AgentPort for Port {
     }
 
     fn plan(&self) -> Vec<Todo> {
-        self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.plan).clone()
     }
 
     fn set_plan(&self, plan: Vec<Todo>) {
-        *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = plan.clone();
+        *lock(&self.plan) = plan.clone();
         // Full only when the runner is far behind; the next change brings the whole plan again.
         let _ = self.wishes.try_send(Wish::PlanChanged(plan));
     }
@@ -274,7 +275,7 @@ impl Asker for Port {
     }
 
     fn origin(&self) -> Origin {
-        self.origin.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.origin).clone()
     }
 
     fn number(&self) -> u64 {
@@ -286,7 +287,7 @@ impl Asker for Port {
     }
 
     fn weigh(&self, question: String, cancel: CancellationToken) -> BoxFuture<'static, Advice> {
-        let adviser = self.adviser.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let adviser = lock(&self.adviser).clone();
         Box::pin(async move {
             match adviser {
                 Ok(adviser) => adviser.weigh(question, cancel).await,

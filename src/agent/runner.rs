@@ -29,6 +29,7 @@ use crate::config::paths::Paths;
 use crate::exec::{Exec, ExitReason, Notice};
 use crate::llm::message::{SessionId, ToolBody};
 use crate::llm::{Delta, Provider, ProviderError, Reply};
+use crate::lock::lock;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use crate::policy::{ApprovalId, Grant};
@@ -445,7 +446,7 @@ impl Runner {
             return;
         }
         let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;
-        let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         let told = self.gate.heard(command, &cwd, super::situation::told(&notice));
         let by_hand = matches!(&notice, Notice::Completed { exit, .. } if exit.reason == ExitReason::Killed);
         let said = Said::program(told, super::situation::gist(&notice));

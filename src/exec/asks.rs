@@ -2,8 +2,9 @@
 //! the program that asked and nowhere else.
 
 use super::hub::Hub;
-use super::process::{Process, lock};
+use super::process::Process;
 use super::{Exec, Hidden, ProcessEvent, ProcessId};
+use crate::lock::lock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;

@@ -2,8 +2,9 @@
 //! know of it. What is found is followed by a client as if it had been started now.
 
 use super::detached;
-use super::process::{Process, lock};
+use super::process::Process;
 use super::{Exec, ExecError, FarLeft, FarPlace, Launch, ProcessId, Seek, Sought, Spawn};
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,12 +3,13 @@
 
 use super::course::{End, Leaving};
 use super::end::ignore_gone;
-use super::process::{Process, lock};
+use super::process::Process;
 use super::procfs::{self, Identity, Stat};
 use super::register::Register;
 use super::screens::Screens;
 use super::spawn::watch_exit;
 use super::{Exit, ExitReason, FarEnd, FarPlace, ProcessEvent, ProcessId};
+use crate::lock::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::io::{PipeReader, Read};

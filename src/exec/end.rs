@@ -1,7 +1,8 @@
 //! Ends processes: SIGINT, then SIGTERM, then SIGKILL, to everything in the session.
 
-use super::process::{Process, lock};
+use super::process::Process;
 use super::{ExitReason, FarSignal, procfs};
+use crate::lock::lock;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,9 +2,9 @@
 
 use super::course::{End, Leaving};
 use super::notice::Notice;
-use super::process::lock;
 use super::reader::Reader;
 use super::{Exit, ExitReason, FarEnd, ProcessEvent};
+use crate::lock::lock;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};

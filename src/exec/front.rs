@@ -3,9 +3,9 @@
 
 use super::Exec;
 use super::ProcessId;
-use super::process::lock;
 #[cfg(target_os = "linux")]
 use super::procfs;
+use crate::lock::lock;
 use std::path::PathBuf;
 
 /// Processes of one family that are looked at.

@@ -5,8 +5,9 @@
 //! socket closes (we quit, crashed or were killed) it reads on, into the log up to its bound, and ends with the last of them.
 
 use super::log;
-use super::process::{Process, lock};
+use super::process::Process;
 use super::spawn::lead_session;
+use crate::lock::lock;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,

@@ -1,8 +1,9 @@
 //! What the agent is told of background processes by itself: that one ended, that a pattern appeared.
 
 use super::plain::plain_rest;
-use super::process::{Process, lock};
+use super::process::Process;
 use super::{Exit, ProcessId};
+use crate::lock::lock;
 use crate::policy::redact::{RedactKind, redact};
 use crate::text::clean::clean;
 use std::borrow::Cow;

@@ -3,10 +3,11 @@
 
 use super::course::{Leaving, Life};
 use super::end::{self, Graces};
-use super::process::{Process, lock};
+use super::process::Process;
 use super::sandbox::Sandbox;
 use super::screens::{Sight, application_keys};
 use super::{Exec, ExecError, ExitReason, Keys, ProcessCommand, ProcessEvent, ProcessId, Running, port, usage};
+use crate::lock::lock;
 use rustix::process::Signal;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,12 +1,11 @@
 //! Events on their way to the UI: merged while it is busy, so that memory is bounded and nothing important is lost.
 
 use super::{ProcessEvent, ProcessId};
+use crate::lock::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
-
-use super::process::lock;
 
 /// Sends at once when there is room; keeps the newest of each kind for each process otherwise.
 pub(crate) struct Outbox {

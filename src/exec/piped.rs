@@ -5,12 +5,13 @@ use super::ExecError;
 use super::end::members;
 use super::procfs::marked;
 use super::spawn::lead_session;
+use crate::lock::lock;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
@@ -102,7 +103,7 @@ impl Piped {
 
     /// The last lines of its standard error, as text.
     pub fn tail(&self) -> String {
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = lock(&self.tail);
         let bytes: Vec<u8> = tail.iter().copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -183,7 +184,7 @@ async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Mutex<VecDeque<u8>>>) {
         if count == 0 {
             break;
         }
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = lock(&tail);
         tail.extend(&buffer[..count]);
         let over = tail.len().saturating_sub(TAIL);
         tail.drain(..over);

@@ -8,20 +8,16 @@ use super::outbox::Outbox;
 use super::procfs::Identity;
 use super::spawn::Tty;
 use super::{Ending, Exit, Launch, Origin, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals, now_ms};
+use crate::lock::lock;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Bytes that may wait to be typed; more is refused.
 const INPUT_LIMIT: usize = 1024 * 1024;
-
-/// Locks; a panic of another thread does not make the data wrong.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What waiting tasks look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,8 +6,9 @@ pub use view::Sight;
 pub(crate) use view::{Reading, application_keys};
 
 use super::outbox::Outbox;
-use super::process::{Process, lock};
+use super::process::Process;
 use super::{ProcessEvent, ProcessId, Scroll, Way, usage};
+use crate::lock::lock;
 use crate::text::Snapshot;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;

@@ -5,7 +5,8 @@
 
 use super::LogState;
 use super::log::TAIL;
-use super::process::{Process, lock};
+use super::process::Process;
+use crate::lock::lock;
 use std::fs::{DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};

@@ -2,8 +2,9 @@
 
 use super::notice::last_characters;
 use super::plain::{plain, plain_rest};
-use super::process::{Process, lock};
+use super::process::Process;
 use super::{Exec, ExecError, Exit, ProcessId, ProcessInfo, now_ms};
+use crate::lock::lock;
 use std::time::Duration;
 
 /// What is known of a process now.

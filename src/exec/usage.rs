@@ -1,7 +1,8 @@
 //! What processes use: processor and memory, looked at only while somebody looks.
 
-use super::process::{Process, lock};
+use super::process::Process;
 use super::procfs::{self, Stat};
+use crate::lock::lock;
 use std::sync::Arc;
 use std::time::Instant;
 

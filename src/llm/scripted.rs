@@ -5,10 +5,11 @@ pub use super::script::{Script, ScriptError};
 use super::message::{Message, StopReason, ToolCall, Usage};
 use super::script::{Scene, Step};
 use super::{Delta, ErrorKind, ModelInfo, Price, Provider, ProviderError, Reply, Request};
+use crate::lock::lock;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -75,12 +76,12 @@ impl Scripted {
 
     /// What it was asked so far, when it records.
     pub fn requests(&self) -> Vec<Request> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).requests.clone()
+        lock(&self.state).requests.clone()
     }
 
     /// The step for a request, and the number of the call.
     fn next(&self, request: &Request) -> Result<(Step, u64), ProviderError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.calls += 1;
         if self.keep {
             state.requests.push(request.clone());

@@ -9,12 +9,13 @@ use super::settings::{Elicitation, Settings};
 use crate::agent::event::QuestionId;
 use crate::llm::Effort;
 use crate::llm::message::StopReason;
+use crate::lock::lock;
 use crate::tools::spec::{AgentPort, Question};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -49,7 +50,7 @@ pub(super) struct Calling<'a>(&'a Hosted, u64);
 
 impl Drop for Calling<'_> {
     fn drop(&mut self) {
-        self.0.callers.lock().unwrap_or_else(PoisonError::into_inner).retain(|caller| caller.number != self.1);
+        lock(&self.0.callers).retain(|caller| caller.number != self.1);
     }
 }
 
@@ -70,12 +71,12 @@ impl Hosted {
     pub(super) fn calling(&self, agent: Arc<dyn AgentPort>, call_id: String, cancel: CancellationToken) -> Calling<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let caller = Caller { number, agent, call_id, cancel };
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner).push(caller);
+        lock(&self.callers).push(caller);
         Calling(self, number)
     }
 
     fn caller(&self) -> Option<Caller> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner).last().cloned()
+        lock(&self.callers).last().cloned()
     }
 }
 
@@ -123,7 +124,7 @@ impl Host for Hosted {
         let server = self.settings.name.clone();
         let (caller, models, granted) = (self.caller(), self.house.models.clone(), Arc::clone(&self.sampling_granted));
         let wanted = Wanted::read(&request, &config).and_then(|wanted| {
-            self.budget.lock().unwrap_or_else(PoisonError::into_inner).take(Instant::now(), config.max_rpm)?;
+            lock(&self.budget).take(Instant::now(), config.max_rpm)?;
             Ok(wanted)
         });
         Box::pin(async move {

@@ -11,6 +11,7 @@ pub(crate) use open::{chain, client as http};
 
 use super::settings::Settings;
 use crate::exec::Piped;
+use crate::lock::lock;
 use ears::Ears;
 use futures::future::BoxFuture;
 use rmcp::model::{
@@ -20,7 +21,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningServiceCancellationToken, ServiceError};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -193,7 +194,7 @@ impl Link {
         let handle = sent.map_err(|error| self.error(error, patience))?;
         let (id, token) = (handle.id.clone(), serde_json::to_value(&handle.progress_token).unwrap_or_default());
         let _listening = progress.map(|sink| {
-            self.steps.lock().unwrap_or_else(PoisonError::into_inner).push((token.clone(), sink));
+            lock(&self.steps).push((token.clone(), sink));
             Listening { steps: &self.steps, token }
         });
         let answer = tokio::select! {
@@ -228,7 +229,7 @@ impl Link {
 
     /// Ends it: says goodbye, then ends the program and all that it started.
     pub async fn close(&self) {
-        if let Some(stop) = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(stop) = lock(&self.stop).take() {
             stop.cancel();
         }
         // One that takes longer is ended with its program.
@@ -257,7 +258,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(stop) = lock(&self.stop).take() {
             stop.cancel();
         }
         if let Some(child) = &self.child {
@@ -274,7 +275,7 @@ struct Listening<'a> {
 
 impl Drop for Listening<'_> {
     fn drop(&mut self) {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner).retain(|(token, _)| *token != self.token);
+        lock(self.steps).retain(|(token, _)| *token != self.token);
     }
 }
 

@@ -30,6 +30,7 @@ pub use state::State;
 pub use status::Status;
 
 use crate::config::McpServerConfig;
+use crate::lock::lock;
 use crate::tools::spec::ToolSpec;
 use house::House;
 use link::Ask;
@@ -37,7 +38,7 @@ use serde_json::{Map, Value};
 use server::Server;
 use state::Fact;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +76,7 @@ impl Mcp {
     }
 
     fn servers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Entry>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.servers)
     }
 
     /// Makes these the servers: starts new and changed ones, ends those that are gone, leaves the others alone. Returns at

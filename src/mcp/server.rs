@@ -13,10 +13,11 @@ use super::settings::Settings;
 use super::state::{Fact, Life, State};
 use super::status::Status;
 use super::{names, oauth, words};
+use crate::lock::lock;
 use driver::Driver;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -100,7 +101,7 @@ impl Server {
     }
 
     fn face(&self) -> std::sync::MutexGuard<'_, Face> {
-        self.face.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.face)
     }
 
     pub(super) fn state(&self) -> State {
@@ -167,7 +168,7 @@ impl Server {
         self.running.fetch_add(1, Ordering::Relaxed);
         let answer = async { self.ready(cancel).await?.ask(ask, self.settings.timeout, cancel, progress).await }.await;
         self.running.fetch_sub(1, Ordering::Relaxed);
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *lock(&self.used) = Instant::now();
         match &answer {
             // A server that answers with an error works.
             Ok(_) | Err(LinkError::Server { .. }) => self.tell(Fact::CallWorked),
@@ -189,7 +190,7 @@ impl Server {
     fn idle_at(&self) -> Option<Instant> {
         let idle = self.settings.idle?;
         let busy = self.running.load(Ordering::Relaxed) > 0;
-        let from = if busy { Instant::now() } else { *self.used.lock().unwrap_or_else(PoisonError::into_inner) };
+        let from = if busy { Instant::now() } else { *lock(&self.used) };
         Some(from + idle)
     }
 }

@@ -4,9 +4,10 @@
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::reaper;
 use crate::config::TerminalConfig;
+use crate::lock::lock;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// How long a word of the engine may take.
@@ -221,7 +222,7 @@ impl Container {
     }
 
     fn name(&self) -> Option<String> {
-        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.name).clone()
     }
 }
 
@@ -254,7 +255,7 @@ impl Backend for Container {
             reaper::stopped(&self.engine, self.config.lifetime_seconds);
         }
         let name = self.find_or_make().map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some(name);
+        *lock(&self.name) = Some(name);
         Ok(())
     }
 

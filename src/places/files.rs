@@ -1,9 +1,10 @@
 //! Files of the place where work is done, for the tools that read and write them. Everything blocks.
 
-use super::remote::{Remote, SMALL, SOON, lock};
+use super::remote::{Remote, SMALL, SOON};
 use super::script::Script;
 use super::{PlaceError, Terminal};
 use crate::exec::{Bounds, Most, Once, OnceError, Rest};
+use crate::lock::lock;
 use base64::Engine as _;
 use std::io::{self, ErrorKind};
 use std::path::Path;

@@ -3,9 +3,10 @@
 use super::backend::PlaceError;
 use super::job::{Job, JobSpec};
 use super::open::Places;
-use super::remote::{Remote, SMALL, SOON, lock};
+use super::remote::{Remote, SMALL, SOON};
 use super::script::Script;
 use crate::exec::{FarLeft, FarPlace, Sought};
+use crate::lock::lock;
 use std::sync::Arc;
 
 /// Bytes at the end of its output there that are told again: what was told before may not have been kept here.

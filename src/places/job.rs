@@ -9,9 +9,10 @@ mod end;
 
 use self::end::Pids;
 use super::backend::{PlaceError, Terminal};
-use super::remote::{Remote, SMALL, SOON, lock};
+use super::remote::{Remote, SMALL, SOON};
 use super::script::Script;
 use crate::exec::{Far, FarEnd, FarPlace, FarSignal};
+use crate::lock::lock;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};

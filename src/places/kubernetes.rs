@@ -3,8 +3,9 @@
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Setting, begin};
 use crate::config::TerminalConfig;
+use crate::lock::lock;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// How long a word of `kubectl` may take.
@@ -89,7 +90,7 @@ impl Kubernetes {
                 let (image, labels) = (format!("--image={}", self.image), format!("--labels={labels}"));
                 let make = ["run", &name, &image, "--restart=Never", &labels, "--command", "--", "sleep", "infinity"];
                 self.run(&make, WORD)?;
-                *self.pod.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.clone());
+                *lock(&self.pod) = Some(name.clone());
                 name
             }
         };
@@ -117,7 +118,7 @@ impl Kubernetes {
     }
 
     fn held(&self) -> Option<String> {
-        self.pod.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.pod).clone()
     }
 }
 
@@ -141,7 +142,7 @@ impl Backend for Kubernetes {
                 }
             },
         };
-        *self.pod.lock().unwrap_or_else(PoisonError::into_inner) = Some(pod);
+        *lock(&self.pod) = Some(pod);
         Ok(())
     }
 

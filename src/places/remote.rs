@@ -4,11 +4,12 @@ use super::backend::{Backend, PlaceError, Terminal};
 use super::script::Script;
 use super::world::Looked;
 use crate::exec::{Link, LinkError, Said, Variables, exported};
+use crate::lock::lock;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a small question may take.
@@ -124,11 +125,6 @@ pub struct Remote {
     arrived: Mutex<HashSet<String>>,
     tasks: Mutex<HashMap<String, Arc<Variables>>>,
     pub(crate) looked: Mutex<Looked>,
-}
-
-/// Locks; a panic of another thread does not make the data wrong.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Remote {

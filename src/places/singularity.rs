@@ -3,10 +3,10 @@
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Setting, begin};
 use crate::config::TerminalConfig;
+use crate::lock::lock;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 /// How long a word of it may take.
@@ -66,7 +66,7 @@ impl Singularity {
     }
 
     fn is_started(&self) -> bool {
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.started)
     }
 
     fn runs(&self) -> bool {
@@ -98,7 +98,7 @@ impl Backend for Singularity {
             }
             done => done.map_err(unreachable)?,
         };
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.started) = true;
         Ok(())
     }
 

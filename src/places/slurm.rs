@@ -3,9 +3,10 @@
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use crate::config::TerminalConfig;
+use crate::lock::lock;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// How long a word of Slurm may take.
@@ -38,7 +39,7 @@ impl Slurm {
     }
 
     fn held(&self) -> Option<String> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.job).clone()
     }
 }
 
@@ -62,7 +63,7 @@ impl Backend for Slurm {
         let said = self.programs.run("salloc", &words, QUEUE);
         let job = said.and_then(|said| granted(&said).ok_or_else(|| format!("salloc says no number: {said}")));
         let job = job.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
-        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+        *lock(&self.job) = Some(job);
         Ok(())
     }
 

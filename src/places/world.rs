@@ -2,8 +2,9 @@
 //! once, and an answer counts for the judgement of one line.
 
 use super::open::Places;
-use super::remote::{Remote, SMALL, SOON, lock};
+use super::remote::{Remote, SMALL, SOON};
 use super::script::{Script, pattern};
+use crate::lock::lock;
 use crate::policy::files::normal;
 use crate::policy::shell::UNKNOWN;
 use crate::policy::{Matches, World};

@@ -5,18 +5,18 @@ use super::event::Event;
 use super::host::Extensions;
 use super::moment::Moment;
 use crate::llm::message::Outcome;
+use crate::lock::lock;
 use crate::tools::hook::{Before, Called, Hooks};
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::Value;
-use std::sync::PoisonError;
 
 /// Moments around a call.
 const AROUND: [Event; 4] =
     [Event::PreToolCall, Event::PostToolCall, Event::TransformToolResult, Event::TransformTerminalOutput];
 
 fn moment(event: Event, name: &str, args: Value, ctx: &ToolCtx) -> Moment {
-    let cwd = ctx.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let cwd = lock(&ctx.cwd).clone();
     Moment::new(event, &*ctx.task, cwd).tool(name, args).with("tool_call_id", ctx.call_id.as_str())
 }
 

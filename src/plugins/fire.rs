@@ -4,11 +4,12 @@
 use super::answer::{self, Answer, Verdict};
 use super::event::Event;
 use super::hook::{CommandHook, From, OnError};
-use super::host::{Extensions, Host, Told, lock};
+use super::host::{Extensions, Host, Told};
 use super::moment::Moment;
 use super::peer::AskError;
 use crate::config::trust;
 use crate::exec::{Bounds, Most, Once, Rest};
+use crate::lock::lock;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;

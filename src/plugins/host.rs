@@ -9,11 +9,12 @@ use crate::config::Paths;
 use crate::config::load::Loaded;
 use crate::config::trust::Project;
 use crate::exec::Exec;
+use crate::lock::lock;
 use crate::tools::spec::Publish;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
@@ -255,8 +256,4 @@ impl Host {
             problems: state.problems.clone(),
         }
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

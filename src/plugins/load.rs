@@ -3,7 +3,7 @@
 use super::consent::{Consents, Standing};
 use super::found::{self, Found, May};
 use super::hook::{self, CommandHook, From};
-use super::host::{Host, Told, lock};
+use super::host::{Host, Told};
 use super::known::remember;
 use super::plugin::{Phase, Plugin};
 use super::registered::Registered;
@@ -12,6 +12,7 @@ use super::tool::{PluginTool, toolset};
 use crate::config::Paths;
 use crate::config::load::Loaded;
 use crate::config::trust::{self, Project};
+use crate::lock::lock;
 use crate::text::foreign;
 use crate::tools::spec::Tool;
 use serde_json::Value;

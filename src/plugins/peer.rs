@@ -2,12 +2,13 @@
 
 use super::rpc::{self, Incoming, LINE_MAX, RpcError};
 use crate::exec::{Piped, PipedEnds};
+use crate::lock::lock;
 use crate::text::foreign;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
@@ -220,10 +221,6 @@ impl Drop for Forget<'_> {
     fn drop(&mut self) {
         lock(self.pending).remove(&self.id);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The task behind a peer.

@@ -4,6 +4,7 @@ use super::peer::AskError;
 use super::plugin::Plugin;
 use super::registered::ToolDef;
 use crate::llm::message::Outcome;
+use crate::lock::lock;
 use crate::policy::Intent;
 use crate::text::foreign;
 use crate::tools::spec::{Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
@@ -93,7 +94,7 @@ impl Call for Planned {
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let cwd = ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+            let cwd = lock(&ctx.cwd).clone();
             let params = json!({
                 "name": self.name,
                 "arguments": self.args,

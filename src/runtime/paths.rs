@@ -2,12 +2,13 @@
 
 use crate::app::Msg;
 use crate::app::msg::{FoundPath, LoadReply};
+use crate::lock::lock;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
@@ -94,7 +95,7 @@ impl Paths {
     }
 
     fn lock(&self) -> MutexGuard<'_, Index> {
-        self.shared.index.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.index)
     }
 
     /// The index, if it is still that of this folder.
@@ -132,7 +133,7 @@ impl Shared {
         let stop = Instant::now() + PATIENCE;
         let flag = Arc::clone(given_up);
         let entries = walk(&root, move || flag.load(Ordering::Relaxed) || Instant::now() > stop);
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut index = lock(&self.index);
         // the folder may have changed meanwhile, and back
         if Arc::ptr_eq(&index.given_up, given_up) {
             index.entries = Some(Arc::new(entries));

@@ -5,7 +5,8 @@ use super::Context;
 use crate::app::Msg;
 use crate::app::model::servers::ServerFact;
 use crate::config::paths::Paths;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::lock::lock;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 
@@ -37,7 +38,7 @@ impl Watch {
             let paths = context.paths.clone();
             // A disk that hangs keeps a thread of its own, never the screen.
             let Ok(now) = tokio::task::spawn_blocking(move || stamps(&paths)).await else { return };
-            let before = seen.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
+            let before = lock(&seen).replace(now);
             let Some((config, logins)) = before else { return };
             if now.1 != logins {
                 context.mcp.look_for_logins();

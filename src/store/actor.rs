@@ -3,9 +3,10 @@
 use super::db::Db;
 use super::{Opened, index, live, open};
 use crate::llm::message::SessionId;
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -46,7 +47,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Puts the newest text in place of an older one that was not written.
     pub fn stream(&self, session: &SessionId, turn: u32, text: &str, reasoning: &str) {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = lock(&self.streams);
         let slot = match streams.get_mut(session) {
             Some(slot) => slot,
             None => streams.entry(session.clone()).or_default(),
@@ -62,20 +63,20 @@ impl Shared {
 
     /// Forgets streamed text: its item is there.
     pub fn unstream(&self, session: &SessionId) {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        lock(&self.streams).remove(session);
     }
 
     pub fn take_streams(&self) -> HashMap<SessionId, Streamed> {
-        std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.streams))
     }
 
     /// What is wrong now, in words for a person.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.trouble).clone()
     }
 
     pub fn set_trouble(&self, trouble: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+        *lock(&self.trouble) = trouble;
     }
 }
 

@@ -1,10 +1,11 @@
 //! Frames: ratatui's cell difference, written in one piece inside a synchronized update.
 
+use crate::lock::lock;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Size;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Begin and end of a synchronized update; terminals that do not know them ignore them.
 const SYNC: (&[u8], &[u8]) = (b"\x1b[?2026h", b"\x1b[?2026l");
@@ -15,7 +16,7 @@ struct Pending(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Pending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        lock(&self.0).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -67,7 +68,7 @@ impl Frames {
     }
 
     fn write_out(&mut self) -> io::Result<usize> {
-        let mut bytes = self.pending.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = lock(&self.pending.0);
         if bytes.is_empty() {
             return Ok(0);
         }

@@ -12,8 +12,9 @@ use super::hook::{Before, Called, Hooks};
 use super::offer::{Among, Offer};
 use super::registry::Registry;
 use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
-use super::{file::edit, line, tool_call};
+use super::{line, tool_call};
 use crate::llm::message::Outcome;
+use crate::lock::lock;
 use crate::policy::redact::{RedactKind, Secrets};
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -202,7 +203,7 @@ impl Dispatch {
     /// what it was planned with, as [`Planned`] has them.
     pub async fn run(&self, call: Box<dyn Call>, spec: &ToolSpec, args: Option<&Value>, ctx: ToolCtx) -> ToolOutput {
         if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
-            edit::lock(&ctx.files).other_call();
+            lock(&ctx.files).other_call();
         }
         let kind = match call.commands(&ctx) {
             lines if lines.is_empty() => kind_of(&spec.name, Some(call.intent())),

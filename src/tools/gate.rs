@@ -18,6 +18,7 @@ use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::agent::event::ToolStart;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
+use crate::lock::lock;
 use crate::policy::decide::Closed;
 use crate::policy::frozen::Stricter;
 use crate::policy::permissions::Reader;
@@ -29,7 +30,7 @@ use crate::store::Store;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -153,25 +154,25 @@ impl Gate {
 
     /// Lets only these tools run: what the session was not given is unknown to it, whatever the model calls.
     pub fn only(&self, dispatch: Dispatch) {
-        *self.dispatch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(dispatch);
+        *lock(&self.dispatch) = Arc::new(dispatch);
     }
 
     fn dispatch(&self) -> Arc<Dispatch> {
-        Arc::clone(&self.dispatch.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.dispatch))
     }
 
     /// Changes how questions are treated. Only a person's command reaches this.
     pub fn set_mode(&self, mode: Mode) {
-        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
+        *lock(&self.mode) = mode;
     }
 
     fn mode(&self) -> Mode {
-        *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.mode)
     }
 
     /// Takes the rules of a configuration that was read again; the grants of the session stay.
     pub fn set_rules(&self, rules: Rules) {
-        let mut held = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.rules);
         let session = std::mem::take(&mut held.session);
         *held = Rules { session, ..rules };
         drop(held);
@@ -180,18 +181,18 @@ impl Gate {
 
     /// What was granted for this session, for storage.
     pub fn grants(&self) -> Vec<String> {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session.entries().to_vec()
+        lock(&self.rules).session.entries().to_vec()
     }
 
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).session = grants.into();
+        lock(&self.rules).session = grants.into();
     }
 
     /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
     /// wait for the lock.
     fn rules_for(&self, tool: &str, reader: &Reader) -> Rules {
-        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut rules = lock(&self.rules).clone();
         rules.here.tool = tool.to_owned();
         rules.here.reader = reader.clone();
         rules.here.now = self.asker.now();
@@ -360,7 +361,7 @@ fn stopped(call: &ToolCall) -> ToolBody {
 }
 
 fn folder(ctx: &ToolCtx) -> PathBuf {
-    ctx.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    lock(&ctx.cwd).clone()
 }
 
 fn blocked_word(outcome: Outcome) -> &'static str {

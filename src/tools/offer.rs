@@ -6,10 +6,11 @@ use super::toolset::{self, Choice};
 use super::{catalog, repair, wording};
 use crate::config::{Config, ToolsConfig};
 use crate::llm::ToolSchema;
+use crate::lock::lock;
 use crate::policy::Intent;
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The tools that find and run others. They are there when something is to be found.
 pub const SEARCH: [&str; 3] = ["tool_call", "tool_describe", "tool_search"];
@@ -63,7 +64,7 @@ impl Offer {
 
     /// The tools that a session with this offer may use now.
     pub fn among(&self, snapshot: Arc<Snapshot>) -> Among {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let allowed = match &*known {
             Some((generation, allowed)) if *generation == snapshot.generation() => Arc::clone(allowed),
             _ => {

@@ -13,6 +13,7 @@ use super::file::text::{self, Text};
 use super::paths::{self, Place};
 use super::similarity;
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolSpec, Verbs};
+use crate::lock::lock;
 use futures::future::BoxFuture;
 use fuzzy::FuzzyError;
 use lines::Lines;
@@ -160,7 +161,7 @@ fn warn(reply: &mut Map<String, Value>, warnings: &[String]) {
 /// Says why nothing matched, and what is near.
 fn no_match(place: &Place, content: &str, old: &str, why: &FuzzyError, ctx: &ToolCtx) -> ToolError {
     let failures = {
-        let mut ledger = edit::lock(&ctx.files);
+        let mut ledger = lock(&ctx.files);
         let failures = ledger.failed_patches.entry(place.path.clone()).or_default();
         *failures += 1;
         *failures

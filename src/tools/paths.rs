@@ -2,6 +2,7 @@
 
 use super::similarity;
 use super::spec::{ToolCtx, ToolError};
+use crate::lock::lock;
 use crate::places::Files;
 use crate::policy::files::blocked_device;
 use std::path::{Component, Path, PathBuf};
@@ -26,7 +27,7 @@ pub fn ready(ctx: &ToolCtx) -> Result<(), ToolError> {
             let from = cwd(ctx);
             let folder = there.arrive(&ctx.task, &from, from != ctx.workspace);
             if let Some(folder) = folder.map_err(|error| ToolError::Failed(error.to_string()))? {
-                *ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = folder;
+                *lock(&ctx.cwd) = folder;
             }
             Ok(())
         }
@@ -60,7 +61,7 @@ pub fn literal(argument: &str, ctx: &ToolCtx) -> PathBuf {
 
 /// The working folder of the task.
 pub fn cwd(ctx: &ToolCtx) -> PathBuf {
-    ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    lock(&ctx.cwd).clone()
 }
 
 /// How a person reads an absolute path.

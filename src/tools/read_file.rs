@@ -7,6 +7,7 @@ use super::file::edit;
 use super::gutter;
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::lock::lock;
 use crate::places::{Files, Kind as FileKind};
 use crate::policy::Intent;
 use futures::future::BoxFuture;
@@ -138,7 +139,7 @@ impl ReadCall {
             Some(page) => (page, true),
             None => (self.plain(path, about.len, ctx)?, false),
         };
-        let mut ledger = edit::lock(&ctx.files);
+        let mut ledger = lock(&ctx.files);
         ledger.seen.insert(self.place.path.clone(), stamp);
         if ledger.reads.len() >= REMEMBERED {
             ledger.reads.clear();
@@ -249,7 +250,7 @@ impl ReadCall {
 
 /// The stub for a part that the model has; an error from the second repeat on.
 fn repeated(ctx: &ToolCtx, key: &ReadKey, stamp: (u128, u64)) -> Result<Option<ToolOutput>, ToolError> {
-    let mut ledger = edit::lock(&ctx.files);
+    let mut ledger = lock(&ctx.files);
     let Some(mark) = ledger.reads.get_mut(key).filter(|mark| mark.stamp == stamp) else { return Ok(None) };
     mark.repeats += 1;
     if mark.repeats > 1 {

@@ -9,9 +9,10 @@ use super::spec::{CheckId, Publish, Tool};
 use super::{
     clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 pub use snapshot::Snapshot;
@@ -152,7 +153,7 @@ impl Registry {
     }
 
     fn change(&self, change: impl FnOnce(&mut Parts)) {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = lock(&self.parts);
         change(&mut parts);
         let before = self.snapshot();
         let next = parts.snapshot(before.generation + 1);

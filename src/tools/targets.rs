@@ -6,6 +6,7 @@ mod git;
 mod measure;
 mod named;
 
+use crate::lock::lock;
 use crate::policy::shell::{self, Judgement};
 use crate::policy::table::Role;
 use crate::policy::{Intent, Matches, Payload, Target, Verdict, World, glob};
@@ -13,7 +14,7 @@ use measure::Sum;
 use named::Named;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Rows of targets.
@@ -70,7 +71,7 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, times: Times, world:
         Intent::Command { cwd, .. } => cwd.as_path(),
         _ => cwd,
     };
-    let tell = |work: &dyn Fn(&mut Found)| work(&mut found.lock().unwrap_or_else(PoisonError::into_inner));
+    let tell = |work: &dyn Fn(&mut Found)| work(&mut lock(found));
     tell(&|found| found.payloads = payloads(intent, &judgement));
     let named = named::of(intent, verdict, &judgement, world);
     let places = leads(&named, here, world);
@@ -128,7 +129,7 @@ fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
         Target { name: named.name.clone(), files: None, bytes: None, at_least: false, note }
     };
     let rows: Vec<Target> = named.iter().take(MAX_TARGETS).map(row).collect();
-    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut found = lock(found);
     found.targets.extend(rows);
     (found.counted, found.complete) = (true, true);
 }

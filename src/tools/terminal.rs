@@ -20,6 +20,7 @@ pub use sudo::rewrite_sudo;
 pub use summary::{marked_summary, shell_summary};
 
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::lock::lock;
 use crate::places::{Kind, Remote};
 use crate::policy::Intent;
 use futures::future::BoxFuture;
@@ -129,7 +130,7 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     if !background && let Some(advice) = foreground_guidance(&line) {
         return Err(ToolError::Failed(advice.into()));
     }
-    let here = ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let here = lock(&ctx.cwd).clone();
     let workdir = args.get("workdir").and_then(Value::as_str).filter(|w| !w.is_empty());
     let lost = !is_dir(&here, ctx);
     let cwd = match workdir {

@@ -4,8 +4,9 @@ use super::Runner;
 use crate::agent::event::{AgentEvent, Level};
 use crate::llm::Provider;
 use crate::llm::message::Item;
+use crate::lock::lock;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Characters of a title made from the first prompt.
 const TITLE: usize = 60;
@@ -145,7 +146,7 @@ impl Runner {
 
     /// The folder that the session works in now.
     fn folder(&self) -> PathBuf {
-        self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.session.cwd).clone()
     }
 
     /// Learns the secrets of the project again when a file of them changed.

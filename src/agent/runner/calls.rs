@@ -5,6 +5,7 @@ use crate::agent::event::AgentEvent;
 use crate::agent::turn::Input;
 use crate::llm::Delta;
 use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
+use crate::lock::lock;
 use crate::store::Blobs;
 use crate::tools::file::ground::Ground;
 use crate::tools::file::history::FileHistory;
@@ -118,7 +119,7 @@ impl Runner {
         let registry = self.deps.dispatch.registry().snapshot();
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let repeats = repeats(&named);
-        let cwd = self.session.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         let room = Room::of_step(self.session.info().window, calls.len());
         let batch = Batch {
             gate: Arc::clone(&self.gate),

@@ -5,10 +5,10 @@ use super::{Happened, Runner};
 use crate::agent::event::{AgentCommand, Level};
 use crate::llm::Reply;
 use crate::llm::message::{AssistantBody, Body, NoteKind, Origin};
+use crate::lock::lock;
 use crate::plugins::answer::{Answer, Verdict};
 use crate::plugins::{Event, Moment, Told};
 use crate::policy::{Approval, Decision, Intent, Scope};
-use std::sync::PoisonError;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ pub(super) enum Prompted {
 
 impl Runner {
     fn moment(&self, event: Event) -> Moment {
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         let model = self.session.info().model;
         Moment::new(event, self.session.id.0.as_str(), cwd).with("model", model).with("turn_id", self.session.turn)
     }

@@ -2,7 +2,7 @@
 
 use super::Runner;
 use crate::agent::event::{AgentEvent, Level};
-use std::sync::PoisonError;
+use crate::lock::lock;
 
 /// The fact of a session that names its backend.
 pub(super) const BACKEND: &str = "backend";
@@ -49,7 +49,7 @@ impl Runner {
         match reached.await {
             Ok(Ok(folder)) => {
                 if let Some(folder) = folder {
-                    *self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner) = folder;
+                    *lock(&self.session.cwd) = folder;
                 }
                 self.keep(BACKEND, self.deps.places.kind().into()).await;
                 let label = self.deps.places.label();
@@ -60,7 +60,7 @@ impl Runner {
         }
         self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.places.kind()));
         // What it has read there says nothing of the files here.
-        self.session.files.lock().unwrap_or_else(PoisonError::into_inner).seen.clear();
+        lock(&self.session.files).seen.clear();
         self.session.forget_reads();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }

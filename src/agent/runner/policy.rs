@@ -4,9 +4,10 @@ use super::Runner;
 use crate::agent::event::{AgentEvent, Level, PolicyAnswer};
 use crate::agent::smart::Adviser;
 use crate::config::held::Change;
+use crate::lock::lock;
 use crate::policy::Mode;
 use crate::store::audit::{By, Kind, Record};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The name of the session's fact.
@@ -81,7 +82,7 @@ impl Runner {
     /// The configuration that was just read holds from now on.
     pub(super) async fn policy_read(&mut self) {
         let (policy, loaded) = (Arc::clone(&self.deps.policy), Arc::clone(&self.deps.loaded));
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         let _ = tokio::task::spawn_blocking(move || policy.follow(&loaded, &cwd)).await;
         self.look_at_policy().await;
     }

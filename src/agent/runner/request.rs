@@ -4,7 +4,8 @@ use super::Runner;
 use crate::agent::event::Level;
 use crate::agent::situation::{self, Situation};
 use crate::knowledge::context_files::ContextFile;
-use std::sync::{Arc, PoisonError};
+use crate::lock::lock;
+use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// That a context file is not in the prompt, and why.
@@ -18,7 +19,7 @@ fn left_out(file: ContextFile) -> Option<String> {
 impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         // A repository of this machine says nothing of another one.
         let here = self.deps.places.current().is_none();
         let asked = async move {
@@ -32,7 +33,7 @@ impl Runner {
 
     /// What changed since the last turn, for the newest message.
     pub(super) async fn situation(&mut self, git: JoinHandle<Option<(String, usize)>>) -> String {
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         // A task that was ended with the runtime knows as little as one that found no repository.
         let git = git.await.ok().flatten();
         let processes = self.deps.exec.running();
@@ -60,7 +61,7 @@ impl Runner {
         if self.session.prompt.is_empty() {
             let here = self.deps.places.current().is_none();
             let cwd = match here {
-                true => self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+                true => lock(&self.session.cwd).clone(),
                 false => self.start.cwd.clone(),
             };
             let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());

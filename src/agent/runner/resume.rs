@@ -7,11 +7,12 @@ use crate::agent::event::{AgentEvent, Level, Todo};
 use crate::agent::turn::{Input, Turn};
 use crate::llm::message::{Body, SessionId};
 use crate::llm::{Effort, Reply};
+use crate::lock::lock;
 use crate::policy::taint::Untrusted;
 use crate::store::Opening;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
 /// The longest wait for a word of the disk that the session's folder is there.
@@ -189,7 +190,7 @@ impl Runner {
     pub(super) async fn new_session(&mut self) {
         self.leave().await;
         self.farewell(true, false).await;
-        let cwd = self.session.cwd.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cwd = lock(&self.session.cwd).clone();
         let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
         self.session = Session::new(&self.deps, &start, self.session.mode);
         self.look_up();

@@ -5,11 +5,12 @@ use super::session::PAGE;
 use crate::agent::event::{AgentEvent, Level, RewindOrder, Rewound, Theirs};
 use crate::agent::rewind;
 use crate::llm::message::{Body, Item, ItemId, SessionId};
+use crate::lock::lock;
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
 use crate::tools::file::ground::Ground;
 use crate::tools::file::restore::{self, Restored};
-use crate::tools::file::{edit, write};
+use crate::tools::file::write;
 use std::path::{Path, PathBuf};
 
 impl Runner {
@@ -207,7 +208,7 @@ impl Runner {
 
     /// What the model knew of files may no longer hold: it may read them again, and hears of it before it writes one.
     fn forget_files(&self, paths: &[&Path], done: &Restored, in_step: bool) {
-        let mut ledger = edit::lock(&self.session.files);
+        let mut ledger = lock(&self.session.files);
         ledger.forget_reads();
         for path in paths {
             // Files and conversation went back together: the model knows this state.

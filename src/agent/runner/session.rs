@@ -8,6 +8,7 @@ use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
+use crate::lock::lock;
 use crate::places::Places;
 use crate::policy::Mode;
 use crate::text::tokens;
@@ -15,7 +16,7 @@ use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// One open conversation.
 pub struct Session {
@@ -139,7 +140,7 @@ impl Session {
 
     /// What the model had read may be gone from its context: it may read it again.
     pub fn forget_reads(&self) {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).forget_reads();
+        lock(&self.files).forget_reads();
     }
 
     /// Forgets connections, after the configuration changed.
@@ -168,7 +169,7 @@ impl Session {
             model: self.model_name(),
             effort: self.effort,
             mode: self.mode,
-            cwd: self.cwd.lock().unwrap_or_else(PoisonError::into_inner).display().to_string(),
+            cwd: lock(&self.cwd).display().to_string(),
             place: self.places.label(),
             lacks: self.places.lacks(),
             window: self.window,

@@ -3,10 +3,11 @@
 use super::{Hint, Question, line, peer};
 use crate::exec::asks::{Answer, Wanted};
 use crate::exec::hub::Hub;
-use crate::exec::process::{Process, lock};
+use crate::exec::process::Process;
 use crate::exec::procfs::{self, Identity};
 use crate::exec::who::{self, Program};
 use crate::exec::{Hidden, ProcessEvent};
+use crate::lock::lock;
 use crate::text::visible::visible;
 use std::path::Path;
 use std::sync::{Arc, Weak};

@@ -1,8 +1,9 @@
 //! The password of `sudo`, for a while: in memory only, by task, and for no other `sudo` than one that is all of its line
 //! (`line`). One that was given away is kept again only once it proved right.
 
+use crate::exec::Hidden;
 use crate::exec::procfs::Identity;
-use crate::exec::{Hidden, process::lock};
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

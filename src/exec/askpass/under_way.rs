@@ -1,6 +1,6 @@
 //! How many may ask at once, and whether a command begins that is not in the table yet.
 
-use crate::exec::process::lock;
+use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

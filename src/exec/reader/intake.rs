@@ -4,8 +4,8 @@ use super::Reader;
 use crate::exec::ProcessEvent;
 use crate::exec::log::{self, Got};
 use crate::exec::notice::{Mask, Notice};
-use crate::exec::process::lock;
 use crate::exec::{port, spill, waiting};
+use crate::lock::lock;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 
 use super::Reader;
 use crate::exec::echo::Discipline;
-use crate::exec::process::lock;
 use crate::exec::{screens, waiting};
+use crate::lock::lock;
 use rustix::termios::LocalModes;
 use std::time::Instant;
 

@@ -1,9 +1,10 @@
 //! The screen of one process as a reader sees it: fed as far as a frame parses, scrolled back, searched.
 
 use crate::exec::glass::Glass;
-use crate::exec::process::{Process, lock};
+use crate::exec::process::Process;
 use crate::exec::search::Hits;
 use crate::exec::{Hit, LINES, Scroll, Way};
+use crate::lock::lock;
 use crate::text::Snapshot;
 
 /// Bytes of lines that one frame parses: more than any screen holds.

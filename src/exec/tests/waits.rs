@@ -1,7 +1,7 @@
 //! Programs that wait for input, the person who types into them, and passwords.
 
-use super::super::process::lock;
 use super::*;
+use crate::lock::lock;
 
 impl Room {
     async fn asked(&mut self) -> Ask {

@@ -2,12 +2,13 @@
 #![expect(deprecated, reason = "roots and sampling leave the protocol in 2026; servers of today use them")]
 
 use super::{Changed, Elicited, Host, Steps};
+use crate::lock::lock;
 use crate::mcp::settings::{Elicitation, Settings};
 use rmcp::ClientHandler;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Characters of a message that goes with progress.
 const MESSAGE: usize = 200;
@@ -90,7 +91,7 @@ impl ClientHandler for Ears {
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: Heard) {
         let token = serde_json::to_value(&params.progress_token).unwrap_or_default();
-        let steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = lock(&self.steps);
         if let Some((_, sink)) = steps.iter().find(|(known, _)| *known == token) {
             let message = params.message.unwrap_or_default().chars().take(MESSAGE).collect();
             // A full queue loses a step; the next one says more.

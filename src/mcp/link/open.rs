@@ -4,6 +4,7 @@ use super::ears::Ears;
 use super::lines::Lines;
 use super::{About, LinkError, WORDS};
 use crate::exec::{ExecError, Piped};
+use crate::lock::lock;
 use crate::mcp::oauth;
 use crate::mcp::settings::{Launch, Settings};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -13,7 +14,7 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Bytes of one message of a server: pictures travel in them.
@@ -29,11 +30,11 @@ pub struct Stderr(Arc<Mutex<Option<Arc<Piped>>>>);
 impl Stderr {
     /// The last of it.
     pub fn tail(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|child| child.tail()).unwrap_or_default()
+        lock(&self.0).as_ref().map(|child| child.tail()).unwrap_or_default()
     }
 
     fn follow(&self, child: &Arc<Piped>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(child));
+        *lock(&self.0) = Some(Arc::clone(child));
     }
 }
 

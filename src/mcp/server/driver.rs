@@ -2,14 +2,15 @@
 
 use super::Server;
 use super::lists::lists;
+use crate::lock::lock;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::link::{Ask, Host, Link, LinkError};
 use crate::mcp::state::{BREAK, Fact, Order};
 use crate::mcp::{tokens, tool, words};
 use futures::future::BoxFuture;
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -157,7 +158,7 @@ impl Driver {
                     face.about = link.about.clone();
                     face.took_ms = Some(self.began.elapsed().as_millis().try_into().unwrap_or(u64::MAX));
                 }
-                *self.server.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                *lock(&self.server.used) = Instant::now();
                 // Whoever waits for the state finds the tools.
                 self.publish(catalog);
                 self.server.link.send_replace(Some(link));

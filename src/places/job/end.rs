@@ -1,10 +1,11 @@
 //! How a command there ends: what sends it signals, what is left of it, and what became of it.
 
 use super::super::backend::PlaceError;
-use super::super::remote::{SOON, lock};
+use super::super::remote::SOON;
 use super::super::script::Script;
 use super::{ADDED, Job, MARK};
 use crate::exec::{FarEnd, FarSignal, Lost, Said, left_behind};
+use crate::lock::lock;
 use std::ffi::OsStr;
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
 //! A world that asks the machine once for each thing: a line names the same paths again and again.
 
+use crate::lock::lock;
 use crate::policy::files::normal;
 use crate::policy::{Matches, World};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Links that one path goes through, and that one line makes.
 const MAX_LINKS: usize = 8;
@@ -64,16 +65,16 @@ impl<'w> Memo<'w> {
 
     /// The line makes a link.
     pub fn link(&self, path: String, target: String) {
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut links = lock(&self.links);
         if links.len() < MAX_MADE {
             links.insert(path, target);
         }
-        self.resolved.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.resolved).clear();
     }
 
     /// Whether the line makes links.
     pub fn has_links(&self) -> bool {
-        !self.links.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !lock(&self.links).is_empty()
     }
 }
 
@@ -92,7 +93,7 @@ impl World for Memo<'_> {
 
     fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         let key = (pattern.to_owned(), cwd.to_path_buf(), limit);
-        let mut kept = self.matched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.matched);
         if let Some(found) = kept.get(&key) {
             return found.clone();
         }
@@ -109,13 +110,13 @@ impl World for Memo<'_> {
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {
-        let mut kept = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.resolved);
         if let Some(found) = kept.get(path) {
             return found.clone();
         }
         let mut text = path.to_string_lossy().into_owned();
         {
-            let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            let links = lock(&self.links);
             for _ in 0..MAX_LINKS {
                 let Some(next) = followed(&links, &text) else { break };
                 text = next;

@@ -1,8 +1,8 @@
 //! After an edit: the formatter or linter that the person configured for such files, and what it says.
 
-use super::edit::lock;
 use super::write;
 use crate::exec::{Captured, ExitReason, Launch, Spawn, Waited};
+use crate::lock::lock;
 use crate::tools::spec::ToolCtx;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use super::history;
 use super::masks;
 use super::write::Stamp;
 use crate::llm::message::FileDiff;
+use crate::lock::lock;
 use crate::places::{Files, Kind};
 use crate::policy::{EditIntent, Intent};
 use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
@@ -14,7 +15,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Files over this are not edited by tools: plan and rollback hold them in memory.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -82,11 +83,6 @@ pub fn stale(ctx: &ToolCtx, path: &Path, shown: &str) -> Option<String> {
     (stamp(&*ctx.disk(), path) != Some(seen)).then(|| {
         format!("{shown} was changed by someone else since you last read it; what you know of it may be out of date: read it again")
     })
-}
-
-/// The ledger, whatever happened to another holder.
-pub fn lock(ledger: &Mutex<FileLedger>) -> std::sync::MutexGuard<'_, FileLedger> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A planned change of one or more files, as a call.

@@ -6,12 +6,12 @@ use super::question::Put;
 use super::seen::Seen;
 use super::{CallEvent, Gate, Ready, folder, look, with_note};
 use crate::llm::message::{Outcome, ToolCall};
+use crate::lock::lock;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
 use crate::store::audit::By;
 use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
 use crate::tools::tool_call;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use tokio::sync::mpsc;
 
 /// Blocked things that are remembered as left so.
@@ -40,7 +40,7 @@ impl Gate {
         let Blocked { call, spec, intent, cwd, what } = blocked;
         let Intent::Command { line, background: false, .. } = &intent else { return first };
         let left = |first: ToolOutput, note: &str| ToolOutput { content: with_note(first.content, note), ..first };
-        if self.left_blocked.lock().unwrap_or_else(PoisonError::into_inner).contains(&what) {
+        if lock(&self.left_blocked).contains(&what) {
             return left(first, "the user was asked about this before and keeps the sandbox: do not try it again");
         }
         if ctx.cancel.is_cancelled() {
@@ -48,7 +48,7 @@ impl Gate {
         }
         // Where the first run left the task counts when there is no second.
         let moved = folder(&ctx);
-        let set = |to: &PathBuf| *ctx.cwd.lock().unwrap_or_else(PoisonError::into_inner) = to.clone();
+        let set = |to: &PathBuf| *lock(&ctx.cwd) = to.clone();
         set(&cwd);
         let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
         let args = with_command(inner.as_deref().unwrap_or(&call.args), line);
@@ -156,7 +156,7 @@ impl Gate {
     }
 
     fn leave_blocked(&self, what: &str) {
-        let mut left = self.left_blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = lock(&self.left_blocked);
         if left.len() < REMEMBERED {
             left.push(what.to_owned());
         }

@@ -7,6 +7,7 @@ use super::seen::Seen;
 use super::{Gate, Ready, STOPPED, look, question};
 use crate::config::InContainers;
 use crate::llm::message::{Outcome, ToolCall};
+use crate::lock::lock;
 use crate::policy::place::relaxed;
 use crate::policy::rule::said;
 use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Scope, Verdict, Why, proposals};
@@ -14,7 +15,7 @@ use crate::store::audit::By;
 use crate::text::readable::readable;
 use crate::tools::spec::{ToolCtx, ToolSpec};
 use crate::tools::tool_call;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// What became of the question.
 enum Pass {
@@ -299,7 +300,7 @@ impl Gate {
     /// What an answer means.
     async fn settle(&self, case: &Case<'_>, decision: Decision, verdict: &Verdict, may_last: bool) -> Pass {
         if let Decision::Deny { feedback } = &decision {
-            self.denials.lock().unwrap_or_else(PoisonError::into_inner).keep(&case.intent, feedback);
+            lock(&self.denials).keep(&case.intent, feedback);
         }
         let no = |outcome, why: String, by| Pass::No { outcome, why, by };
         let denied = |why: String, by| no(Outcome::Denied, why, by);
@@ -359,11 +360,11 @@ impl Gate {
         let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
         match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
             Ok(()) => {
-                let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let rules = lock(&self.rules).clone();
                 // Away from the lock: it looks where the folder of a command is. What is loaded meanwhile stays.
                 let (world, made) = (Arc::clone(&self.world), grant.clone());
                 let lines = tokio::task::spawn_blocking(move || proposals::lines(&rules, &made, &*world)).await;
-                self.rules.lock().unwrap_or_else(PoisonError::into_inner).hold(lines.unwrap_or_default());
+                lock(&self.rules).hold(lines.unwrap_or_default());
                 self.stir();
                 self.made(&grant, ctx);
                 let place = if grant.scope == Scope::Project { " in this project" } else { "" };
@@ -379,7 +380,7 @@ impl Gate {
     }
 
     fn grant(&self, entries: &[String]) {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner).grant(entries);
+        lock(&self.rules).grant(entries);
         self.stir();
         self.asker.granted(entries);
     }

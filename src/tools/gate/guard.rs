@@ -3,6 +3,7 @@
 
 use super::place::Site;
 use super::{Gate, look};
+use crate::lock::lock;
 use crate::policy::decide::{Decided, explain};
 use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::rule::Action;
@@ -10,7 +11,7 @@ use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, Mode, Verdict, Why, frozen, smart};
 use crate::tools::confine;
 use crate::tools::spec::ToolCtx;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What an auxiliary model said to a question.
@@ -177,18 +178,18 @@ impl Gate {
 
     /// The person said this: hosts that they name may be reached.
     pub fn person_said(&self, text: &str) {
-        if self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).heard(text) {
+        if lock(&self.untrusted).heard(text) {
             self.asker.untrusted();
         }
     }
 
     /// Where untrusted text of this session came from.
     pub fn untrusted(&self) -> Untrusted {
-        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.untrusted).clone()
     }
 
     /// Puts back what was known of a resumed session; nothing is known of a new one.
     pub fn restore_untrusted(&self, untrusted: Untrusted) {
-        *self.untrusted.lock().unwrap_or_else(PoisonError::into_inner) = untrusted;
+        *lock(&self.untrusted) = untrusted;
     }
 }

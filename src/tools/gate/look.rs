@@ -2,10 +2,11 @@
 //! stop key. The thread that hangs with it is given up.
 
 use super::place::Site;
+use crate::lock::lock;
 use crate::policy::{Intent, Target, Verdict};
 use crate::tools::targets::{self, Found, Places};
 use futures::future::BoxFuture;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +73,7 @@ const NOT_IN_TIME: &str = "did not answer in time: this is not all";
 
 /// What was found so far. Where that is not all, a row says whose word is missing.
 fn as_told(found: &Mutex<Found>, unfinished: Option<&str>) -> Found {
-    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut found = lock(found).clone();
     let missing = if found.git_is_late { Some(NOT_IN_TIME) } else { unfinished };
     if let Some(what) = missing.filter(|_| !found.complete) {
         let note = format!("{} {what}", if found.counted { "git" } else { "the disk" });

@@ -4,12 +4,13 @@ use super::{Gate, look};
 use crate::config::Config;
 use crate::knowledge::{threats, untrusted};
 use crate::llm::message::{Outcome, ToolBody};
+use crate::lock::lock;
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, World};
 use crate::tools::spec::{Call, ToolCtx};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// Fields of a result that hold text from elsewhere.
 const FIELDS: &[&str] = &["output", "content", "text", "matches", "screen", "lines"];
@@ -104,7 +105,7 @@ impl Gate {
     }
 
     fn entered(&self, name: &str, files: Vec<(PathBuf, String)>) {
-        let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untrusted = lock(&self.untrusted);
         let before = untrusted.clone();
         if !name.is_empty() {
             untrusted.entered(name);

@@ -6,6 +6,7 @@ use super::look::Late;
 use super::seen::Seen;
 use super::{Gate, look};
 use crate::llm::message::{PERSONS, ToolCall};
+use crate::lock::lock;
 use crate::policy::redact::RedactKind;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Payload, Preview, Speaker, Target, Verdict};
 use crate::store::LARGEST;
@@ -14,7 +15,6 @@ use crate::tools::spec::ToolCtx;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, OptionFuture};
 use std::borrow::Cow;
-use std::sync::PoisonError;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -58,7 +58,7 @@ impl Gate {
         let open = Open { tool, intent, ctx: ctx.clone(), previews: Vec::new(), writing };
         let mut stirred = self.stirred.subscribe();
         let mut anew: Option<BoxFuture<'_, bool>> = None;
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id, open);
+        lock(&self.open).insert(id, open);
         let approval = masked(approval, &self.dispatch().masks_for(ctx));
         let mut answer = self.asker.ask(approval, ctx.cancel.clone());
         let mut left = match ctx.config.approvals.timeout {
@@ -113,7 +113,7 @@ impl Gate {
                 left = left.map(|left| left.saturating_sub(began.elapsed()));
             }
         };
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let open = lock(&self.open).remove(&id);
         let Some(decision) = decision else { return Put::Stale };
         let shown = match &decision {
             Decision::Edited(line) => open.and_then(|open| {
@@ -144,7 +144,7 @@ impl Gate {
 
     /// The person begins to write in a question, or ends.
     pub fn writes(&self, id: ApprovalId, writing: bool) {
-        if let Some(open) = self.open.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
+        if let Some(open) = lock(&self.open).get(&id) {
             open.writing.send_replace(writing);
         }
     }
@@ -161,7 +161,7 @@ impl Gate {
     /// How a line would be judged in place of the one that is asked about; `None` when that is no longer asked.
     pub async fn preview(&self, id: ApprovalId, line: String) -> Option<Preview> {
         let (tool, intent, ctx) = {
-            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let open = lock(&self.open);
             let open = open.get(&id)?;
             let Intent::Command { cwd, background, .. } = &open.intent else { return None };
             let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background: *background };
@@ -171,19 +171,19 @@ impl Gate {
         let verdict = self.judge(&tool, &intent, &site, &ctx.cancel).await?.verdict;
         let found = look::whole(&intent, &verdict, &site).await;
         let seen = Seen { verdict: verdict.clone(), places: found.places };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         open.get_mut(&id)?.previews.push((line.clone(), seen));
         Some(Preview { line, verdict, targets: found.targets, payloads: found.payloads })
     }
 
     /// The person has said something new: what they denied before may be asked again.
     pub fn heard_anew(&self) {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        lock(&self.denials).forget();
     }
 
     /// What the person said when they denied the same call since they last spoke, for the model.
     pub(super) fn denied(&self, intent: &Intent) -> Option<String> {
-        let denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        let denials = lock(&self.denials);
         let said = denials.said(intent)?;
         let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
         Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))

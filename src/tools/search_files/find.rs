@@ -1,6 +1,7 @@
 //! Which files: a parallel walk under ignore rules, filtered by name.
 
 use super::{Bounds, Secrets};
+use crate::lock::lock;
 use crate::places::Reach;
 use crate::tools::spec::ToolError;
 use globset::{Glob, GlobBuilder, GlobMatcher};
@@ -145,7 +146,7 @@ impl Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         self.files.sort_unstable_by(|a, b| by_bytes(a, b));
-        self.all.lock().unwrap_or_else(std::sync::PoisonError::into_inner).append(&mut self.files);
+        lock(self.all).append(&mut self.files);
     }
 }
 

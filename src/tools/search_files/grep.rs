@@ -2,6 +2,7 @@
 
 use super::Bounds;
 use super::find::threads;
+use crate::lock::lock;
 use crate::tools::paths;
 use crate::tools::spec::ToolError;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -136,7 +137,7 @@ fn lot_of(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds, all:
                 Err(_) => skipped += 1,
             }
         }
-        let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut done = lock(&done);
         done.0.append(&mut mine);
         done.1 += skipped;
     };

@@ -3,6 +3,7 @@
 use super::{Command, exit_code_meaning, output, waits};
 use crate::exec::{ExitReason, Finished, Running};
 use crate::llm::message::Outcome;
+use crate::lock::lock;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::json;
 use std::path::Path;
@@ -69,7 +70,7 @@ pub(super) fn finished(
     }
     if let Some(cwd) = cwd_after.filter(|cwd| command.here.as_ref().is_some_and(|here| here != cwd)) {
         value["cwd"] = cwd.to_string_lossy().into();
-        *ctx.cwd.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = cwd;
+        *lock(&ctx.cwd) = cwd;
     }
     if !not_kept.is_empty() {
         value["not_kept"] = not_kept.into_iter().take(NAMED).collect::<Vec<_>>().into();
