@@ -187,9 +187,9 @@ fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<D
             };
         }
         Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if rows > 1 => {
+            // It goes round forwards alone: one step back from the narrowest answer stands no "everything".
             let back = matches!(key.code, Code::BackTab | Code::Up | Code::Left);
-            let step = if back { rows - 1 } else { 1 };
-            modal.offer = (modal.offer + step) % rows;
+            modal.offer = if back { modal.offer.saturating_sub(1) } else { (modal.offer + 1) % rows };
         }
         Code::Esc => modal.stage = ApprovalStage::Choosing,
         _ => {

@@ -66,11 +66,9 @@ pub fn found(model: &mut Model, id: &ProcessId, hit: Option<Hit>) {
     model.notices.add(model.now, Level::Info, none);
 }
 
-/// Forgets what is looked for where the focus is; the view stays where it is.
-pub fn leave(model: &mut Model) {
-    if model.focus == Pane::Terminal {
-        model.processes.pane.find = None;
-    }
+/// Forgets what is looked for where the focus is; the view stays where it is. Whether anything was.
+pub fn leave(model: &mut Model) -> bool {
+    model.focus == Pane::Terminal && model.processes.pane.find.take().is_some()
 }
 
 #[cfg(test)]
@@ -100,6 +98,8 @@ mod tests {
         script(&mut model, "G");
         assert_eq!(model.processes.pane.find, None, "at the end it is forgotten");
         script(&mut model, "/err<ret><esc>");
-        assert_eq!((model.processes.pane.find.clone(), model.focus), (None, Pane::Composer));
+        assert_eq!((model.processes.pane.find.clone(), model.focus), (None, Pane::Terminal), "the search alone");
+        script(&mut model, "<esc>");
+        assert_eq!(model.focus, Pane::Composer);
     }
 }

@@ -266,15 +266,16 @@ pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     }
 }
 
-/// Esc: clears a selection, else leaves the pane and what is looked for in it, else ends a retry wait, else stops the turn.
+/// Esc: clears a selection, else forgets what is looked for in the pane, else leaves the pane, else ends a retry wait, else stops the turn.
 pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
     if select::is_active(model) {
         select::clear(model);
         return;
     }
     let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
-    if model.focus != Pane::Composer {
-        super::seek::leave(model);
+    if super::seek::leave(model) {
+        // The keys stay where the words were looked for.
+    } else if model.focus != Pane::Composer {
         focus::set(model, Pane::Composer);
     } else if model.approvals.aside_at.is_some_and(|at| model.now - at < ONE_PRESS) {
         // The second Esc of a nervous pair was meant for the question, too.

@@ -11,6 +11,13 @@ use std::sync::Arc;
 /// Characters of a title made from the first prompt.
 const TITLE: usize = 60;
 
+/// Up to the first sign that ends a sentence: one with a blank behind it, or the last. `a.txt` holds none.
+fn first_sentence(line: &str) -> &str {
+    let ends = line.match_indices(['.', '?', '!']).map(|(at, _)| at + 1);
+    let end = ends.into_iter().find(|at| line[*at..].chars().next().is_none_or(char::is_whitespace));
+    end.map_or(line, |end| &line[..end])
+}
+
 impl Runner {
     /// Tells the screen that a session is open.
     pub(super) async fn opened(&mut self, items: Vec<Item>) {
@@ -132,7 +139,7 @@ impl Runner {
     /// A title from the first prompt, until somebody gives a better one.
     pub(super) async fn title_from(&mut self, prompt: &str) {
         let line = prompt.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
-        let line = line.split_inclusive(['.', '?', '!']).next().unwrap_or(line).trim_end_matches(['.', '!']);
+        let line = first_sentence(line).trim_end_matches(['.', '!']);
         let mut title: String = line.chars().take(TITLE).collect();
         if line.chars().count() > TITLE {
             title.push('…');
@@ -199,5 +206,23 @@ impl Runner {
         self.ask_window();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn a_title_is_the_first_sentence() {
+        for (line, sentence) in [
+            ("Read long.txt, and explain it. Then go on", "Read long.txt, and explain it."),
+            ("echo hi > ../other/f.txt", "echo hi > ../other/f.txt"),
+            ("Why? Because.", "Why?"),
+            ("bump to 1.2.3", "bump to 1.2.3"),
+            ("", ""),
+        ] {
+            assert_eq!(first_sentence(line), sentence);
+        }
     }
 }

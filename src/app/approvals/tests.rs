@@ -627,3 +627,13 @@ fn a_mode_says_what_it_means_and_who_answers() {
     let yolo = said(Mode::Off, None);
     assert!(yolo.contains("what every mode asks about") && !yolo.contains("nothing"), "{yolo}");
 }
+
+#[test]
+fn a_step_back_from_the_narrowest_answer_is_not_yolo() {
+    for back in ["<up>", "<s-tab>", "<left>"] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        seen_at(&mut model, 2000, &format!("s{back}"));
+        let Some(Modal::Approval(modal)) = model.modals.last() else { panic!("it is open") };
+        assert_eq!((modal.stage.clone(), modal.offer), (ApprovalStage::Confirming, 0), "{back}");
+    }
+}
