@@ -106,8 +106,9 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             let usual = [("command-palette", "palette"), ("help", "keys"), ("session-browser", "sessions")];
             let stop = running.then_some(("stop-turn", "stop"));
             let usual = usual.into_iter().take(if running || !model.composer.area.is_empty() { 2 } else { 3 });
-            // A pane that is open beside the prompt: how to get there.
-            let there = model.processes.pane.open.then_some(("focus-down", "terminal"));
+            // A pane that is open right above the prompt: how to get there.
+            let is_next = model.processes.pane.open && model.queue.is_empty();
+            let there = is_next.then_some(("focus-up", "terminal"));
             actions.extend(stop.into_iter().chain(there).chain(usual));
         }
         // It comes back to the prompt first: there it stops the turn.
@@ -254,17 +255,6 @@ fn named(action: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pane_beside_the_prompt_says_how_to_get_there() {
-        let mut model = crate::app::tests::ready();
-        let says = |model: &Model| footer(model).iter().any(|(key, word)| *word == "terminal" && !key.is_empty());
-        assert!(!says(&model));
-        let process = crate::app::tests::process("a", true);
-        crate::app::update(&mut model, 0, crate::app::msg::Msg::Process(crate::exec::ProcessEvent::Started(process)));
-        crate::app::tests::script(&mut model, "<C-t>");
-        assert!(model.processes.pane.open && says(&model), "{:?}", footer(&model));
-    }
 
     #[test]
     fn descriptions_end_where_they_explain_and_names_are_words() {

@@ -318,3 +318,17 @@ fn a_notice_is_read_beside_a_modal_or_not_at_all() {
         }
     }
 }
+
+#[test]
+fn the_way_from_the_prompt_to_an_open_terminal_is_named_and_leads_there() {
+    for size in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = with_terminal();
+        model.processes.pane.taken_over = false;
+        model.focus = Pane::Composer;
+        (model.queue, model.turn) = Default::default();
+        let (text, _) = drawn(&mut model, size);
+        assert!(text.lines().last().unwrap_or_default().contains("Alt-↑ terminal"), "{text}");
+        crate::app::tests::script(&mut model, "<A-up>");
+        assert_eq!(model.focus, Pane::Terminal, "{size:?}");
+    }
+}
