@@ -109,6 +109,8 @@ struct Open {
     facts: Option<Arc<Facts>>,
     /// It was to be made ready: something may stand there that need not stay, whether a shell answered or not.
     is_made: bool,
+    /// It was left, and nothing was to be done there since.
+    is_left: bool,
 }
 
 /// A machine that is reached through a client program. Everything here blocks, within bounds.
@@ -239,6 +241,8 @@ impl Remote {
         if let (Some(facts), Some(_)) = (&open.facts, &open.link) {
             return Ok(Arc::clone(facts));
         }
+        // Something is to be done there: it is made again.
+        open.is_left = false;
         self.connect(&mut open)
     }
 
@@ -286,6 +290,11 @@ impl Remote {
         let mut fresh = open.link.is_none();
         loop {
             if open.link.is_none() {
+                // Whoever only asks what became of a command makes no other place for that.
+                if open.is_left && !self.backend.remains().unwrap_or(true) {
+                    let why = "it was left, and what ran there ended with it".to_owned();
+                    return Err(PlaceError::Lost { place: self.label().to_owned(), why });
+                }
                 self.connect(&mut open)?;
             }
             let Some(link) = &mut open.link else { continue };
@@ -378,6 +387,7 @@ impl Remote {
             }
         }
         let is_made = std::mem::take(&mut *open).is_made;
+        open.is_left = true;
         drop(open);
         if !is_made {
             return Ok(());
@@ -405,3 +415,6 @@ fn told(error: &LinkError) -> String {
     };
     format!("{text}: {remedy}")
 }
+
+#[cfg(test)]
+mod tests;

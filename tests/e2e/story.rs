@@ -167,9 +167,9 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
-    // The narrowest comes first, the class last: one step back.
+    // The narrowest comes first, the class last.
     term.send("a").wait("▸ This very command in this folder");
-    term.send("\x1b[Z").wait("▸ Whatever is asked about only because of: recursive delete, in every folder");
+    term.send("\t\t\t").wait("▸ Whatever is asked about only because of: recursive delete, in every folder");
     term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(config.contains("# a comment to keep"), "{config}");

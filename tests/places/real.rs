@@ -101,7 +101,8 @@ fn slurm_runs_commands_in_one_allocation_and_gets_it_back() {
     let Some((slurm, home)) = cluster("slurm_runs_commands_in_one_allocation_and_gets_it_back") else { return };
     let job = works(&home, SLURM, "echo \"$SLURM_JOB_ID\"; squeue -h -j \"$SLURM_JOB_ID\" -o %j");
     assert_eq!(job, "1\nhermes");
-    assert_eq!(slurm.jobs(), [] as [String; 0], "given back with the program");
+    // The cluster lists a job for a moment after it was given back.
+    until("it is given back with the program", || slurm.jobs().is_empty());
 }
 
 #[test]
