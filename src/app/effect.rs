@@ -110,6 +110,16 @@ pub enum LoadRequest {
     },
     /// Names of skins and themes.
     Looks,
+    /// Asks a server of models at an address what it offers; `key` may be empty.
+    TryServer {
+        address: String,
+        key: String,
+    },
+    /// Writes a server and its model into the config, its key into `.env`.
+    UseServer {
+        server: super::model::first_run::OwnServer,
+        model: String,
+    },
     /// Stores a key in the home folder's `.env`, readable by the owner only.
     SaveKey {
         provider: String,

@@ -35,6 +35,7 @@ pub mod models;
 pub mod mouse;
 pub mod msg;
 pub mod notices;
+pub mod own_server;
 pub mod palette;
 pub mod paste;
 pub mod permissions;

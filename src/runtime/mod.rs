@@ -8,6 +8,7 @@ mod frame;
 mod images;
 mod input;
 mod loads;
+mod own_server;
 mod paths;
 mod permissions;
 mod reports;

@@ -28,9 +28,16 @@ fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
     let name = |provider: &str| card.name(provider).to_owned();
     match row {
         Row::Key(provider, from) => ("Keys that are here already", name(provider), from.clone()),
-        Row::Server(provider, address, models) => {
-            let models = plural(*models as u64, "model", "models");
-            ("Servers on this machine", name(provider), format!("{models} · {address}"))
+        Row::Server(server) => {
+            let models = match server.models.as_slice() {
+                [] => "no model loaded".to_owned(),
+                [only] => only.clone(),
+                several => plural(several.len() as u64, "model", "models"),
+            };
+            ("A server of your own", server.label(), format!("{models} · {}", server.address()))
+        }
+        Row::OwnServer => {
+            ("A server of your own", "My own server…".to_owned(), "an address, and a key if it wants one".to_owned())
         }
         Row::Offline => {
             let detail = "a scripted model, real tools, a scratch folder";
