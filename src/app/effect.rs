@@ -110,6 +110,10 @@ pub enum LoadRequest {
     },
     /// Names of skins and themes.
     Looks,
+    /// The whole of a stored session, to read.
+    ReadSession {
+        id: crate::llm::message::SessionId,
+    },
     /// Asks a server of models at an address what it offers; `key` may be empty.
     TryServer {
         address: String,

@@ -55,6 +55,7 @@ pub mod shown;
 pub mod sidebar;
 pub mod slash;
 pub mod split;
+pub mod suggestions;
 pub mod toolsets;
 pub mod turn;
 pub mod update;

@@ -203,6 +203,8 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::Yolo => approvals::set_mode(model, out, Mode::Off),
         ConfirmThen::Quit => sessions::leave(model, out),
         ConfirmThen::NewSession => sessions::begin(model, out),
+        ConfirmThen::ForkOf(id) => sessions::fork_of(model, out, id),
+        ConfirmThen::ReadSession(id) => out.push(Effect::Load(LoadRequest::ReadSession { id })),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
         ConfirmThen::Revoke(row) => super::permissions::revoke(out, *row),

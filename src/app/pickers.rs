@@ -36,7 +36,8 @@ pub fn top(model: &mut Model, kind: PickerKind) -> Option<&mut Picker> {
 
 /// Gives a picker new rows; the query and, where it is still there, the selection stay.
 pub fn fill(picker: &mut Picker, items: Vec<PickItem>) {
-    let selected = chosen(picker).map(|item| item.value.clone());
+    // A row that is always there was nobody's choice while the list was loading.
+    let selected = chosen(picker).filter(|item| !item.always).map(|item| item.value.clone());
     picker.items = items;
     picker.loading = false;
     filter(picker);

@@ -151,7 +151,8 @@ pub fn load(sources: &Sources) -> Loaded {
             path: Some(file),
             line: None,
             key: String::new(),
-            text: format!("the configuration cannot be used: {error}; the defaults are used"),
+            text: format!("the configuration cannot be used: {error}; using defaults"),
+            lasting: false,
         }),
     }
     loaded
@@ -175,7 +176,7 @@ fn read_dotenv(paths: &Paths, loaded: &mut Loaded) {
     }
     if dotenv::is_exposed(&path) {
         let text = format!("others can read the keys in it; run: chmod 600 {}", path.display());
-        loaded.warnings.push(file_warning(&path, text));
+        loaded.warnings.push(Warning { lasting: true, ..file_warning(&path, text) });
     }
 }
 
@@ -192,7 +193,7 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(text) => text,
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let text = format!("is not UTF-8 at byte {at}; the defaults are used until that is mended");
+            let text = format!("is not UTF-8 at byte {at}; using defaults until it is fixed");
             warnings.push(file_warning(path, text));
             return None;
         }
@@ -201,7 +202,8 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(root) => Some(Reader { file: Some(path), variables }.read(&root)),
         Err(error) => {
             let line = (error.line > 0).then_some(error.line);
-            let text = format!("{error}\nthe defaults are used until that is mended");
+            let excerpt = if error.excerpt.is_empty() { String::new() } else { format!("\n{}", error.excerpt) };
+            let text = format!("{}; using defaults until it is fixed{excerpt}", error.reason);
             warnings.push(Warning { line, text, ..file_warning(path, String::new()) });
             None
         }
@@ -226,7 +228,7 @@ fn read_project(paths: &Paths, file: &Path, values: &mut Map<String, Json>, load
 }
 
 fn file_warning(path: &Path, text: String) -> Warning {
-    Warning { path: Some(path.to_path_buf()), line: None, key: String::new(), text }
+    Warning { path: Some(path.to_path_buf()), line: None, key: String::new(), text, lasting: false }
 }
 
 /// `a.b.c: node`.

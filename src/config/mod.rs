@@ -15,6 +15,7 @@ pub mod paths;
 pub mod permissions;
 pub mod project;
 pub mod remove;
+pub mod said;
 pub mod schema;
 pub mod skin;
 pub mod suggest;

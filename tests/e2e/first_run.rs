@@ -147,3 +147,14 @@ fn the_model_picker_without_models_leads_on() {
     term.send("zzzz").wait("My own server…");
     term.send("\x1b[B\r").wait("Address of your server");
 }
+
+#[test]
+fn the_demo_offers_its_scenes_and_a_click_takes_one() {
+    let home = Home::empty();
+    let mut term = Term::start(&home, &["--demo"]);
+    term.wait("danger: a command that needs approval");
+    let row = term.text().lines().position(|line| line.contains("ask: a question")).unwrap() + 1;
+    term.send(&format!("\x1b[<0;12;{row}M\x1b[<0;12;{row}m"));
+    term.shows("it stands in the composer", |text| text.matches("ask: a question").count() == 2);
+    term.send("\r").wait("What shall the greeter say?");
+}

@@ -25,8 +25,8 @@ impl Runner {
         match self.deps.store.open_session(id, PAGE, quiet).await {
             Ok(opening) => match opening.live_elsewhere {
                 Some(pid) => {
-                    let text = format!("session {id} is open in another hermes (process {pid}); close it there first");
-                    self.notice(Level::Error, text).await;
+                    let session = id.clone();
+                    self.out.send(AgentEvent::OpenElsewhere { session, pid }).await;
                     None
                 }
                 None => Some(opening),

@@ -343,6 +343,10 @@ pub enum ConfirmThen {
     Quit,
     NewSession,
     DeleteSession(crate::llm::message::SessionId),
+    /// Go on in a copy of a session that is open elsewhere.
+    ForkOf(crate::llm::message::SessionId),
+    /// Show a session that is open elsewhere.
+    ReadSession(crate::llm::message::SessionId),
     KillProcess(crate::exec::ProcessId),
     Rewind(crate::agent::event::RewindOrder),
     /// Take a rule back.
