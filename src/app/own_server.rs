@@ -213,7 +213,7 @@ mod tests {
         let mut model = card(&["small", "big"]);
         assert_eq!(script(&mut model, "<ret>big<ret>"), [used_with("", "big")]);
         let mut model = card(&[]);
-        assert_eq!(script(&mut model, "<ret>"), [Effect::Load(LoadRequest::FirstRun)]);
+        assert!(script(&mut model, "<ret>").contains(&Effect::Load(LoadRequest::FirstRun)));
         let said: Vec<&str> = model.notices.shown.iter().map(|notice| notice.text.as_str()).collect();
         assert!(said.iter().any(|text| text.starts_with("server on port 8081 has no model loaded")), "{said:?}");
     }

@@ -202,7 +202,11 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(root) => Some(Reader { file: Some(path), variables }.read(&root)),
         Err(error) => {
             let line = (error.line > 0).then_some(error.line);
-            let excerpt = if error.excerpt.is_empty() { String::new() } else { format!("\n{}", error.excerpt) };
+            let excerpt = if error.excerpt.is_empty() {
+                String::new()
+            } else {
+                format!("\n{}", error.excerpt.trim_matches('\n'))
+            };
             let text = format!("{}; using defaults until it is fixed{excerpt}", error.reason);
             warnings.push(Warning { line, text, ..file_warning(path, String::new()) });
             None

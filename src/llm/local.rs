@@ -73,7 +73,11 @@ pub async fn scan(http: &Http, addresses: &[String]) -> Vec<LocalServer> {
 /// # Errors
 /// What is wrong with the text, for the person.
 pub fn address(text: &str) -> Result<String, String> {
-    let text = text.trim().trim_end_matches('/');
+    let text = text.trim();
+    if text.ends_with("://") {
+        return Err(format!("{text:?} is not an address: it has no host"));
+    }
+    let text = text.trim_end_matches('/');
     let with_host = if text.parse::<u16>().is_ok() { format!("127.0.0.1:{text}") } else { text.to_owned() };
     let plain = format!("http://{with_host}");
     let whole = match with_host.split_once("://") {

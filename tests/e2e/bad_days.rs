@@ -14,7 +14,7 @@ fn broken_yaml_is_named_and_the_program_starts() {
     assert!(text.contains("config.yaml") && !done.status.success(), "{text}");
     // The screen says so too, and goes on with the defaults.
     let term = Term::start(&home, &[]);
-    term.wait("config.yaml:3: ").wait("using defaults until it is fixed").wait("Welcome");
+    term.wait("config.yaml:2: ").wait("using defaults until it is fixed").wait("Welcome");
     let named = term.text().matches("config.yaml").count();
     assert_eq!(named, 1, "the file is named once:\n{}", term.text());
     assert_eq!(std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap(), "model:\n  default: [unclosed\n");

@@ -152,7 +152,8 @@ fn the_model_picker_without_models_leads_on() {
 fn the_demo_offers_its_scenes_and_a_click_takes_one() {
     let home = Home::empty();
     let mut term = Term::start(&home, &["--demo"]);
-    term.wait("danger: a command that needs approval");
+    // The facts above are complete: nothing moves any more.
+    term.wait("danger: a command that needs approval").wait(" skills").wait(" ready");
     let row = term.text().lines().position(|line| line.contains("ask: a question")).unwrap() + 1;
     term.send(&format!("\x1b[<0;12;{row}M\x1b[<0;12;{row}m"));
     term.shows("it stands in the composer", |text| text.matches("ask: a question").count() == 2);
