@@ -163,7 +163,7 @@ fn home(paths: &Paths) -> Row {
 
 fn configuration(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     let file = paths.config();
-    let broken = loaded.warnings.iter().find(|warning| warning.text.contains("the defaults are used until"));
+    let broken = loaded.warnings.iter().find(|warning| warning.text.contains("using defaults until"));
     let mut rows = vec![match (broken, loaded.warnings.len()) {
         (Some(warning), _) => Row::fail("config", warning.to_string(), "mend that line: hermes config edit"),
         (None, 0) if file.exists() => Row::ok("config", file.display().to_string()),

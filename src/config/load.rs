@@ -185,7 +185,7 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => {
-            warnings.push(file_warning(path, format!("cannot be read: {error}; the defaults are used")));
+            warnings.push(file_warning(path, format!("cannot be read: {error}; using defaults")));
             return None;
         }
     };

@@ -14,9 +14,9 @@ fn broken_yaml_is_named_and_the_program_starts() {
     assert!(text.contains("config.yaml") && !done.status.success(), "{text}");
     // The screen says so too, and goes on with the defaults.
     let term = Term::start(&home, &[]);
-    term.wait("config.yaml:2: ").wait("using defaults until it is fixed").wait("Welcome");
-    let named = term.text().matches("config.yaml").count();
-    assert_eq!(named, 1, "the file is named once:\n{}", term.text());
+    term.wait("config.yaml:2:").wait("using defaults").wait("config.yaml cannot be read").wait("/reload");
+    assert_eq!(term.text().matches("config.yaml:2").count(), 1, "the place is named once:\n{}", term.text());
+    assert!(!term.text().contains("Welcome"), "this is no first day");
     assert_eq!(std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap(), "model:\n  default: [unclosed\n");
 }
 

@@ -12,6 +12,8 @@ pub struct FirstRun {
     pub all: bool,
     /// Rows of the screen; 0 while they are not known.
     pub room: u16,
+    /// There is a config, and it could not be read: this is no first day.
+    pub broken: bool,
 }
 
 /// A server of models that answered.

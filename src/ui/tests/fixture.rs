@@ -266,6 +266,7 @@ pub fn first_run() -> Model {
         selected: 1,
         all: false,
         room: 0,
+        broken: false,
     });
     model
 }
