@@ -77,9 +77,14 @@ impl Exec {
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
-                self.hub.remove(&id);
+                self.forget(id);
                 Ok(())
             }
+            ProcessCommand::Compare(ids) => {
+                ids.into_iter().for_each(|id| self.compare(id));
+                Ok(())
+            }
+            ProcessCommand::Continue(id) => self.go_on(&id),
         };
         if let Err(error) = result {
             tracing::debug!("{error}");
@@ -114,8 +119,32 @@ impl Exec {
         if process.over() {
             return Err(ExecError::Ended(id.clone()));
         }
-        end::send(&process, *signal);
+        match *known {
+            "CONT" => super::stopped::continues(&process),
+            _ => end::send(&process, *signal),
+        }
+        // A signal may have stopped it, which nothing else tells.
+        process.rouse();
         Ok(known)
+    }
+
+    /// A person takes it off the list. What the table does not have leaves the screen, however it came there.
+    fn forget(&self, id: ProcessId) {
+        self.hub.remove(&id);
+        let event = match self.hub.find(&id) {
+            Err(_) => ProcessEvent::Gone(id),
+            Ok(_) => ProcessEvent::Told(id, "it still runs: end it first".to_owned()),
+        };
+        self.hub.outbox.post(event);
+    }
+
+    /// Tells what a process is that the screen takes for running.
+    fn compare(&self, id: ProcessId) {
+        match self.hub.find(&id) {
+            Ok(process) if process.over() => self.hub.outbox.row(ProcessEvent::Exited, &process),
+            Ok(process) => process.changed(),
+            Err(_) => self.hub.outbox.post(ProcessEvent::Gone(id)),
+        }
     }
 
     /// Gives the terminal of a process another size, columns and rows. While a pane shows it, that one decides.
@@ -211,7 +240,7 @@ impl Exec {
         let process = self.hub.find(id)?;
         let mut life = lock(&process.life);
         if !life.is_abandoned() {
-            life.leaving = if keep { Leaving::Kept } else { Leaving::AsOthers };
+            life.leaving = if keep { Leaving::Kept } else { Leaving::Ends };
         }
         Ok(())
     }
@@ -248,14 +277,19 @@ impl Exec {
             life.telling.end = true;
         }
         process.phase.send_modify(|phase| phase.moved = true);
-        self.hub.outbox.post(ProcessEvent::Changed(process.info()));
+        process.changed();
         // Its reader sees to it that it outlives this program.
         process.rouse();
         Ok(())
     }
 
+    /// The window was closed: what ends from now on is told at the next start.
+    pub fn hung_up(&self) {
+        self.hub.register.hang_up();
+    }
+
     /// Ends everything, but not what the person keeps, and with `kill` unset no background process: those go on with their
-    /// output in their log files. Returns when that is done, after 3 s at most.
+    /// output in their log files. A server that went off by itself goes on unless the person says otherwise. Returns when that is done, after 3 s at most.
     pub async fn shutdown(&self, kill: bool) {
         self.hub.screens.iter().for_each(|screens| screens.stop());
         self.hub.keeper.see_to_it();
@@ -266,7 +300,8 @@ impl Exec {
             }
             let goes_on = {
                 let mut life = lock(&process.life);
-                let goes_on = life.leaving == Leaving::Kept || life.background && !kill;
+                let by_itself = life.apart || life.background && !kill;
+                let goes_on = life.leaving == Leaving::Kept || life.leaving != Leaving::Ends && by_itself;
                 if goes_on {
                     life.leaving = Leaving::Abandoned;
                 }

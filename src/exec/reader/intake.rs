@@ -1,7 +1,6 @@
 //! What a process prints: into the log and onto the pane, to the file, and to who looks for something in it.
 
 use super::Reader;
-use crate::exec::ProcessEvent;
 use crate::exec::log::{self, Got};
 use crate::exec::notice::{Mask, Notice};
 use crate::exec::{port, spill, waiting};
@@ -156,7 +155,7 @@ impl Reader {
         }
         if changed {
             self.bytes_shown = Instant::now();
-            self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
+            self.process.changed();
         }
     }
 
