@@ -32,7 +32,7 @@ impl Reader {
                 break;
             }
         }
-        self.release_echo();
+        self.release_echo(true);
         super::spill::catch_up(&self.process);
         self.settle_strays(deadline);
         if self.has_left() {
@@ -78,7 +78,7 @@ impl Reader {
     }
 
     fn reap_strays(&self) {
-        self.strays.iter().filter(|stray| !stray.identity.is_alive()).for_each(|stray| kin::reap(stray.identity.pid));
+        self.strays.iter().filter(|stray| !stray.identity.is_alive()).for_each(|stray| kin::reap(stray.identity));
     }
 
     /// What is left has let go of output and terminal: nothing is read or typed any more.

@@ -151,16 +151,68 @@ impl Unclaimed {
                 }
             };
             if adopted || now.duration_since(since) >= UNCLAIMED {
-                reap(stat.pid);
+                reap(identity(stat));
             }
         }
     }
 }
 
 /// Waits for an orphan that has ended.
-pub(super) fn reap(pid: u32) {
+pub(super) fn reap(orphan: Identity) {
     use rustix::process::{WaitOptions, waitpid};
-    if let Err(error) = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG) {
-        tracing::debug!("{pid} was waited for: {error}");
+    // As long as nobody waits for it, nobody else has its number.
+    let is_it = procfs::stat(orphan.pid).is_some_and(|stat| stat.zombie && stat.start == orphan.start);
+    if is_it && let Err(error) = waitpid(Pid::from_raw(orphan.pid as i32), WaitOptions::NOHANG) {
+        tracing::debug!("{} was waited for: {error}", orphan.pid);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// Waits for a condition of the system.
+    fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+        let stop = Instant::now() + Duration::from_secs(20);
+        while !is_so() {
+            assert!(Instant::now() < stop, "never: {what}");
+            std::thread::park_timeout(Duration::from_millis(2));
+        }
+    }
+
+    fn is_zombie(pid: u32) -> bool {
+        procfs::stat(pid).is_some_and(|stat| stat.zombie)
+    }
+
+    #[test]
+    fn orphans_are_waited_for_and_the_children_of_others_are_not() {
+        adopt_orphans();
+        // Ours, which somebody waits for later: in our session, and leading one.
+        let mut plain = Command::new("true").spawn().unwrap();
+        let mut leads = Command::new("true");
+        crate::exec::spawn::lead_session(&mut leads, None);
+        let mut leads = leads.spawn().unwrap();
+        // One that leaves an orphan in its session.
+        let mut parent = Command::new("sh");
+        parent.args(["-c", "sleep 0.05 & echo $!"]).stdout(Stdio::piped());
+        crate::exec::spawn::lead_session(&mut parent, None);
+        let output = parent.spawn().unwrap().wait_with_output().unwrap();
+        let orphan: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
+        until("all have ended", || [plain.id(), leads.id(), orphan].into_iter().all(is_zombie));
+        let unclaimed = Unclaimed::default();
+        let now = Instant::now();
+        unclaimed.sweep(now);
+        assert_eq!(procfs::stat(orphan), None, "it is gone");
+        assert!(is_zombie(plain.id()) && is_zombie(leads.id()));
+        unclaimed.sweep(now + UNCLAIMED / 2);
+        assert!(plain.wait().unwrap().success() && leads.wait().unwrap().success());
+        // One that nobody waits for goes after a while.
+        let forgotten = Command::new("true").spawn().unwrap().id();
+        until("it has ended", || is_zombie(forgotten));
+        unclaimed.sweep(now);
+        assert!(is_zombie(forgotten));
+        unclaimed.sweep(now + UNCLAIMED);
+        assert_eq!(procfs::stat(forgotten), None);
     }
 }

@@ -312,7 +312,7 @@ impl Reader {
         if self.until_look() != Some(Duration::ZERO) {
             return;
         }
-        if self.release_echo() {
+        if self.release_echo(false) {
             return;
         }
         self.look_after *= 2;

@@ -5,6 +5,7 @@ mod life;
 mod many;
 mod output;
 mod panes;
+mod rows;
 mod start;
 mod table;
 mod waits;

@@ -75,10 +75,7 @@ impl Reader {
         match rustix::io::write(fd, run) {
             Ok(count) => {
                 if let Some(modes) = modes {
-                    if !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON) {
-                        self.echo.begins_at(&shown, all);
-                    }
-                    self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
+                    self.echo.typed(&run[..count], &Discipline::from(&modes), (&shown, all), Instant::now());
                 }
                 input.typed(count);
             }
