@@ -63,12 +63,23 @@ impl From<&Termios> for Discipline {
     }
 }
 
+/// Keys on their way to a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Typed<'a> {
+    pub(crate) keys: &'a [u8],
+    /// They are the person's.
+    pub(crate) person: bool,
+    /// The end of what the terminal got so far, and whether that is all of it.
+    pub(crate) shown: &'a [u8],
+    pub(crate) all: bool,
+}
+
 /// One run of bytes that the terminal shows in one piece.
 #[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
     since: Instant,
-    /// Other bytes that may still come first.
+    /// Other bytes that may still come first; of what a program echoes by itself none.
     reach: usize,
 }
 
@@ -87,8 +98,9 @@ pub(crate) struct Echo {
 }
 
 impl Echo {
-    /// These keys go to the terminal now; `shown` is the end of what it got so far, and whether that is all of it.
-    pub(crate) fn typed(&mut self, keys: &[u8], discipline: &Discipline, shown: (&[u8], bool), now: Instant) {
+    /// These keys go to the terminal now.
+    pub(crate) fn typed(&mut self, typed: &Typed<'_>, discipline: &Discipline, now: Instant) {
+        let keys = typed.keys;
         let has = |flag| discipline.modes.contains(flag);
         let pieces = match (has(LocalModes::ECHO), has(LocalModes::ICANON)) {
             (true, true) => self.edited(keys, discipline),
@@ -96,11 +108,16 @@ impl Echo {
             // A password: at most its end shows.
             (false, true) if has(LocalModes::ECHONL) => split(ends(keys, discipline), discipline),
             (false, true) => Vec::new(),
-            (false, false) => return self.editing.typed(keys, || editing::prompt(shown.0, shown.1)),
+            (false, false) if typed.person => {
+                return self.editing.typed(keys, || editing::prompt(typed.shown, typed.all));
+            }
+            // What the agent typed it knows: only the plain echo goes.
+            (false, false) => printable(keys),
         };
+        let reach = if has(LocalModes::ECHO) || has(LocalModes::ICANON) { REACH } else { 0 };
         for bytes in pieces.into_iter().filter(|bytes| !bytes.is_empty()) {
             if self.pieces.len() < MOST {
-                self.pieces.push_back(Piece { bytes, since: now, reach: REACH });
+                self.pieces.push_back(Piece { bytes, since: now, reach });
             }
         }
     }
@@ -287,6 +304,12 @@ fn split(shown: Vec<u8>, discipline: &Discipline) -> Vec<Vec<u8>> {
             piece
         })
         .collect()
+}
+
+/// The printable runs of keys; from an escape sequence on nobody knows what a program shows.
+fn printable(keys: &[u8]) -> Vec<Vec<u8>> {
+    let until = keys.iter().position(|byte| *byte == 0x1b).unwrap_or(keys.len());
+    keys[..until].split(|byte| *byte < 0x20 || *byte == 0x7f).map(<[u8]>::to_vec).collect()
 }
 
 /// Where `piece` begins in `bytes` after at most `reach` others, and whether all of it is there.

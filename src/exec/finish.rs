@@ -3,7 +3,7 @@
 use super::course::{End, Leaving};
 use super::notice::Notice;
 use super::reader::Reader;
-use super::{kin, Exit, ExitReason, FarEnd, ProcessEvent};
+use super::{Exit, ExitReason, FarEnd, ProcessEvent, kin};
 use crate::lock::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;

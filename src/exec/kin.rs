@@ -31,7 +31,9 @@ pub(super) fn adopt_orphans() {
 fn children() -> Vec<u32> {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
 }
 
 fn identity(stat: &Stat) -> Identity {
@@ -45,9 +47,7 @@ pub(super) fn left_behind(process: &Process) -> Vec<Identity> {
     let adopted = children().into_iter().filter(|pid| *pid != process.pid).filter_map(procfs::stat);
     let of_it = |stat: &Stat| {
         !stat.zombie
-            && (stat.session == process.pid
-                || known.contains(&identity(stat))
-                || procfs::is_marked(stat.pid, &entry))
+            && (stat.session == process.pid || known.contains(&identity(stat)) || procfs::is_marked(stat.pid, &entry))
     };
     let found: Vec<Identity> = adopted.filter(of_it).map(|stat| identity(&stat)).collect();
     // What is not our child yet may become it.

@@ -3,6 +3,7 @@
 
 use super::course::{Leaving, Life};
 use super::end::{self, Graces};
+use super::input::Kind;
 use super::process::Process;
 use super::sandbox::Sandbox;
 use super::screens::{Sight, application_keys};
@@ -168,7 +169,7 @@ impl Exec {
     pub fn press(&self, id: &ProcessId, keys: &Keys) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         let application = application_keys(&process, self.hub.size_of(&process));
-        process.type_in(&keys.bytes(application))
+        process.type_in(&keys.bytes(application), Kind::Other)
     }
 
     /// Waits until a process has been silent for a moment after something was typed, or has ended.
@@ -250,12 +251,12 @@ impl Exec {
         let process = self.hub.find(id)?;
         process.fit(None, *lock(&self.hub.size));
         lock(&process.life).typed = true;
-        process.type_in(bytes)
+        process.type_in(bytes, Kind::Person)
     }
 
     /// Types into a process.
     pub fn write(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
-        self.hub.find(id)?.type_in(bytes)
+        self.hub.find(id)?.type_in(bytes, Kind::Other)
     }
 
     /// A running foreground command goes on in the background; who waits for it is told at once.

@@ -2,7 +2,7 @@
 
 use super::course::Life;
 use super::detached::{Away, Detached};
-use super::input::Input;
+use super::input::{Input, Kind};
 use super::log::{Captured, Output};
 use super::outbox::Outbox;
 use super::procfs::Identity;
@@ -265,9 +265,9 @@ impl Process {
         }
     }
 
-    /// Queues bytes for its terminal.
-    pub(crate) fn type_in(&self, bytes: &[u8]) -> Result<(), super::ExecError> {
-        self.queue(bytes.len(), |input| input.push(bytes))
+    /// Queues keys for its terminal.
+    pub(crate) fn type_in(&self, bytes: &[u8], kind: Kind) -> Result<(), super::ExecError> {
+        self.queue(bytes.len(), |input| input.push(bytes, kind))
     }
 
     /// Queues a secret: it is typed only while the terminal does not show it, and overwritten then.

@@ -6,6 +6,7 @@ use super::asks::{Answer, Wanted};
 use super::blocked;
 use super::handle::Running;
 use super::hub::Hub;
+use super::input::Kind;
 use super::process::{Phase, Process};
 use super::who::{self, Program};
 use super::{Exec, ExecError, Hidden, ProcessEvent, ProcessId};
@@ -155,14 +156,14 @@ pub(super) fn typed(hub: &Hub, process: &Process, text: Option<&Hidden>, masked:
     // Before the keys: the program may end as soon as it has them.
     lock(&process.life).typed = true;
     let result = match text {
-        None => process.type_in(b"\x03"),
+        None => process.type_in(b"\x03", Kind::Person),
         Some(text) if masked => {
             let mut bytes = Vec::with_capacity(text.reveal().len() + 1);
             bytes.extend_from_slice(text.reveal().as_bytes());
             bytes.push(b'\r');
             process.type_secret(bytes)
         }
-        Some(text) => process.type_in(format!("{}\r", text.reveal()).as_bytes()),
+        Some(text) => process.type_in(format!("{}\r", text.reveal()).as_bytes(), Kind::Person),
     };
     if let Err(error) = result {
         tracing::debug!("{error}");

@@ -170,7 +170,14 @@ impl Screen {
                         input.stop().await;
                         let spoke = !self.model.transcript.cells.is_empty();
                         let kept = std::mem::take(&mut self.model.processes.kept);
-                        return Ok(Ended { code, demo, spoke, session: self.model.session.take(), kept, hung_up: self.hung_up });
+                        return Ok(Ended {
+                            code,
+                            demo,
+                            spoke,
+                            session: self.model.session.take(),
+                            kept,
+                            hung_up: self.hung_up,
+                        });
                     }
                 }
             }

@@ -125,7 +125,8 @@ fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
         let mut answers = 0;
         let mut enter = |term: &mut Term, keys: &str, shows: bool| {
             if shows {
-                term.send(keys).shows("the line", |text| text.rsplit(prompt).next().is_some_and(|row| row.contains(TYPED)));
+                term.send(keys)
+                    .shows("the line", |text| text.rsplit(prompt).next().is_some_and(|row| row.contains(TYPED)));
                 term.send("\r");
             } else {
                 // All at once: what is drawn comes late.
@@ -140,7 +141,7 @@ fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
         enter(&mut term, line, true);
         // Up, and up again after a pause; then edited at both ends.
         enter(&mut term, "\x1b[A", true);
-        enter(&mut term, "\x1b[A\x01 \x04\x05 \x7f", true);
+        enter(&mut term, "\x1b[A\x01 \x08\x05 \x7f", true);
         enter(&mut term, "\x1b[A", false);
         enter(&mut term, &format!("\x12{}", &TYPED[..5]), false);
         // Completion lists, and the screen drawn again.

@@ -397,25 +397,30 @@ fn a_closed_window_ends_servers_where_the_settings_say_so_and_that_is_told_once(
     term.quit().ended();
 }
 
-/// Tells its number in a file and stays; the words are those of a shell within double quotes.
-const STAYS: &str = "sh -c 'echo \\$\\$ > pid; exec sleep 600'";
+/// Lines that leave something running which has let go of its terminal, session or parent. It tells its number in a file.
+const LEAVES: &[&str] = &[
+    "(sh -c 'echo $$ > pid; exec sleep 600' </dev/null >/dev/null 2>&1 &)",
+    "nohup setsid sh -c 'echo $$ > pid; exec sleep 600' </dev/null >out 2>&1 &",
+    // It takes no hint.
+    "(setsid sh -c 'trap \"\" INT TERM HUP; echo $$ > pid; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &)",
+];
+
+/// The command that runs this script.
+fn script(driver: &Driver, lines: &str) -> Value {
+    std::fs::write(driver.home.project().join("start.sh"), lines).unwrap();
+    json!({ "command": "bash start.sh; echo begun" })
+}
 
 #[test]
 #[cfg(target_os = "linux")]
 fn what_went_into_a_session_of_its_own_ends_with_its_command() {
-    for command in [
-        "setsid -w sh -c 'echo $$ > pid; exec sleep 600'".to_owned(),
-        "setsid sh -c 'echo $$ > pid; exec sleep 600' & wait; sleep 600".to_owned(),
-        format!("bash -c \"({STAYS} </dev/null >/dev/null 2>&1 &)\"; sleep 600"),
-        // Neither the session nor the parent is left, and it takes no hint.
-        "(setsid sh -c 'trap \"\" INT TERM HUP; echo $$ > pid; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &); sleep 600"
-            .to_owned(),
-    ] {
+    for line in LEAVES.iter().chain(&["setsid -w sh -c 'echo $$ > pid; exec sleep 600'"]) {
         let mut driver = Driver::start("");
-        driver.mock.push(vec![Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])]);
+        let command = script(&driver, &format!("{line}\nsleep 600\n"));
+        driver.mock.push(vec![Step::Calls(String::new(), vec![call("terminal", command)])]);
         driver.term.send("go\r");
         let started = pid(&driver.home.project().join("pid"));
-        assert!(alive(&started), "{command}");
+        assert!(alive(&started), "{line}");
         driver.term.send("\x1b").wait("stopped");
         until("all of it ends", || !alive(&started));
         // Nothing runs: nothing is asked.
@@ -426,10 +431,10 @@ fn what_went_into_a_session_of_its_own_ends_with_its_command() {
 #[test]
 #[cfg(target_os = "linux")]
 fn what_a_command_left_behind_is_listed_and_quit_does_as_it_says() {
-    let left = format!("bash -c \"({STAYS} </dev/null >/dev/null 2>&1 &)\"; echo begun");
-    for (command, ends) in [(&*left, true), (&*left, false), ("nohup setsid sh -c 'echo $$ > pid; exec sleep 600' </dev/null >out 2>&1 &", false)] {
+    for (line, ends) in LEAVES.iter().flat_map(|line| [(line, true), (line, false)]) {
         let mut driver = Driver::start("");
-        let answer = driver.call("terminal", json!({ "command": command }));
+        let command = script(&driver, line);
+        let answer = driver.call("terminal", command);
         let started = pid(&driver.home.project().join("pid"));
         assert!(answer["hint"].as_str().is_some_and(|hint| hint.contains("still runs")), "{answer}");
         let listed = driver.call("process", json!({ "action": "list" }));
@@ -444,7 +449,7 @@ fn what_a_command_left_behind_is_listed_and_quit_does_as_it_says() {
             until("it ends", || !alive(&started));
             continue;
         }
-        assert!(alive(&started), "{command}");
+        assert!(alive(&started), "{line}");
         let mut term = Term::sized(&driver.home, &[], (140, 45));
         term.wait("still runs, from an earlier session");
         term.send("\x14").wait("no typing");

@@ -285,7 +285,7 @@ fn the_agent_continues_what_was_stopped() {
     let order = |action: Value| Step::Calls(String::new(), vec![call("process", action)]);
     person.mock.push(vec![
         order(json!({ "action": "poll", "session_id": id })),
-        order(json!({ "action": "signal", "session_id": id, "data": "CONT" })),
+        order(json!({ "action": "signal", "session_id": id, "signal": "CONT" })),
         order(json!({ "action": "submit", "session_id": id, "data": "more" })),
         order(json!({ "action": "close", "session_id": id })),
         order(json!({ "action": "wait", "session_id": id })),

@@ -155,7 +155,7 @@ impl Editing {
     }
 
     fn is_guarded(&self, raw: bool) -> bool {
-        self.unsettled || raw
+        (self.unsettled || raw) && (!self.lines.is_empty() || !self.words.is_empty() || self.line.len() >= SHORT)
     }
 
     /// One byte that is in no escape sequence.

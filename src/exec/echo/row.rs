@@ -5,9 +5,8 @@ pub(super) const LONGEST: usize = 256;
 
 /// The length of the escape sequence that these bytes begin with; `None`: it is not whole.
 pub(super) fn escape(bytes: &[u8]) -> Option<usize> {
-    let ends = |from: usize, is_end: &dyn Fn(&u8) -> bool| {
-        bytes.get(from..)?.iter().position(is_end).map(|at| from + at + 1)
-    };
+    let ends =
+        |from: usize, is_end: &dyn Fn(&u8) -> bool| bytes.get(from..)?.iter().position(is_end).map(|at| from + at + 1);
     match bytes.get(1)? {
         b'[' => ends(2, &|byte| (0x40..=0x7e).contains(byte)),
         // A text for the terminal: up to a bell, or to `ESC \`.

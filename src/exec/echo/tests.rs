@@ -25,15 +25,30 @@ fn cooked() -> Discipline {
     discipline(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN)
 }
 
+/// Keys of the person on a terminal that showed this.
+fn typed<'a>(keys: &'a [u8], shown: &'a [u8]) -> Typed<'a> {
+    Typed { keys, person: true, shown, all: true }
+}
+
+#[test]
+fn of_what_the_agent_typed_only_the_plain_echo_goes() {
+    let now = Instant::now();
+    let mut echo = Echo::default();
+    echo.typed(&Typed { person: false, ..typed(b"ada\x1b[A\r", b"") }, &discipline(LocalModes::empty()), now);
+    assert_eq!(&*echo.left(b"ada\x1b[K\r\nhello-ada\r\n$ ada", true, now), b"\x1b[K\r\nhello-ada\r\n$ ada");
+}
+
 /// What is left of `output`, read in pieces of every size.
 fn left(keys: &[&[u8]], discipline: &Discipline, output: &[u8]) -> String {
     let all: Vec<String> = (1..=output.len())
         .map(|size| {
             let now = Instant::now();
             let mut echo = Echo::default();
-            keys.iter().for_each(|keys| echo.typed(keys, discipline, (b"", true), now));
+            keys.iter().for_each(|keys| echo.typed(&typed(keys, b""), discipline, now));
             let mut left = Vec::new();
-            output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, discipline.modes.is_empty(), now)));
+            output
+                .chunks(size)
+                .for_each(|piece| left.extend_from_slice(&echo.left(piece, discipline.modes.is_empty(), now)));
             left.extend(echo.give_up(false, true));
             String::from_utf8(left).unwrap()
         })
@@ -95,15 +110,15 @@ fn of_programs_that_show_keys_by_themselves_the_row_of_the_keys_goes() {
         (&[b"ol\t\td\r"], "ol\r\nold older\r\n$ old\r\nout\r\n", format!("{note}\r\nout\r\n")),
         (&[b"old\x7f\x7fk\r"], "old\x08\x1b[K\x08\x1b[Kk\r\nout\r\n", format!("{note}\r\nout\r\n")),
         // Typed ahead: the second echo stands behind a prompt that comes later.
-        (
-            &[b"first\rsecond\r"],
-            "first\r\nout\r\n$ second\r\nmore\r\n",
-            format!("\r\nout\r\n{note}\nmore\r\n"),
-        ),
+        (&[b"first\rsecond\r"], "first\r\nout\r\n$ second\r\nmore\r\n", format!("\r\nout\r\n{note}\nmore\r\n")),
         // As it is set, a terminal is set.
         (&[b"\x1b[A\r"], "x\x1b[?2004l\r\nout", "\x1b[?2004l".to_owned() + note + "\r\nout"),
         // A program with the whole screen leaves nothing of it.
-        (&[b"\x1b:wq\r"], "\x1b[?1049hwords\nwords\x1b[?1049lleft\n", "\x1b[?1049hwords\nwords\x1b[?1049lleft\n".to_owned()),
+        (
+            &[b"\x1b:wq\r"],
+            "\x1b[?1049hwords\nwords\x1b[?1049lleft\n",
+            "\x1b[?1049hwords\nwords\x1b[?1049lleft\n".to_owned(),
+        ),
     ] {
         let got = left(keys, &raw, output.as_bytes());
         if keys[0] == b"ol\t\td\r" {
@@ -120,17 +135,17 @@ fn a_key_alone_costs_one_row_and_what_follows_is_output() {
     let raw = discipline(LocalModes::empty());
     let now = Instant::now();
     let mut echo = Echo::default();
-    echo.typed(b"y", &raw, (b"go on? ", true), now);
+    echo.typed(&typed(b"y", b"go on? "), &raw, now);
     // The program took it and left the terminal as it was: all that it prints is its own.
     assert_eq!(&*echo.left(b"building", false, now), b"building");
     assert_eq!(&*echo.left(b" it\n", false, now), b" it\n");
     echo.give_up(false, false);
     assert!(echo.idle());
     // One that goes on reading keys: a server with keys of its own.
-    echo.typed(b"h", &raw, (b"", true), now);
+    echo.typed(&typed(b"h", b""), &raw, now);
     assert_eq!(&*echo.left(b"help:\nkeys\n", true, now), format!("{}\nkeys\n", out()).as_bytes());
     // Keys that are no line never swallow more than a list of completions.
-    echo.typed(b"\x1b[B", &raw, (b"", true), now);
+    echo.typed(&typed(b"\x1b[B", b""), &raw, now);
     let flood = "row\n".repeat(500);
     let kept = echo.left(flood.as_bytes(), true, now).into_owned();
     assert!(String::from_utf8(kept).unwrap().ends_with(&"row\n".repeat(300)));
@@ -139,10 +154,10 @@ fn a_key_alone_costs_one_row_and_what_follows_is_output() {
 #[test]
 fn an_echo_that_does_not_come_is_not_waited_for() {
     let (mut echo, now) = (Echo::default(), Instant::now());
-    echo.typed(b"x\r", &cooked(), (b"", true), now);
+    echo.typed(&typed(b"x\r", b""), &cooked(), now);
     assert_eq!(&*echo.left(b"later: x\n", false, now + PATIENCE), b"later: x\n");
     assert!(echo.idle());
-    echo.typed(b"x\r", &cooked(), (b"", true), now);
+    echo.typed(&typed(b"x\r", b""), &cooked(), now);
     let flood = vec![b'y'; REACH + 1];
     assert_eq!(echo.left(&flood, false, now).len(), flood.len());
     assert!(echo.idle());
@@ -155,7 +170,7 @@ fn left_of_editor(shown: &[u8], keys: &[u8], output: &[u8]) -> String {
         .map(|size| {
             let now = Instant::now();
             let mut echo = Echo::default();
-            echo.typed(keys, &discipline(LocalModes::empty()), (shown, true), now);
+            echo.typed(&typed(keys, shown), &discipline(LocalModes::empty()), now);
             let mut left = Vec::new();
             output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, true, now)));
             left.extend(echo.give_up(false, true));

@@ -108,10 +108,11 @@ impl Reader {
 
     /// Whether its program reads keys one by one and shows them by itself. Looked at only where that matters.
     fn shows_keys(&self) -> bool {
-        !self.echo.idle() && lock(&self.process.tty).as_ref().is_some_and(|tty| {
-            let modes = tty.key_modes();
-            modes.raw && !modes.echo
-        })
+        !self.echo.idle()
+            && lock(&self.process.tty).as_ref().is_some_and(|tty| {
+                let modes = tty.key_modes();
+                modes.raw && !modes.echo
+            })
     }
 
     /// What was held back as the beginning of an echo is output after all; false when there was nothing. `over`: nothing

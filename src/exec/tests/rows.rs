@@ -24,7 +24,8 @@ async fn a_row_that_ended_never_runs_again() {
     for round in 0..12 {
         let mut all = Vec::new();
         for _ in 0..10 {
-            let command = ["sleep 600", "echo x; sleep 600", "sleep 0.0$((RANDOM % 10))", "trap 'exit 3' INT; sleep 600 & wait"];
+            let command =
+                ["sleep 600", "echo x; sleep 600", "sleep 0.0$((RANDOM % 10))", "trap 'exit 3' INT; sleep 600 & wait"];
             all.push(room.start(command[random.usize(..command.len())]).await);
         }
         let over = AtomicBool::new(false);

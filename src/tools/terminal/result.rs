@@ -143,9 +143,10 @@ pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
     }
     if running.was_stopped() {
         value["stopped"] = true.into();
-        value["hint"] = "stopped by the user with Ctrl-Z and moved to the background: it does nothing until they continue \
+        value["hint"] =
+            "stopped by the user with Ctrl-Z and moved to the background: it does nothing until they continue \
                          it, or until `process` sends it the signal CONT; you are told when it ends"
-            .into();
+                .into();
     }
     let summary = if running.was_stopped() { "stopped" } else { "in the background" };
     let mut result = ToolOutput::json(&value).summary(summary);
