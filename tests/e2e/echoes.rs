@@ -22,7 +22,8 @@ fn running(command: &str, sign: &str) -> (Mock, Home, Term) {
         Step::Text("all-is-said".into()),
     ]);
     let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
-    let mut term = Term::start(&home, &[]);
+    // High enough for all that is printed.
+    let mut term = Term::sized(&home, &[], (120, 100));
     term.wait("❯");
     term.send("run it\r").wait(sign);
     (mock, home, term)

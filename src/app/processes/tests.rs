@@ -269,13 +269,13 @@ fn a_row_that_ended_does_not_run_again_and_a_phantom_can_be_removed() {
 #[test]
 fn a_command_that_was_stopped_gives_the_keys_back_and_a_key_continues_it() {
     let mut model = running(false);
-    script(&mut model, "<F9>");
+    script(&mut model, "<f9>");
     assert!(model.processes.pane.taken_over);
     update(&mut model, 2000, Msg::Process(ProcessEvent::Changed(info("a", true, ProcessState::Stopped))));
     assert!(!model.processes.pane.taken_over && model.focus == Pane::Composer);
     let said = |model: &Model| model.notices.shown.iter().map(|notice| notice.text.clone()).collect::<Vec<_>>();
     assert_eq!(said(&model).last().unwrap(), "run a is stopped: F9 continues it");
-    let effects = script(&mut model, "<F9>");
+    let effects = script(&mut model, "<f9>");
     assert!(effects.contains(&Effect::Process(ProcessCommand::Continue(ProcessId("a".into())))), "{effects:?}");
     assert!(model.processes.pane.taken_over);
 }
