@@ -1,6 +1,8 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
 mod commands;
+#[cfg(target_os = "linux")]
+mod kin;
 mod life;
 mod many;
 mod output;
