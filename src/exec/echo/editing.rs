@@ -142,10 +142,10 @@ impl Editing {
         let mut left = Vec::new();
         let sequence = std::mem::take(&mut self.sequence);
         self.keep(&sequence, &mut left);
-        if let Some(phase) = self.phase.take_if(|_| over) {
-            if !phase.is_echo(&self.prompt) {
-                left.extend_from_slice(LEFT_OUT);
-            }
+        if let Some(phase) = self.phase.take_if(|_| over)
+            && !phase.is_echo(&self.prompt)
+        {
+            left.extend_from_slice(LEFT_OUT);
         }
         self.judge(&mut left);
         self.unsettled = false;
