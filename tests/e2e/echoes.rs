@@ -145,9 +145,9 @@ fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
         enter(&mut term, "\x1b[A\x01 \x08\x05 \x7f", true);
         enter(&mut term, "\x1b[A", false);
         enter(&mut term, &format!("\x12{}", &TYPED[..5]), false);
-        // Completion lists, and the screen drawn again.
+        // Completion lists, and the row drawn again.
         term.send(&TYPED[..4]).send("\t\t").send("\x15");
-        enter(&mut term, "\x1b[A\x0c", true);
+        enter(&mut term, "\x1b[A\x01\x05", true);
         term.paste(line);
         enter(&mut term, "", false);
         term.send("\x04");
