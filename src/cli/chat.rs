@@ -178,7 +178,10 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     }
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
-    beside.shutdown().await;
+    match ended.hung_up {
+        true => beside.hung_up(base.loaded.config.terminal.on_hangup).await,
+        false => beside.shutdown().await,
+    }
     Ok(ended)
 }
 

@@ -96,7 +96,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
                 None => break None,
             },
             Some(_) = processes.recv() => {}
-            () = signals.next() => {
+            _ = signals.next() => {
                 let _ = agent.commands.send(AgentCommand::Stop { force: stopped }).await;
                 stopped = true;
             }

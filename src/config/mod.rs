@@ -211,6 +211,17 @@ impl Default for SandboxConfig {
     }
 }
 
+/// What becomes of commands in the background when the window is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnHangup {
+    /// They go on, and the next start finds them.
+    #[default]
+    Keep,
+    /// They end, and the next start tells of it.
+    End,
+}
+
 /// Who is asked when a command waits for input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,6 +1,6 @@
 //! `terminal:`: where commands run and what they start with.
 
-use super::OnInput;
+use super::{OnHangup, OnInput};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ pub struct TerminalConfig {
     /// Tracked at once, ended ones included.
     pub max_processes: usize,
     pub on_input: OnInput,
+    pub on_hangup: OnHangup,
     pub shell_init_files: Vec<String>,
     pub ssh_host: String,
     pub ssh_user: String,
@@ -84,6 +85,7 @@ impl Default for TerminalConfig {
             daemon_term_grace_seconds: 2.0,
             max_processes: 200,
             on_input: OnInput::Notify,
+            on_hangup: OnHangup::Keep,
             shell_init_files: Vec::new(),
             ssh_host: String::new(),
             ssh_user: String::new(),

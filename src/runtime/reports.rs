@@ -129,6 +129,7 @@ fn processes(facts: &Facts) -> String {
             let state = match &p.state {
                 ProcessState::Running => "running".to_owned(),
                 ProcessState::NeedsInput => "needs input".to_owned(),
+                ProcessState::Stopped => "stopped".to_owned(),
                 ProcessState::Exited(exit) => format!("exit {}", exit.code),
             };
             format!("{}  pid {}  {state}\n  {}\n", p.id.0, p.pid, p.command)

@@ -16,6 +16,8 @@ const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `terminal.on_input`.
 const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
+/// Values of `terminal.on_hangup`.
+const ON_HANGUP: &[&str] = &["keep", "end"];
 /// Values of `approvals.containers`.
 pub const CONTAINERS: &[&str] = &["ask", "relax"];
 /// Values of `terminal.backend`.
@@ -94,6 +96,12 @@ pub const KEYS: &[KeySpec] = &[
         Choice(ON_INPUT),
         Never,
         "a command waits for input: `notify` tells you, `ask-agent` hands it to the model, `ask-user` asks you",
+    ),
+    key(
+        "terminal.on_hangup",
+        Choice(ON_HANGUP),
+        Never,
+        "the window is closed: `keep` lets commands in the background go on, `end` ends them",
     ),
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
     key(

@@ -54,7 +54,7 @@ pub(super) fn finished(
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
         ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
-        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen => {}
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen | ExitReason::HungUp => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
     if let Some(runs) = runs {
@@ -141,7 +141,15 @@ pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
     if running.was_typed_into() {
         value["note"] = waits::TYPED.into();
     }
-    let mut result = ToolOutput::json(&value).summary("in the background");
+    if running.was_stopped() {
+        value["stopped"] = true.into();
+        value["hint"] =
+            "stopped by the user with Ctrl-Z and moved to the background: it does nothing until they continue \
+                         it, or until `process` sends it the signal CONT; you are told when it ends"
+                .into();
+    }
+    let summary = if running.was_stopped() { "stopped" } else { "in the background" };
+    let mut result = ToolOutput::json(&value).summary(summary);
     result.view.output = output;
     result
 }
