@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// The cap of code lines a file.
 const CAP: usize = 500;
 
-/// What each room may use of ours. `llm::message`, `text`, `policy` and `lock` are leaves.
-const LEAVES: &[&str] = &["text", "policy", "lock", "llm::message"];
+/// What each room may use of ours. `llm::message`, `text`, `policy`, `lock` and `environment` are leaves.
+const LEAVES: &[&str] = &["text", "policy", "lock", "environment", "llm::message"];
 
 fn allowed(room: &str) -> Option<Vec<&'static str>> {
     let mut may: Vec<&'static str> = LEAVES.to_vec();
     may.extend_from_slice(match room {
-        "text" | "policy" | "lock" | "term" => &[],
+        "text" | "policy" | "lock" | "environment" | "term" => &[],
         "config" => &["config"],
         "exec" => &["exec", "config"],
         "store" => &["store", "config"],

@@ -187,8 +187,8 @@ pub trait World: Send + Sync {
     }
 }
 
-/// How questions are treated. Shown as *ask*, *auto*, *yolo*.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How questions are treated, the strictest first. Shown as *ask*, *auto*, *yolo*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     #[default]
