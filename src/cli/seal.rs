@@ -9,8 +9,25 @@ use std::path::PathBuf;
 
 /// Beginnings of names that the system, the C library or a terminal go by: never taken out, whatever `config.yaml` says.
 const SYSTEM: &[&str] = &[
-    "HOME", "PATH", "USER", "LOGNAME", "SHELL", "TERM", "COLORTERM", "LANG", "LC_", "TMPDIR", "XDG_", "PWD", "DISPLAY",
-    "WAYLAND_", "SSH_", "DBUS_", "EDITOR", "VISUAL", "HERMES_",
+    "HOME",
+    "PATH",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "LC_",
+    "TMPDIR",
+    "XDG_",
+    "PWD",
+    "DISPLAY",
+    "WAYLAND_",
+    "SSH_",
+    "DBUS_",
+    "EDITOR",
+    "VISUAL",
+    "HERMES_",
 ];
 
 /// Closes this process to others and takes its secrets out of the environment. The helper that programs ask for passwords
@@ -22,7 +39,8 @@ pub unsafe fn seal() {
     if is_helper().is_some() {
         return;
     }
-    let named = named(&setup::paths().ok().and_then(|paths| std::fs::read_to_string(paths.config()).ok()).unwrap_or_default());
+    let named =
+        named(&setup::paths().ok().and_then(|paths| std::fs::read_to_string(paths.config()).ok()).unwrap_or_default());
     // SAFETY: the caller's word.
     unsafe { environment::seal(|name| is_secret(name, &named)) }
 }
@@ -46,12 +64,15 @@ fn is_secret(name: &OsStr, named: &[String]) -> bool {
 /// Names that a configuration takes values from: `key_env: NAME` and `${NAME}`. Read as text: a file that cannot be parsed is
 /// told of later, and its keys are keys all the same.
 fn named(config: &str) -> Vec<String> {
-    let Ok(taken) = Regex::new(r#"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\bkey_env["']?\s*:\s*["']?([A-Za-z_][A-Za-z0-9_]*)"#) else {
+    let Ok(taken) = Regex::new(r#"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\bkey_env["']?\s*:\s*["']?([A-Za-z_][A-Za-z0-9_]*)"#)
+    else {
         return Vec::new();
     };
     let names = taken.captures_iter(config).filter_map(|found| found.get(1).or_else(|| found.get(2)));
     let names = names.map(|name| name.as_str().to_owned());
-    names.filter(|name| !SYSTEM.iter().any(|start| name.starts_with(start)) && !name.to_lowercase().ends_with("_proxy")).collect()
+    names
+        .filter(|name| !SYSTEM.iter().any(|start| name.starts_with(start)) && !name.to_lowercase().ends_with("_proxy"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -63,10 +84,31 @@ mod tests {
         let config = "model:\n  api_key: ${WORK_LLM}\n  base_url: ${HOME}/x\nproviders:\n  lab:\n    key_env: LAB\n  b: {\"key_env\": \"B\"}\n";
         let named = named(config);
         assert_eq!(named, ["WORK_LLM", "LAB", "B"]);
-        for name in ["WORK_LLM", "LAB", "B", "OPENAI_API_KEY", "GH_TOKEN", "SUDO_PASSWORD", "CLAUDE_CODE_OAUTH_TOKEN", "HERMES_X_API_KEY"] {
+        for name in [
+            "WORK_LLM",
+            "LAB",
+            "B",
+            "OPENAI_API_KEY",
+            "GH_TOKEN",
+            "SUDO_PASSWORD",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "HERMES_X_API_KEY",
+        ] {
             assert!(is_secret(OsStr::new(name), &named), "{name}");
         }
-        for name in ["HOME", "PATH", "TERM", "HERMES_HOME", "HERMES_MODEL", "HERMES_PROCESS", "OPENAI_BASE_URL", "SSH_AUTH_SOCK", "HTTPS_PROXY", "PWD", "OLDPWD"] {
+        for name in [
+            "HOME",
+            "PATH",
+            "TERM",
+            "HERMES_HOME",
+            "HERMES_MODEL",
+            "HERMES_PROCESS",
+            "OPENAI_BASE_URL",
+            "SSH_AUTH_SOCK",
+            "HTTPS_PROXY",
+            "PWD",
+            "OLDPWD",
+        ] {
             assert!(!is_secret(OsStr::new(name), &named), "{name}");
         }
     }

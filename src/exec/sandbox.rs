@@ -84,7 +84,9 @@ impl Sandbox {
             ));
         }
         if !support.seccomp {
-            return Err(lacks("this system has no seccomp filters (of x86-64 or aarch64), which refuse sockets and mounts"));
+            return Err(lacks(
+                "this system has no seccomp filters (of x86-64 or aarch64), which refuse sockets and mounts",
+            ));
         }
         let plan = Plan::new(self, scratch, state, support.mounts.is_ok());
         let guard = Guard::new(&plan.absent, &plan.links);
@@ -163,6 +165,9 @@ mod none {
     }
 }
 
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod escapes;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests;

@@ -7,16 +7,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-struct Place {
+pub(super) struct Place {
     _dir: tempfile::TempDir,
-    root: PathBuf,
-    workspace: PathBuf,
-    support: Support,
+    pub(super) root: PathBuf,
+    pub(super) workspace: PathBuf,
+    pub(super) support: Support,
 }
 
 impl Place {
     /// Not below a folder for temporary files, which is open.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("hermes-test-").tempdir_in("/var/tmp").unwrap();
         let root = dir.path().canonicalize().unwrap();
         let workspace = root.join("work");
@@ -49,7 +49,7 @@ impl Place {
         Self { _dir: dir, root, workspace, support: probe() }
     }
 
-    fn sandbox(&self, mode: SandboxMode) -> Sandbox {
+    pub(super) fn sandbox(&self, mode: SandboxMode) -> Sandbox {
         Sandbox {
             mode,
             network: true,
@@ -61,7 +61,7 @@ impl Place {
     }
 
     /// `None`: the kernel cannot, and the test is skipped.
-    fn able(&self, test: &str, wanted: impl Fn(&Support) -> bool) -> bool {
+    pub(super) fn able(&self, test: &str, wanted: impl Fn(&Support) -> bool) -> bool {
         let can = wanted(&self.support);
         if !can {
             crate::skipped::skipped(test, &format!("the kernel has {:?}", self.support));
@@ -69,7 +69,7 @@ impl Place {
         can
     }
 
-    fn run_as(&self, sandbox: &Sandbox, support: &Support, line: &str) -> (i32, String) {
+    pub(super) fn run_as(&self, sandbox: &Sandbox, support: &Support, line: &str) -> (i32, String) {
         let held = sandbox
             .prepare(support, &self.root.join("scratch"), Some(&self.root.join("scratch/state/own")), &self.workspace)
             .unwrap();
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    fn text(&self, path: &str) -> String {
+    pub(super) fn text(&self, path: &str) -> String {
         fs::read_to_string(self.root.join(path)).unwrap_or_default()
     }
 }
