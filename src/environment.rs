@@ -18,13 +18,10 @@ static TAKEN: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 pub unsafe fn seal(is_secret: impl Fn(&OsStr) -> bool) {
     close();
     let secrets: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| is_secret(name)).collect();
-    for name in secrets.keys() {
-        // SAFETY: the caller's word that no other thread runs. The block is overwritten while the environment still points
-        // into it.
-        unsafe {
-            overwrite(name);
-            std::env::remove_var(name);
-        }
+    // SAFETY: the caller's word that no other thread runs. All is overwritten while the environment still points there.
+    unsafe {
+        overwrite(&secrets);
+        secrets.keys().for_each(|name| std::env::remove_var(name));
     }
     // A second call takes nothing: what it would take is gone already.
     let _ = TAKEN.set(secrets);
@@ -52,48 +49,37 @@ fn close() {
     }
 }
 
-/// Overwrites the value where the kernel put it when the program was started: `/proc/PID/environ` shows that memory, whatever
-/// the environment points to later.
+/// Overwrites the values where the kernel put them when the program was started: `/proc/PID/environ` shows that memory,
+/// whatever the environment points to later.
 ///
 /// # Safety
-/// No other thread may run.
+/// No other thread may run, and the environment may not have been changed.
 #[cfg(target_os = "linux")]
-unsafe fn overwrite(name: &OsStr) {
+unsafe fn overwrite(secrets: &BTreeMap<OsString, OsString>) {
     use std::os::unix::ffi::OsStrExt;
-    let name = name.as_bytes();
-    // SAFETY: `environ` is a list of texts that end with NUL and ends with a null pointer; nobody else changes it, by the
-    // caller's word. The texts are in memory that a process may write, and only bytes before their NUL are written.
+    unsafe extern "C" {
+        /// Where the C library keeps the list of variables.
+        static environ: *const *mut libc::c_char;
+    }
+    // SAFETY: `environ` is a list of texts that end with NUL, with a null pointer at its end; nobody changes it meanwhile, by
+    // the caller's word. The texts are in memory that a process may write, and only bytes before their NUL are written.
     unsafe {
-        let mut entry = libc_environ();
+        let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {
-            let text = *entry;
-            let length = libc::strlen(text);
-            let bytes = std::slice::from_raw_parts_mut(text.cast::<u8>(), length);
-            if bytes.len() > name.len() && bytes.starts_with(name) && bytes[name.len()] == b'=' {
-                // Volatile: nothing reads it any more, and a plain write could be left out.
-                bytes[name.len() + 1..].iter_mut().for_each(|byte| std::ptr::write_volatile(byte, 0));
+            let bytes = std::slice::from_raw_parts_mut((*entry).cast::<u8>(), libc::strlen(*entry));
+            let name = bytes.iter().position(|byte| *byte == b'=').unwrap_or(bytes.len());
+            if secrets.contains_key(OsStr::from_bytes(&bytes[..name])) {
+                // Volatile: nothing reads them any more, and a plain write could be left out.
+                bytes[name..].iter_mut().skip(1).for_each(|byte| std::ptr::write_volatile(byte, 0));
             }
             entry = entry.add(1);
         }
     }
 }
 
-/// Where the C library keeps the list of variables.
-///
-/// # Safety
-/// No other thread may change the environment.
-#[cfg(target_os = "linux")]
-unsafe fn libc_environ() -> *mut *mut libc::c_char {
-    unsafe extern "C" {
-        static mut environ: *mut *mut libc::c_char;
-    }
-    // SAFETY: the C library defines it; it is only read here.
-    unsafe { environ }
-}
-
-/// Nothing is known here of where the system shows it.
+/// Nothing is known here of where the system shows them.
 ///
 /// # Safety
 /// None.
 #[cfg(not(target_os = "linux"))]
-unsafe fn overwrite(_: &OsStr) {}
+unsafe fn overwrite(_: &BTreeMap<OsString, OsString>) {}

@@ -202,6 +202,7 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/away.rs", "the client that follows a command on another machine, which an earlier run let through"),
     ("exec/orders.rs", "a command again that was let through, judged anew by the gate"),
     ("exec/sandbox/kernel.rs", "tries in a child what the system has; fixed words"),
+    ("exec/sandbox/rights.rs", "a shell that waits, in a user namespace for the sandbox; fixed words"),
     ("exec/once.rs", "one run and its result, for the callers below"),
     ("exec/far.rs", "the client of a command on another machine: behind the gate"),
     ("places/backend.rs", "clients that a person configured, and fixed words of theirs"),

@@ -89,7 +89,7 @@ impl Sandbox {
             ));
         }
         let plan = Plan::new(self, scratch, state, support.mounts.is_ok());
-        let guard = Guard::new(&plan.absent, &plan.links);
+        let guard = Guard::new(&plan.absent, &plan.links, &plan.deep);
         let private_temp = plan.private_temp.clone();
         let prepared = Prepared::new(self, plan, cwd).map_err(|error| self.fail(error.to_string()))?;
         Ok(Held { prepared, guard, private_temp })
@@ -165,9 +165,6 @@ mod none {
     }
 }
 
-#[cfg(test)]
-#[cfg(target_os = "linux")]
-mod escapes;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests;

@@ -1,5 +1,7 @@
 //! Commands in real sandboxes. Where the kernel lacks something, the test says so by its name and passes.
 
+mod escapes;
+
 use super::*;
 use crate::exec::{Exec, ExecOptions, Launch, Running, Spawn, Waited};
 use std::fs;
@@ -268,6 +270,53 @@ fn what_appears_at_such_a_name_is_put_aside() {
     );
     assert_eq!((place.text("work/.bashrc.sandboxed"), place.text("work/plain")), ("older".into(), "x\n".into()));
     // Afterwards the names are free again, and nothing is left to do.
+    assert!(held.guard.close().is_empty());
+}
+
+#[test]
+fn what_the_gate_asks_about_is_closed_at_any_depth() {
+    let place = Place::new();
+    if !place.able("what_the_gate_asks_about_is_closed_at_any_depth", |s| s.landlock > 0) {
+        return;
+    }
+    let later = [
+        ".envrc",
+        ".npmrc",
+        ".cargo/config.toml",
+        ".github/workflows/ci.yml",
+        "AGENTS.md",
+        "CLAUDE.md",
+        ".gitlab-ci.yml",
+    ];
+    let places = ["", "src/", "src/a/b/c/"];
+    let all: Vec<String> = places.iter().flat_map(|at| later.iter().map(move |name| format!("{at}{name}"))).collect();
+    fs::remove_file(place.workspace.join("src/a")).unwrap();
+    for name in &all {
+        fs::create_dir_all(place.workspace.join(name).parent().unwrap()).unwrap();
+        fs::write(place.workspace.join(name), "before").unwrap();
+    }
+    fs::create_dir_all(place.workspace.join("lib/deep")).unwrap();
+    let sandbox = place.sandbox(SandboxMode::WorkspaceWrite);
+    let alone = Support { mounts: Err("not here".into()), ..place.support.clone() };
+    for support in [&place.support, &alone] {
+        let lines =
+            all.iter().flat_map(|name| [format!("echo x > {name}"), format!("rm {name}"), format!("mv {name} x")]);
+        let lines: Vec<String> = lines.collect();
+        place.held(&sandbox, support, &lines.iter().map(String::as_str).collect::<Vec<_>>());
+        place.free(&sandbox, support, &["echo x > lib/deep/a"]);
+    }
+    if place.support.mounts.is_err() {
+        return;
+    }
+    // What appears where nothing was is put aside, unless the folder itself is new: a clone stays as it is.
+    let held = sandbox.prepare(&place.support, &place.root.join("scratch"), None, &place.workspace).unwrap();
+    let made =
+        "mkdir lib/deep/.cargo lib/new && echo x | tee lib/deep/.envrc lib/deep/.cargo/config.toml lib/new/AGENTS.md";
+    place.free(&sandbox, &place.support, &[made]);
+    let mut aside: Vec<_> = held.guard.close().into_iter().map(|(path, _)| path).collect();
+    aside.sort();
+    assert_eq!(aside, ["lib/deep/.cargo/config.toml", "lib/deep/.envrc"].map(|name| place.workspace.join(name)));
+    assert!(place.workspace.join("lib/new/AGENTS.md").exists());
     assert!(held.guard.close().is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! Every way out of the sandbox that we know, tried by a program of ours in a real one: as whoever runs the tests, and, when
 //! that is root, as an ordinary user too.
 
-use super::tests::Place;
+use super::Place;
 use crate::config::SandboxMode;
 use crate::exec::Support;
 use std::ffi::CString;
@@ -50,13 +50,13 @@ const WAYS: &[(&str, Way)] = &[
         call(libc::SYS_move_mount, &[AT, from.as_ptr() as usize, AT, to.as_ptr() as usize, 0]) == 0
     }),
     ("another root", |root, _| call(libc::SYS_chroot, &[text(&root.join("work")).as_ptr() as usize]) == 0),
-    ("a user namespace", |_, _| call(libc::SYS_unshare, &[libc::CLONE_NEWUSER as usize]) == 0),
-    ("a mount namespace", |_, _| call(libc::SYS_unshare, &[libc::CLONE_NEWNS as usize]) == 0),
+    ("a user namespace", |_, _| in_child(|| call(libc::SYS_unshare, &[libc::CLONE_NEWUSER as usize]) == 0)),
+    ("a mount namespace", |_, _| in_child(|| call(libc::SYS_unshare, &[libc::CLONE_NEWNS as usize]) == 0)),
     ("a user namespace of a child", |_, _| cloned(libc::SYS_clone)),
     ("a user namespace of a child, by the newer call", |_, _| cloned(libc::SYS_clone3)),
     ("the namespaces of a process outside", |_, outside| {
         let process = call(libc::SYS_pidfd_open, &[outside as usize, 0]);
-        process >= 0 && call(libc::SYS_setns, &[process as usize, libc::CLONE_NEWNS as usize]) == 0
+        process >= 0 && in_child(|| call(libc::SYS_setns, &[process as usize, libc::CLONE_NEWNS as usize]) == 0)
     }),
     ("a descriptor of a process outside", |_, outside| {
         let process = call(libc::SYS_pidfd_open, &[outside as usize, 0]);
@@ -192,6 +192,21 @@ fn writable_again(at: &std::ffi::CStr) -> bool {
     call(libc::SYS_mount_setattr, &[AT, at.as_ptr() as usize, RECURSIVE, WRITABLE.as_ptr() as usize, 32]) == 0
 }
 
+/// Whether it works in a process with one thread: most calls about namespaces take no other.
+fn in_child(way: impl Fn() -> bool) -> bool {
+    // SAFETY: the child makes one system call and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let code = if way() { ESCAPED } else { HELD };
+        // SAFETY: ends this process.
+        unsafe { libc::_exit(code) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child of ours and writes one number.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == ESCAPED
+}
+
 /// A child in a user namespace of its own. It ends at once.
 fn cloned(number: libc::c_long) -> bool {
     let flags = libc::CLONE_NEWUSER as usize;
@@ -228,21 +243,39 @@ const HELD: i32 = 78;
 fn line(number: usize, outside: u32) -> String {
     let program = std::env::current_exe().unwrap();
     format!(
-        "{WAY}={number} {OUTSIDE}={outside} '{}' --exact exec::sandbox::escapes::attacker --test-threads=1",
+        "{WAY}={number} {OUTSIDE}={outside} '{}' --exact exec::sandbox::tests::escapes::attacker --test-threads=1",
         program.display()
     )
+}
+
+/// A process that is none of the sandbox's; it ends with the test, also with one that fails.
+struct Outside(std::process::Child);
+
+impl Outside {
+    fn new() -> Self {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(sleep.spawn().unwrap())
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The names of the ways that worked.
 fn escapes(place: &Place, support: &Support) -> Vec<&'static str> {
     let sandbox = place.sandbox(SandboxMode::WorkspaceWrite);
-    let mut outside = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let outside = Outside::new();
     let _listener = UnixListener::bind_addr(&abstract_name(&place.root).unwrap()).unwrap();
     let tried =
         WAYS.iter().enumerate().filter(|(_, (name, _))| support.landlock >= SCOPES || !SINCE_SCOPES.contains(name));
     let mut worked = Vec::new();
     for (number, (name, _)) in tried {
-        let (code, said) = place.run_as(&sandbox, support, &line(number, outside.id()));
+        let (code, said) = place.run_as(&sandbox, support, &line(number, outside.0.id()));
         match code {
             ESCAPED => worked.push(*name),
             HELD => {}
@@ -252,8 +285,6 @@ fn escapes(place: &Place, support: &Support) -> Vec<&'static str> {
     for file in ["outside/a", "own/config.yaml", "work/.git/hooks/pre-push"] {
         assert_eq!(place.text(file), "before", "{file}: {worked:?}");
     }
-    outside.kill().unwrap();
-    outside.wait().unwrap();
     worked
 }
 
@@ -280,7 +311,7 @@ fn no_known_way_leads_out() {
 #[test]
 fn the_ways_lead_somewhere_without_the_sandbox() {
     let place = Place::new();
-    let mut outside = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+    let outside = Outside::new();
     let _listener = UnixListener::bind_addr(&abstract_name(&place.root).unwrap()).unwrap();
     let mut open = vec!["a signal to a process outside", "a socket without a file of a process outside"];
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -299,14 +330,12 @@ fn the_ways_lead_somewhere_without_the_sandbox() {
         let number = WAYS.iter().position(|(way, _)| *way == name).unwrap();
         let mut shell = Command::new("bash");
         shell
-            .args(["--norc", "-c", &line(number, outside.id())])
+            .args(["--norc", "-c", &line(number, outside.0.id())])
             .current_dir(&place.workspace)
             .env("ROOT", &place.root);
         let ran = shell.output().unwrap();
         assert_eq!(ran.status.code(), Some(ESCAPED), "{name}");
     }
-    outside.kill().unwrap();
-    outside.wait().unwrap();
 }
 
 /// The whole room once more as a user without rights, where root runs the tests.
