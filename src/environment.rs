@@ -43,9 +43,10 @@ pub fn get(name: impl AsRef<OsStr>) -> Option<OsString> {
 /// is left when the program breaks. Children are as usual again once they run a program of theirs.
 fn close() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
-        // There is no log yet.
-        let _ = error;
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // It cannot fail with this value, and there is no log yet.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 
