@@ -5,6 +5,7 @@
 use super::layer::{Layer, Reader, Variables, Warning, merge};
 use super::yaml::{self, Node};
 use super::{Config, Paths, dotenv, permissions, project, schema};
+use crate::environment;
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ impl Sources {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Self { paths, cwd: None, env: std::env::vars_os().filter_map(text).collect(), overrides: Vec::new() }
+        Self { paths, cwd: None, env: environment::all().filter_map(text).collect(), overrides: Vec::new() }
     }
 }
 

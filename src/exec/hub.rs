@@ -123,7 +123,7 @@ impl Hub {
                     None
                 };
                 Arc::new(env::compose(
-                    std::env::vars_os().collect(),
+                    crate::environment::all().collect(),
                     login,
                     &self.options.env_passthrough,
                     &self.options.secret_names,
