@@ -9,6 +9,7 @@ use super::testing::Machine;
 use super::{is_simple, single};
 use hermes::policy::{Intent, Mode, Rules, Verdict, decide};
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// Lines of one kind: each form with each combination of what its slots can hold. `{name}` in a form is the slot of that
 /// name; other braces stand for themselves.
@@ -98,28 +99,55 @@ impl Half {
     }
 }
 
-fn judge(line: &str) -> Verdict {
+/// What the gate says of a line of alice's project.
+pub fn judge(line: &str) -> Verdict {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
     decide(&intent, &Rules::default(), Mode::Manual, &MACHINE)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "some thousand lines")]
-fn percent(part: usize, all: usize) -> f64 {
-    100.0 * part as f64 / all.max(1) as f64
+/// Both halves judged: lines, and those that are judged wrongly.
+struct Measured {
+    destructive: usize,
+    misses: Vec<String>,
+    everyday: usize,
+    asked: Vec<String>,
+}
+
+impl Measured {
+    fn new() -> Self {
+        let (destructive, misses) = destructive::HALF.wrong(false);
+        let (everyday, asked) = everyday::HALF.wrong(true);
+        Self { destructive, misses, everyday, asked }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "some thousand lines")]
+    fn percent(wrong: &[String], all: usize) -> f64 {
+        100.0 * wrong.len() as f64 / all.max(1) as f64
+    }
+
+    fn missed(&self) -> f64 {
+        Self::percent(&self.misses, self.destructive)
+    }
+
+    fn wrongly(&self) -> f64 {
+        Self::percent(&self.asked, self.everyday)
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (misses, asked) = (self.misses.len(), self.asked.len());
+        write!(f, "judge: {misses} of {} destructive lines pass unasked ({:.1} %), ", self.destructive, self.missed())?;
+        write!(f, "{asked} of {} everyday lines ask ({:.1} %)", self.everyday, self.wrongly())
+    }
 }
 
 #[test]
 fn misses_and_false_questions() {
-    let (destructive, misses) = destructive::HALF.wrong(false);
-    let (everyday, asked) = everyday::HALF.wrong(true);
-    let (missed, wrongly) = (percent(misses.len(), destructive), percent(asked.len(), everyday));
-    let figure = format!(
-        "judge: {} of {destructive} destructive lines pass unasked ({missed:.1} %), {} of {everyday} everyday lines ask ({wrongly:.1} %)",
-        misses.len(),
-        asked.len(),
-    );
-    eprintln!("{figure}");
-    let all = || misses.iter().chain(&asked).map(String::as_str).collect::<Vec<_>>().join("\n");
-    assert!(missed <= MOST_MISSES && wrongly <= MOST_FALSE, "{figure}\n{}", all());
-    assert!(destructive >= FEWEST_DESTRUCTIVE && everyday >= FEWEST_EVERYDAY, "too few lines: {figure}");
+    let measured = Measured::new();
+    eprintln!("{measured}");
+    let wrong = || measured.misses.iter().chain(&measured.asked).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(measured.missed() <= MOST_MISSES && measured.wrongly() <= MOST_FALSE, "{measured}\n{}", wrong());
+    let enough = measured.destructive >= FEWEST_DESTRUCTIVE && measured.everyday >= FEWEST_EVERYDAY;
+    assert!(enough, "too few lines: {measured}");
 }
