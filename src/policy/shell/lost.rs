@@ -104,7 +104,7 @@ impl Walker<'_> {
                     let user = who.text.split([':', '.']).next().unwrap_or("");
                     who.is_known() && who.via.is_empty() && !user.is_empty() && user != mine
                 });
-                if let Some(who) = other.filter(|_| many).cloned() {
+                if let Some(who) = other.cloned() {
                     self.find_path("gives files away", &who);
                 }
             }

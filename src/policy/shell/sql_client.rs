@@ -144,7 +144,11 @@ impl Walker<'_> {
                 }
                 Some(Own::Writes(path)) => self.touch(Role::Write, &self.at_home(path, span)),
                 Some(Own::Shows(path)) => self.touch(Role::Read, &self.at_home(path, span)),
-                Some(Own::Reads(path)) if names_files => self.sql_file(&self.at_home(path, span), true),
+                Some(Own::Reads(path)) if names_files => {
+                    // A dot command is one of a client whose database is a file.
+                    let service = !line.trim_start().starts_with('.');
+                    self.sql_file(&self.at_home(path, span), service);
+                }
                 Some(Own::Reads(_)) | None => {}
             }
         }
