@@ -19,7 +19,6 @@ const VERBS: &[&str] = &[
     "erase",
     "close",
     "disable",
-    "rm",
     "nuke",
     "deactivate",
 ];
