@@ -16,6 +16,7 @@ use super::{line, tool_call};
 use crate::llm::message::Outcome;
 use crate::lock::lock;
 use crate::policy::redact::{RedactKind, Secrets};
+use crate::text::digest::Most;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
@@ -193,7 +194,7 @@ impl Dispatch {
             Ok(Ok(call)) => Ok(call),
             Ok(Err(error)) => {
                 let output = self.failed(&spec.name, error, kind, ctx);
-                Err(Box::new(self.bounded(output, spec.output_cap, kind, ctx).await))
+                Err(Box::new(self.bounded(output, spec, kind, ctx).await))
             }
             Err(panic) => Err(Box::new(self.inside("panic", words(panic.as_ref()), kind, ctx))),
         }
@@ -228,7 +229,7 @@ impl Dispatch {
                 output = self.shown(hooks, called, output, kind, &ctx).await;
             }
             output.view.target = target;
-            self.bounded(output, spec.output_cap, kind, &ctx).await
+            self.bounded(output, spec, kind, &ctx).await
         });
         outer.catch_unwind().await.unwrap_or_else(|panic| self.around(&spec.name, words(panic.as_ref()), kind, &ctx))
     }
@@ -250,11 +251,18 @@ impl Dispatch {
         AssertUnwindSafe(hooks.after_call(called, output, ctx)).catch_unwind().await.unwrap_or(before)
     }
 
-    async fn bounded(&self, output: ToolOutput, cap: usize, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
+    async fn bounded(&self, output: ToolOutput, spec: &ToolSpec, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
         let work_is_small = output.content.len() + output.view.output.len() <= 8_192 && output.data.is_empty();
         let (folder, id, room, masks) = (ctx.spill.clone(), ctx.call_id.clone(), ctx.room, self.masks_for(ctx));
+        let config = &ctx.config.tool_output;
+        let most = Most {
+            tokens: config.tokens(&spec.name, &spec.toolset, room.window),
+            chars: config.max_bytes,
+            line: config.max_line_length,
+        };
+        let (cap, pages) = (spec.output_cap, spec.name == "read_file");
         let work = move || {
-            let limits = Limits { cap, room: &room, folder: &folder, call_id: &id };
+            let limits = Limits { cap, most, pages, room: &room, folder: &folder, call_id: &id };
             finish(output, &limits, |text| bound::mask(text, kind, &masks))
         };
         if work_is_small {
