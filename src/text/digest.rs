@@ -64,7 +64,7 @@ pub struct Digest {
     head: String,
     tail: String,
     found: Vec<Found>,
-    /// Lines left out between head and tail; `None` when nothing is, or they were not counted.
+    /// The first and last line that is left out; `None` when none is, or they were not counted.
     missing: Option<(u64, u64)>,
     total: Option<u64>,
     is_cut: bool,

@@ -239,6 +239,7 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.tools.resources", Bool, Never, "tools that list and read its resources"),
     key("mcp_servers.*.tools.prompts", Bool, Never, "tools that list and get its prompts"),
     key("mcp_servers.*.supports_parallel_tool_calls", Bool, Never, "its calls may overlap"),
+    key("mcp_servers.*.roots", Bool, Never, "it may ask for the folder of the session; `false` keeps a file server to its own"),
     key("mcp_servers.*.elicitation", Choice(ELICITATIONS), Never, "what happens when it asks for input"),
     key("mcp_servers.*.sampling.enabled", Bool, Never, "it may ask for a model's answer; you are asked each time"),
     key("mcp_servers.*.sampling.model", Text, Never, "model that answers; empty: the session's"),

@@ -102,9 +102,10 @@ fn is_none(line: &str, begin: usize, end: usize) -> bool {
     let before = before.trim_start_matches(['(', '[', ',']);
     let after = line[end..].trim_start_matches(|c: char| c.is_ascii_alphabetic());
     let value = after.trim_start_matches([':', '=', ' ']);
-    let zero = value.len() < after.len()
-        && value.starts_with('0')
-        && !value[1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.');
+    // `warning: 0 errors` counts something else.
+    let zero = value
+        .strip_prefix('0')
+        .is_some_and(|rest| rest.trim_start().is_empty() || rest.starts_with([',', ';', ')', ']']));
     matches!(before, "0" | "no" | "No" | "without") || (zero && after.starts_with([':', '=']))
 }
 
