@@ -15,6 +15,11 @@ pub fn of(bytes: usize) -> u64 {
 pub fn weigh(text: &str) -> usize {
     let (bytes, mut at, mut quarters) = (text.as_bytes(), 0, 0);
     while at < bytes.len() {
+        // As it stands in JSON.
+        if bytes[at] == b'\\' && bytes.get(at + 1).is_some_and(|next| matches!(next, b'n' | b't' | b'r' | b'"' | b'\\')) {
+            (at, quarters) = (at + 2, quarters + 4);
+            continue;
+        }
         let class = class(bytes[at]);
         let begin = at;
         while at < bytes.len() && self::class(bytes[at]) == class && (class != Class::Sign || bytes[at] == bytes[begin]) {
@@ -73,6 +78,7 @@ mod tests {
             ("   Compiling serde_json v1.0.140\n", 12),
             ("==========================================\n", 2),
             ("The quick brown fox jumps over the lazy dog.", 10),
+            ("12345\\n12346\\n12347\\n", 9),
             ("{\"name\":\"value\",\"list\":[1,2,3]}", 15),
         ] {
             let weight = weigh(text);

@@ -118,15 +118,19 @@ fn fit(content: &str, most: &Most, whole: &str) -> String {
             return written;
         }
         let Some(longest) = longest(&mut value) else { break };
-        let (own, all) = (tokens::weigh(longest), tokens::weigh(&written));
-        let chars = longest.chars().count();
-        // Escapes count for the object and not for its text.
+        // What the rest leaves, and a third where the rest is long too: its turn comes. Escapes count for the object only.
+        let size = |text: &str| (tokens::weigh(text), text.chars().count());
+        let (own, all, escaped) = (size(longest), size(&written), size(&Value::from(longest.as_str()).to_string()));
+        let part = |most: usize, own: usize, all: usize, escaped: usize| {
+            let room = most.saturating_sub(all.saturating_sub(escaped) + most / 50).max(most / 3);
+            (room as u128 * own as u128 / escaped.max(1) as u128) as usize
+        };
         let room = Most {
-            tokens: most.tokens.saturating_sub(all.saturating_sub(own) + all / 50).min(own / 2),
-            chars: most.chars.saturating_sub(written.chars().count().saturating_sub(chars)).min(chars / 2),
+            tokens: part(most.tokens, own.0, all.0, escaped.0),
+            chars: part(most.chars, own.1, all.1, escaped.1),
             line: most.line,
         };
-        if room.tokens < LEAST_TOKENS || room.chars < LEAST_TOKENS {
+        if room.tokens >= own.0 && room.chars >= own.1 || room.tokens < LEAST_TOKENS {
             break;
         }
         *longest = Digest::of(Source { head: longest, tail: None }, &room).text(whole);
@@ -304,7 +308,8 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         let (head, tail) = short.split_once("... [").unwrap();
-        assert!(head.len() * 3 < tail.len() * 2 + 600);
+        let share = tokens::weigh(head) * 100 / tokens::weigh(&short);
+        assert!((36..=42).contains(&share) && tail.len() > head.len(), "{share}");
     }
 
     proptest::proptest! {

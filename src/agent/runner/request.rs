@@ -105,7 +105,7 @@ impl Runner {
     /// Shrinks old results when the next request, with so many tokens more, would not fit; warns when that is not enough.
     pub(super) async fn bound_context(&mut self, more: u64) {
         if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
-            && self.session.next_request() + more > limit
+            && self.session.filling() + more > limit
         {
             self.compresses();
             // Prompt and tools stay as they are: the items have what is left.
@@ -117,7 +117,7 @@ impl Runner {
             }
         }
         let Some(window) = self.session.window else { return };
-        let next = self.session.next_request() + more;
+        let next = self.session.filling() + more;
         let is_full = next > window / 100 * NEARLY_FULL && next <= window;
         if is_full && !std::mem::replace(&mut self.session.warned, true) {
             let text = format!(
@@ -135,7 +135,7 @@ impl Runner {
     /// Why the next request, with so many tokens more, is not sent: it cannot fit. `None`: it may.
     pub(super) fn too_large(&self, more: u64) -> Option<String> {
         let window = self.session.window?;
-        let next = self.session.next_request() + more;
+        let next = self.session.filling() + more;
         (next > window).then(|| {
             format!(
                 "not sent: the request would have about {next} tokens, and the model's window has {window}. Say it in fewer \

@@ -224,6 +224,12 @@ impl Session {
         }
     }
 
+    /// Tokens of the next request, for whoever must not send too much: a server that left out the beginning of a
+    /// conversation, or counts only what it had not cached, says less than there is. Three quarters of an estimate are there.
+    pub fn filling(&self) -> u64 {
+        self.next_request().max((self.fixed() + self.context.estimate()) / 4 * 3)
+    }
+
     /// Tokens of what stands in every request: the prompt and the tools.
     pub fn fixed(&self) -> u64 {
         let tool = |t: &ToolSchema| tokens::of_tool(&t.name, &t.description, &t.parameters.to_string());
