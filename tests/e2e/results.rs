@@ -31,7 +31,8 @@ fn long_output_is_bounded_and_all_of_it_can_be_read() {
     let mock = Mock::start(vec![calls("terminal", json!({"command": "seq 1 100000"}))]);
     let home = Home::with(&mock, "");
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").send("count\r").wait("done");
+    term.wait("❯");
+    term.send("count\r").wait("done");
     assert!(grown(&mock) < 12_000, "{} bytes fed back", grown(&mock));
     let output = last(&mock)["output"].as_str().unwrap().to_owned();
     assert!(output.starts_with("1\n2\n3\n") && output.ends_with("99999\n100000"), "{output}");
