@@ -31,6 +31,7 @@ mod permissions;
 mod person;
 mod print;
 mod programs;
+mod results;
 mod rewind;
 mod sandbox;
 mod sessions;

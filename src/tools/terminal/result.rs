@@ -6,7 +6,6 @@ use crate::llm::message::Outcome;
 use crate::lock::lock;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::json;
-use std::path::Path;
 
 /// Variables that a result names at most.
 const NAMED: usize = 12;
@@ -38,17 +37,17 @@ pub(super) fn started(command: &Command, runs: Option<&str>, running: &Running, 
     ToolOutput::json(&value).summary("started")
 }
 
-/// Of one that has ended: what it printed, how it ended, and what it changed for those that follow.
+/// Of one that has ended: what it printed (`output`), how it ended, and what it changed for those that follow.
 pub(super) fn finished(
     command: &Command,
     runs: Option<&str>,
     ctx: &ToolCtx,
     running: &Running,
     finished: Finished,
-    file: &Path,
+    mut output: String,
 ) -> ToolOutput {
     let Finished { exit, output: captured, cwd_after, not_kept, lost, survivors } = finished;
-    let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
+    let shown = output::summary(&captured, &output);
     match exit.reason {
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
@@ -98,7 +97,7 @@ pub(super) fn finished(
         ExitReason::Killed => "killed".into(),
         _ if lost.is_some() => lost.map(|lost| lost.short.to_owned()).unwrap_or_default(),
         _ if exit.code != 0 => format!("exit {}", exit.code),
-        _ => output::summary(&captured, &output),
+        _ => shown,
     };
     result.view.exit_code = Some(exit.code);
     result.view.output = output;

@@ -123,8 +123,7 @@ impl Started {
     }
 
     async fn told(self, came: Came) -> ToolOutput {
-        let present =
-            |captured: &Captured| output::present(captured, self.ctx.config.tool_output.max_bytes, &self.file);
+        let present = |captured: &Captured| output::present(captured, &output::most(&self.ctx, self.runs()), &self.file);
         if !matches!(came, Came::Finished(_)) {
             self.goes_on();
         }
@@ -139,10 +138,23 @@ impl Started {
         }
     }
 
+    fn runs(&self) -> &str {
+        self.runs.as_deref().unwrap_or_default()
+    }
+
     async fn finished(self, finished: Finished) -> ToolOutput {
         let (failed, survivors) = (held::failed(&finished), finished.survivors);
-        let output =
-            result::finished(&self.command, self.runs.as_deref(), &self.ctx, &self.running, finished, &self.file);
+        let (most, file) = (output::most(&self.ctx, self.runs()), self.file.clone());
+        // What did not fit into memory is looked through in its file.
+        let work = move || {
+            let shown = output::present(&finished.output, &most, &file);
+            (finished, shown)
+        };
+        let (finished, shown) = match crate::tools::blocking(work).await {
+            Ok(done) => done,
+            Err(_) => return result::interrupted(""),
+        };
+        let output = result::finished(&self.command, self.runs.as_deref(), &self.ctx, &self.running, finished, shown);
         let Some(held) = self.held(failed) else { return output };
         let output = held::told(output, held.clone(), &self.running).await;
         if survivors {
