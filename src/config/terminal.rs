@@ -66,6 +66,8 @@ pub struct TerminalConfig {
     pub kubernetes_image: String,
     /// More words for `salloc`: `--partition=short`, `--mem=8G`.
     pub slurm_args: Vec<String>,
+    /// Minutes that an allocation lasts at most; 0: as long as its partition says.
+    pub slurm_minutes: u64,
     pub modal_image: String,
     /// `auto` and `direct` are the same: with the person's own token.
     pub modal_mode: String,
@@ -114,6 +116,7 @@ impl Default for TerminalConfig {
             kubernetes_context: String::new(),
             kubernetes_image: IMAGE.into(),
             slurm_args: Vec::new(),
+            slurm_minutes: 480,
             modal_image: IMAGE.into(),
             modal_mode: "auto".into(),
             daytona_image: IMAGE.into(),

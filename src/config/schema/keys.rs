@@ -152,6 +152,12 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.kubernetes_context", Text, Never, "context of `kubectl`; empty: the current one"),
     key("terminal.kubernetes_image", Text, Never, "image of a pod of our own"),
     key("terminal.slurm_args", TextList, Never, "more words for `salloc`: `--partition=short`"),
+    key(
+        "terminal.slurm_minutes",
+        Integer(0, 525_600),
+        Never,
+        "minutes that an allocation lasts at most; 0: as its partition says",
+    ),
     key("terminal.modal_image", Text, Never, "image of a sandbox of `modal`"),
     key("terminal.modal_mode", Choice(MODAL_MODES), Never, "both use your own token; the service decides nothing else"),
     key("terminal.daytona_image", Text, Never, "image of a sandbox of `daytona`; empty: what the service gives"),

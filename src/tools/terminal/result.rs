@@ -64,6 +64,10 @@ pub(super) fn finished(
     } else if output.is_empty() && captured.total > 0 {
         value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
     }
+    let notes = command.there.as_ref().map(|there| there.notes()).unwrap_or_default();
+    if !notes.is_empty() {
+        value["backend_note"] = notes.join("; ").into();
+    }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
     }
