@@ -16,13 +16,15 @@ pub fn weigh(text: &str) -> usize {
     let (bytes, mut at, mut quarters) = (text.as_bytes(), 0, 0);
     while at < bytes.len() {
         // As it stands in JSON.
-        if bytes[at] == b'\\' && bytes.get(at + 1).is_some_and(|next| matches!(next, b'n' | b't' | b'r' | b'"' | b'\\')) {
+        if bytes[at] == b'\\' && bytes.get(at + 1).is_some_and(|next| matches!(next, b'n' | b't' | b'r' | b'"' | b'\\'))
+        {
             (at, quarters) = (at + 2, quarters + 4);
             continue;
         }
         let class = class(bytes[at]);
         let begin = at;
-        while at < bytes.len() && self::class(bytes[at]) == class && (class != Class::Sign || bytes[at] == bytes[begin]) {
+        while at < bytes.len() && self::class(bytes[at]) == class && (class != Class::Sign || bytes[at] == bytes[begin])
+        {
             at += 1;
         }
         let run = at - begin;

@@ -1,8 +1,8 @@
 //! What lies between the ends of output that outgrew memory: looked through in its file for lines that look like errors.
 
 use crate::exec::{Captured, plain};
-use crate::text::digest::alarm::{self, Alarm};
 use crate::text::digest::Found;
+use crate::text::digest::alarm::{self, Alarm};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
