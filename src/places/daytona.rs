@@ -100,11 +100,11 @@ impl Daytona {
     /// A sandbox as the service wants it described.
     fn wanted(&self, name: &str) -> Value {
         let config = &self.config;
-        let profile = super::keys::mark(&self.setting.home).unwrap_or_default();
+        let profile = self.setting.home.file_name().map(|name| name.to_string_lossy().into_owned());
         let mut wanted = json!({
             "name": name,
             "labels": {
-                "hermes-agent": "1", "hermes-task-id": self.setting.task, "hermes-profile": profile,
+                "hermes-agent": "1", "hermes-task-id": self.setting.task, "hermes-profile": profile.unwrap_or_default(),
             },
             "env": {},
             "public": false,

@@ -182,6 +182,7 @@ mod tests {
         use crate::places::Places;
         use serde_json::json;
         let mut bench = crate::tools::testing::Bench::new();
+        let home = tempfile::tempdir().unwrap();
         bench.write("f.txt", "one\n");
         let terminal = TerminalConfig {
             backend: "docker".into(),
@@ -191,7 +192,7 @@ mod tests {
         bench.places = Places::new(
             &terminal,
             &crate::tools::testing::exec(),
-            &bench.path(""),
+            home.path(),
             &bench.path(""),
             Default::default(),
         );
