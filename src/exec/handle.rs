@@ -182,6 +182,9 @@ impl Exec {
     /// Starts a command: in a session of its own, with the exported variables of its task.
     pub async fn launch(&self, launch: Launch) -> Result<Running, ExecError> {
         self.hub.make_room()?;
+        if launch.spawn.background {
+            spawn::leave_reserve()?;
+        }
         self.launch_as(launch, new_id(), Vec::new()).await
     }
 

@@ -189,13 +189,8 @@ mod tests {
             docker_program: bench.path("no-such-engine").display().to_string(),
             ..TerminalConfig::default()
         };
-        bench.places = Places::new(
-            &terminal,
-            &crate::tools::testing::exec(),
-            home.path(),
-            &bench.path(""),
-            Default::default(),
-        );
+        bench.places =
+            Places::new(&terminal, &crate::tools::testing::exec(), home.path(), &bench.path(""), Default::default());
         let patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch";
         for (tool, args) in [
             ("terminal", json!({"command": "touch n.txt"})),
