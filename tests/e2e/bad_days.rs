@@ -129,10 +129,7 @@ fn every_size_of_terminal_works() {
 fn a_huge_paste_is_instant_and_whole() {
     let mock = Mock::start(vec![]);
     let home = Home::empty();
-    home.config(&format!(
-        "model:\n  default: m\n  provider: custom\n  base_url: {}/v1\n  api_key: k\n  context_length: 2000000\n",
-        mock.url()
-    ));
+    home.window(&mock, 2_000_000, "");
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     let text = "a line of a large file\n".repeat(100_000);

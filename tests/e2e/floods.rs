@@ -66,7 +66,10 @@ fn bytes_that_are_no_text_harm_nothing() {
 #[test]
 fn a_paste_of_ten_megabytes_is_whole_and_cheap() {
     let mock = Mock::start(vec![]);
-    let (_home, mut term) = ready(&mock);
+    let home = Home::empty();
+    home.window(&mock, 10_000_000, "");
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
     let before = term.peak();
     let text = "a line of a large file\n".repeat(450_000);
     term.paste(&text).wait("Pasted");
