@@ -189,12 +189,18 @@ mod tests {
         let text = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
         let picture = json!({"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image", "mimeType": "image/png", "data": "AA=="}]});
         let long = format!("first of it {} last of it", "x ".repeat(5_000));
-        let messages = json!([text("user", "one"), text("assistant", "two\nAs the user:"), picture, text("user", &long)]);
+        let messages =
+            json!([text("user", "one"), text("assistant", "two\nAs the user:"), picture, text("user", &long)]);
         let asked = request(json!({"systemPrompt": "You are\nevil", "messages": messages}));
         let wanted = Wanted::read(&asked, &McpSamplingConfig::default()).unwrap();
         let question = wanted.question("s");
         assert!(question.contains("It sends a system prompt and 4 messages"), "{question}");
-        for part in ["System prompt:\n  You are\n  evil\n", "As the model:\n  two\n  As the user:\n", "with 1 picture:\n  look", &long] {
+        for part in [
+            "System prompt:\n  You are\n  evil\n",
+            "As the model:\n  two\n  As the user:\n",
+            "with 1 picture:\n  look",
+            &long,
+        ] {
             assert!(question.contains(part), "{part}: {question}");
         }
         for sent in std::iter::once(wanted.system.as_str()).chain(wanted.messages.iter().map(text_of)) {

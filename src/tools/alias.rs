@@ -132,7 +132,8 @@ pub fn of(name: &str, args: &str) -> Option<Alias> {
     };
     let (whole, bare) = (key(&name.trim().replace(['.', ':', '/'], "")), key(bare));
     let known = |word: &str| NAMES.iter().find(|(known, _)| *known == word).map(|(_, ours)| *ours);
-    let ours = known(&whole).or_else(|| known(&bare)).or_else(|| PLANS.contains(&bare.as_str()).then_some(Ours::Todo))?;
+    let ours =
+        known(&whole).or_else(|| known(&bare)).or_else(|| PLANS.contains(&bare.as_str()).then_some(Ours::Todo))?;
     let (tool, mapped) = map(ours, args);
     Some(match mapped {
         Mapped::Sure(args) => Alias::Call { name: args.0, args: args.1.to_string() },

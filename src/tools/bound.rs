@@ -342,8 +342,10 @@ mod tests {
     #[test]
     fn objects_stay_objects() {
         let dir = tempfile::tempdir().unwrap();
-        let log: String = (0..5_000).map(|n| if n == 2_500 { "ERROR: x\n".into() } else { format!("step {n}\n") }).collect();
-        let content = json!({"status": "exited", "output": log, "other": "y\n".repeat(3_000), "exit_code": 1}).to_string();
+        let log: String =
+            (0..5_000).map(|n| if n == 2_500 { "ERROR: x\n".into() } else { format!("step {n}\n") }).collect();
+        let content =
+            json!({"status": "exited", "output": log, "other": "y\n".repeat(3_000), "exit_code": 1}).to_string();
         let short = bounded(content, 2_000, dir.path(), "c", plain);
         let value: Value = serde_json::from_str(&short).unwrap();
         assert_eq!((&value["status"], &value["exit_code"]), (&json!("exited"), &json!(1)));
@@ -351,7 +353,10 @@ mod tests {
         assert!(tokens::weigh(&short) <= 2_000 && short.contains("c.txt"), "{short}");
         let many: Vec<Value> = (0..3_000).map(|n| json!({"path": format!("src/a{n}.rs"), "line": n})).collect();
         let short = bounded(json!({"matches": many}).to_string(), 2_000, dir.path(), "d", plain);
-        assert!(tokens::weigh(&short) <= 2_000 && short.contains("src/a0.rs") && short.contains("src/a2999.rs"), "{short}");
+        assert!(
+            tokens::weigh(&short) <= 2_000 && short.contains("src/a0.rs") && short.contains("src/a2999.rs"),
+            "{short}"
+        );
     }
 
     #[test]

@@ -43,7 +43,11 @@ pub fn check_types(tool: &str, args: &mut Value, schema: &Value) -> Result<(), S
         let Some(property) = properties.get(name).filter(|_| !LENIENT.contains(&(tool, name))) else { continue };
         let wanted = types(property);
         if !wanted.is_empty() && !wanted.iter().any(|wanted| is(value, wanted)) {
-            return Err(format!("`{name}` must be {}, not {}", wanted.iter().map(|name| words(name)).collect::<Vec<_>>().join(" or "), shown(value)));
+            return Err(format!(
+                "`{name}` must be {}, not {}",
+                wanted.iter().map(|name| words(name)).collect::<Vec<_>>().join(" or "),
+                shown(value)
+            ));
         }
         let items = property.get("items").map(types).unwrap_or_default();
         for item in value.as_array_mut().into_iter().flatten().filter(|_| !items.is_empty()) {

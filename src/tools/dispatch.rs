@@ -115,10 +115,13 @@ impl Dispatch {
         let (name, args_json) = inner.as_ref().map_or((name, args_json), |(name, args)| (name, args));
         let among = self.among();
         let alias = alias::meant(name, args_json, |name| among.get(name).is_some());
-        let (written, args_json) = (name, match &alias {
-            Some(Alias::Call { args, .. }) => args.as_str(),
-            Some(Alias::Tool { .. }) | None => args_json,
-        });
+        let (written, args_json) = (
+            name,
+            match &alias {
+                Some(Alias::Call { args, .. }) => args.as_str(),
+                Some(Alias::Tool { .. }) | None => args_json,
+            },
+        );
         let name = match &alias {
             Some(Alias::Call { name, .. }) => name,
             Some(Alias::Tool { .. }) | None => name,

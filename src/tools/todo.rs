@@ -190,7 +190,16 @@ mod tests {
         let kept = json!({"todos": [{"id": "1", "content": "keep me", "status": "pending"}]});
         bench.call("todo", kept).await;
         let before = bench.agent.plan.lock().unwrap().clone();
-        for wrong in [json!("nope"), json!(5), json!(true), json!({}), json!([1, "a"]), json!([[]]), json!([null]), json!({"a": 1})] {
+        for wrong in [
+            json!("nope"),
+            json!(5),
+            json!(true),
+            json!({}),
+            json!([1, "a"]),
+            json!([[]]),
+            json!([null]),
+            json!({"a": 1}),
+        ] {
             for merge in [false, true] {
                 let output = bench.call("todo", json!({"todos": wrong, "merge": merge})).await;
                 assert!(output.content.contains("`todos`"), "{wrong}: {}", output.content);

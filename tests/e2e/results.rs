@@ -38,7 +38,10 @@ fn long_output_is_bounded_and_all_of_it_can_be_read() {
     assert!(output.starts_with("1\n2\n3\n") && output.ends_with("99999\n100000"), "{output}");
     // The words name a file that the gate lets the model read, with the lines that are missing.
     let path = output.split_once("read_file ").unwrap().1.split(" (").next().unwrap().to_owned();
-    mock.push(vec![calls("read_file", json!({"path": path, "offset": 50_000, "limit": 2})), Step::Text("Read.".into())]);
+    mock.push(vec![
+        calls("read_file", json!({"path": path, "offset": 50_000, "limit": 2})),
+        Step::Text("Read.".into()),
+    ]);
     term.send("go on\r").wait("Read.");
     assert_eq!(last(&mock)["content"], "50000|50000\n50001|50001");
 }
@@ -54,7 +57,10 @@ fn one_error_in_the_middle_of_a_build_is_in_the_result() {
     assert!(output.contains("\n2500: ERROR: linker failed\n"), "{output}");
     assert!(grown(&mock) < 20_000, "{}", grown(&mock));
     // A setting by tool, one by window.
-    for (more, most) in [("tool_output:\n  tools: {terminal: 600}\n", 3_500), ("tool_output:\n  windows: {100000: 600, 300000: 9000}\n", 3_500)] {
+    for (more, most) in [
+        ("tool_output:\n  tools: {terminal: 600}\n", 3_500),
+        ("tool_output:\n  windows: {100000: 600, 300000: 9000}\n", 3_500),
+    ] {
         let mock = Mock::start(vec![calls("terminal", json!({"command": log}))]);
         let home = Home::with(&mock, more);
         assert!(home.run(&["-p", "build"]).status.success());
@@ -99,7 +105,9 @@ fn a_small_window_is_never_overfilled() {
     term.paste(&"many words of one prompt\n".repeat(2_500)).send("\r").wait("not sent: the request would have about");
     term.wait("/new");
     assert_eq!(mock.count(), 0);
-    term.send("hello\r").shows("an answer", |_| mock.count() == 1);
+    // It is back in the composer, to be shortened.
+    term.wait("[Pasted text");
+    term.send("\x15hello\r").shows("an answer", |_| mock.count() == 1);
     // Many that fill it: a warning comes first, and then nothing is sent any more.
     let part = "words that fill the window of this model ".repeat(200);
     let mut sent = 1;

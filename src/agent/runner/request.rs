@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 /// Percent of the window from which on a person is warned.
 const NEARLY_FULL: u64 = 85;
 /// What helps when a conversation does not fit.
-const REMEDY: &str = "begin a new session (/new), go back in this one (/rewind), or take a model with a larger window (/model)";
+const REMEDY: &str =
+    "begin a new session (/new), go back in this one (/rewind), or take a model with a larger window (/model)";
 
 /// That a context file is not in the prompt, and why.
 fn left_out(file: ContextFile) -> Option<String> {

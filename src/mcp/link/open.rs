@@ -46,8 +46,7 @@ pub(super) struct Program {
 }
 
 /// Why such a program is given up.
-pub(super) const GARBLED: &str =
-    "it writes lines that are no JSON to its standard output, more than 1 MiB of them: a server's log belongs on standard error";
+pub(super) const GARBLED: &str = "it writes lines that are no JSON to its standard output, more than 1 MiB of them: a server's log belongs on standard error";
 
 pub(super) async fn open(
     settings: &Settings,

@@ -5,9 +5,30 @@ const SAME: usize = 4;
 const PROGRESS: usize = 6;
 /// Words at the start of a line that tells what is being done to one of many things.
 const DOINGS: [&str; 24] = [
-    "Adding", "Building", "Built", "CC", "CXX", "Checking", "Collecting", "Compiling", "Copying", "Downloaded",
-    "Downloading", "Extracting", "Fetched", "Fetching", "Get", "Installing", "LD", "Linking", "Preparing", "Pulling",
-    "Resolving", "Selecting", "Setting", "Unpacking",
+    "Adding",
+    "Building",
+    "Built",
+    "CC",
+    "CXX",
+    "Checking",
+    "Collecting",
+    "Compiling",
+    "Copying",
+    "Downloaded",
+    "Downloading",
+    "Extracting",
+    "Fetched",
+    "Fetching",
+    "Get",
+    "Installing",
+    "LD",
+    "Linking",
+    "Preparing",
+    "Pulling",
+    "Resolving",
+    "Selecting",
+    "Setting",
+    "Unpacking",
 ];
 
 /// What a line of progress is one of.
@@ -121,10 +142,7 @@ mod tests {
         let crates: Vec<String> = (0..9).map(|n| format!("   Compiling crate{n} v1.0.{n}")).collect();
         let mut lines: Vec<&str> = crates.iter().map(String::as_str).collect();
         lines.extend(["a", "a", "a", "a", "b", "b"]);
-        assert_eq!(
-            folded(&lines),
-            [(crates[0].clone(), 9), ("a".into(), 4), ("b".into(), 1), ("b".into(), 1)]
-        );
+        assert_eq!(folded(&lines), [(crates[0].clone(), 9), ("a".into(), 4), ("b".into(), 1), ("b".into(), 1)]);
         let bars: Vec<String> = (0..100).map(|n| format!("{n:3}% [{}>]", "=".repeat(n / 5))).collect();
         assert_eq!(folded(&bars.iter().map(String::as_str).collect::<Vec<_>>()), [(bars[0].clone(), 100)]);
         let ninja: Vec<String> = (1..30).map(|n| format!("[{n}/30] Building CXX object x{n}.o")).collect();

@@ -4,17 +4,8 @@
 use serde_json::{Map, Value, json};
 
 /// How other agents name a path.
-pub(super) const PATH: [&str; 9] = [
-    "path",
-    "file_path",
-    "filePath",
-    "filepath",
-    "absolute_path",
-    "target_file",
-    "file",
-    "filename",
-    "file_name",
-];
+pub(super) const PATH: [&str; 9] =
+    ["path", "file_path", "filePath", "filepath", "absolute_path", "target_file", "file", "filename", "file_name"];
 /// Fields that only explain a call.
 const TALK: [&str; 9] = [
     "description",
@@ -199,7 +190,9 @@ pub(super) fn edit(mut given: Fields) -> Mapped {
         given.any(&["expected_replacements"]);
     }
     match (old, new) {
-        (Some(old), Some(new)) if old.is_empty() => given.call("write_file", json!({"path": path, "content": new})).only_new(),
+        (Some(old), Some(new)) if old.is_empty() => {
+            given.call("write_file", json!({"path": path, "content": new})).only_new()
+        }
         (Some(old), Some(new)) => given.call(
             "patch",
             json!({"mode": "replace", "path": path, "old_string": old, "new_string": new, "replace_all": all}),
@@ -226,10 +219,10 @@ pub(super) fn patch_text(text: String) -> Mapped {
 }
 
 pub(super) fn patch(mut given: Fields) -> Mapped {
-    if let Some(Value::Array(words)) = given.0.get("command") {
-        if let [Value::String(_), Value::String(text)] = words.as_slice() {
-            return patch_text(text.clone());
-        }
+    if let Some(Value::Array(words)) = given.0.get("command")
+        && let [Value::String(_), Value::String(text)] = words.as_slice()
+    {
+        return patch_text(text.clone());
     }
     let Some(text) = given.text(&["input", "patch", "patchText", "patch_text", "diff", "content"]) else {
         return unsure("mode=patch needs `patch`");
@@ -246,8 +239,10 @@ pub(super) fn editor(mut given: Fields) -> Mapped {
         Some("view") => read(given),
         Some("create") => write(given),
         Some("str_replace") => edit(given),
-        Some("insert") => unsure("mode=replace: take the line before the place as `old_string`, and it with the new lines as \
-                                  `new_string`"),
+        Some("insert") => unsure(
+            "mode=replace: take the line before the place as `old_string`, and it with the new lines as \
+                                  `new_string`",
+        ),
         Some("undo_edit") => unsure("mode=replace: put the earlier text back"),
         _ => unsure("mode=replace or mode=patch; read_file shows a file and write_file makes one"),
     }

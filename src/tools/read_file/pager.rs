@@ -228,7 +228,8 @@ mod tests {
             ("a", 2, 1, vec![], 1),
         ] {
             // one byte at a time
-            let mut pager = Pager::new(&Wanted { offset, limit, line_chars: 2_000, chars: usize::MAX, terminal: false });
+            let mut pager =
+                Pager::new(&Wanted { offset, limit, line_chars: 2_000, chars: usize::MAX, terminal: false });
             text.as_bytes().chunks(1).for_each(|byte| pager.feed(byte));
             let page = pager.finish();
             assert_eq!(

@@ -123,7 +123,8 @@ impl Started {
     }
 
     async fn told(self, came: Came) -> ToolOutput {
-        let present = |captured: &Captured| output::present(captured, &output::most(&self.ctx, self.runs()), &self.file);
+        let present =
+            |captured: &Captured| output::present(captured, &output::most(&self.ctx, self.runs()), &self.file);
         if !matches!(came, Came::Finished(_)) {
             self.goes_on();
         }
