@@ -76,12 +76,12 @@ mod tests {
         for (text, tokens) in [
             ("", 0),
             ("12345\n12346\n12347\n", 9),
-            ("error: could not compile `hermes` (lib) due to 2 previous errors\n", 16),
+            ("error: could not compile `hermes` (lib) due to 2 previous errors\n", 19),
             ("   Compiling serde_json v1.0.140\n", 12),
-            ("==========================================\n", 2),
+            ("==========================================\n", 3),
             ("The quick brown fox jumps over the lazy dog.", 10),
             ("12345\\n12346\\n12347\\n", 9),
-            ("{\"name\":\"value\",\"list\":[1,2,3]}", 15),
+            ("{\"name\":\"value\",\"list\":[1,2,3]}", 13),
         ] {
             let weight = weigh(text);
             assert!(weight >= tokens && weight <= tokens * 2 + 12, "{text:?}: {weight}, {tokens}");

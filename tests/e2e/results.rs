@@ -105,7 +105,9 @@ fn a_small_window_is_never_overfilled() {
     term.paste(&"many words of one prompt\n".repeat(2_500)).send("\r").wait("not sent: the request would have about");
     term.wait("/new");
     assert_eq!(mock.count(), 0);
-    term.send("hello\r").shows("an answer", |_| mock.count() == 1);
+    // It is back in the composer, to be shortened.
+    term.wait("[Pasted text");
+    term.send("\x15hello\r").shows("an answer", |_| mock.count() == 1);
     // Many that fill it: a warning comes first, and then nothing is sent any more.
     let part = "words that fill the window of this model ".repeat(200);
     let mut sent = 1;

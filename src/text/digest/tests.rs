@@ -1,3 +1,5 @@
+//! What is shown of long texts.
+
 use super::*;
 
 const MOST: Most = Most { tokens: 4_000, chars: 50_000, line: 2_000 };

@@ -219,10 +219,10 @@ pub(super) fn patch_text(text: String) -> Mapped {
 }
 
 pub(super) fn patch(mut given: Fields) -> Mapped {
-    if let Some(Value::Array(words)) = given.0.get("command") {
-        if let [Value::String(_), Value::String(text)] = words.as_slice() {
-            return patch_text(text.clone());
-        }
+    if let Some(Value::Array(words)) = given.0.get("command")
+        && let [Value::String(_), Value::String(text)] = words.as_slice()
+    {
+        return patch_text(text.clone());
     }
     let Some(text) = given.text(&["input", "patch", "patchText", "patch_text", "diff", "content"]) else {
         return unsure("mode=patch needs `patch`");

@@ -1,3 +1,5 @@
+//! Foreign calls and what becomes of them.
+
 use super::*;
 
 fn call(name: &str, args: Value) -> (String, Value) {

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 /// Bytes of the file that are read at a time, and at most: a flood costs no more time than this.
 const CHUNK: usize = 1024 * 1024;
-const MOST: u64 = 64 * 1024 * 1024;
+const MOST: u64 = 32 * 1024 * 1024;
 /// Errors that are taken, and warnings.
 const ENOUGH: usize = 20;
 /// Bytes of a line that are looked at.
