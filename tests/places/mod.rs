@@ -311,7 +311,9 @@ fn types_there(home: Home, kind: &str) {
     let lines: Vec<&str> = output.lines().collect();
     assert_eq!(&lines[..2], ["a-terminal", "1000"], "{output}");
     assert_eq!(lines.last(), Some(&"fits"), "{output}");
-    assert!(lines.contains(&"8") && output.contains("hello-ada"), "{output}");
+    // Behind a client the terminal is raw: what repeats a typed word cannot be told from its echo for sure.
+    let greets = output.contains("hello-ada") || output.contains("[left out: this may show what the user typed]");
+    assert!(lines.contains(&"8") && greets, "{output}");
     assert!(!String::from_utf8_lossy(&term.raw()).contains("geheim77"));
     term.quit();
 }
