@@ -501,9 +501,8 @@ mod tests {
         }
         // a context line that looks like a marker is one of the file
         let kept = "*** Update File: f\n@@\n *** Begin Patch\n-a\n+b\n *** End Patch\n c\n*** End Patch";
-        let Ok([FileOp::Update { hunks, .. }]) = parse(kept).as_deref().map(|ops| ops.to_owned()).as_deref() else {
-            panic!("not read")
-        };
+        let ops = parse(kept).unwrap();
+        let [FileOp::Update { hunks, .. }] = ops.as_slice() else { panic!("{ops:?}") };
         assert_eq!(hunks[0].lines.len(), 5);
     }
 
