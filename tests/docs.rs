@@ -34,10 +34,34 @@ fn config_page() {
     compare("CONFIG.md", &schema::markdown());
 }
 
+/// How the page of tools begins.
+const TOOLS: &str = "# Tools
+
+What the model can call. Every call passes the gate (`docs/SECURITY.md`).
+
+## What comes back
+
+A result has at most `tool_output.max_tokens` (4,000): by tool or toolset with `tool_output.tools`, by the model's window with \
+`tool_output.windows`, and never more than 15 % of a window that is small. Tokens are estimated by what the text is made of, on the \
+high side. What is longer keeps 40 % of its head and 60 % of its tail, and up to 20 lines from the middle that look like errors or \
+warnings, with their numbers; these count as well. A line has at most `tool_output.max_line_length` characters, a result \
+`tool_output.max_bytes`. Runs of the same line or of progress (`Compiling …`, percents, `[3/90]`) are folded in long results. All of \
+it is in a file that one line names and `read_file` pages; of a background process `process log` has it. `read_file` itself gives \
+pages and never cuts their middle.
+
+Arguments of a wrong type are made to fit where that is certain, or refused with the name of the argument; none is taken for left out.
+
+## Names of other agents' tools
+
+Models write the names they were trained with: `bash`, `shell`, `execute_command`, `python`, `Read`, `cat`, `view`, `Write`, \
+`create_file`, `Edit`, `MultiEdit`, `str_replace_editor`, `apply_patch`, `Grep`, `Glob`, `LS`, `TodoWrite`, `search` and their like. \
+Where their arguments say for certain what is meant, the call becomes one of the tools below and passes the same gate; otherwise the \
+answer names our tool and its parameters.
+";
+
 #[test]
 fn tools_page() {
-    let mut text =
-        String::from("# Tools\n\nWhat the model can call. Every call passes the gate (`docs/SECURITY.md`).\n");
+    let mut text = String::from(TOOLS);
     for spec in Registry::builtin().snapshot().specs() {
         text.push_str(&format!(
             "\n## {} {}\n\n*{}*\n\n{}\n\n",
@@ -80,4 +104,48 @@ fn the_events_of_the_plugins_page() {
         std::fs::write(&file, &wanted).unwrap();
     }
     assert!(page == wanted, "the events of docs/PLUGINS.md are others; run: UPDATE_DOCS=1 cargo test docs");
+}
+
+/// Names of all functions under `src` and `tests`.
+fn functions() -> std::collections::BTreeSet<String> {
+    let mut names = std::collections::BTreeSet::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src"), root.join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(path).unwrap();
+                let starts = text.lines().filter_map(|line| line.split_once("fn ")).map(|(_, rest)| rest);
+                names.extend(starts.filter_map(|rest| rest.split_once('(')).map(|(name, _)| name.trim().to_owned()));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn each_claim_of_the_security_page_names_a_test_that_exists() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md")).unwrap();
+    let (_, section) = page.split_once("\n## Each claim and its test\n").expect("the section with the tests");
+    let section = section.split("\n## ").next().unwrap();
+    let rows: Vec<(&str, &str)> = section
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---") && !line.starts_with("| claim"))
+        .map(|line| line.trim_end_matches(" |").rsplit_once(" | ").expect("a claim and its tests"))
+        .collect();
+    assert!(rows.len() > 20, "{}", rows.len());
+    let known = functions();
+    let mut wrong = Vec::new();
+    for (claim, tests) in rows {
+        let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        if named.is_empty() {
+            wrong.push(format!("no test for: {claim}"));
+        }
+        wrong
+            .extend(named.iter().filter(|name| !known.contains(**name)).map(|name| format!("no test {name}: {claim}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -208,6 +208,11 @@ impl Context {
     }
 }
 
+/// Tokens that a prompt adds, estimated.
+pub fn tokens_of_prompt(text: &str, context: &str, images: usize) -> u64 {
+    tokens::of(text.len() + context.len() + images * tokens::IMAGE * tokens::BYTES)
+}
+
 /// Bytes that each result of a step may keep: known from what was stored with them, so that the same step reads the same
 /// in every request.
 fn level_of(step: ItemId, body: &AssistantBody, results: &Results<'_>) -> usize {

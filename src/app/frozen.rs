@@ -21,6 +21,7 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<Change>) {
         model.notices.add(model.now, Level::Info, "the policy on disk holds now");
     }
     model.modals.retain(|modal| !matches!(modal, Modal::Frozen(_)));
+    super::servers::refresh(model);
     if !model.policy.changes.is_empty() && !model.window_focused {
         out.push(Effect::Notify("the policy changed on disk: nothing passes without a question".into()));
     }

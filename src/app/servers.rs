@@ -26,8 +26,10 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
             return out.push(Effect::Load(LoadRequest::Report { name: "mcp".into(), argument }));
         }
     }
-    pickers::open(model, PickerKind::Servers, "MCP servers", items(&model.servers));
+    pickers::open(model, PickerKind::Servers, "MCP servers", items(model));
     note(model);
+    // The file may have been changed a moment ago, in another terminal.
+    out.push(Effect::Agent(AgentCommand::LookAtPolicy));
 }
 
 /// A fact of the servers.
@@ -107,15 +109,35 @@ pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
         model.notices.about(model.now, Level::Info, About::Servers, text);
     }
     model.servers = rows;
-    let items = items(&model.servers);
+    refresh(model);
+}
+
+/// Fills the list again, when it is open.
+pub fn refresh(model: &mut Model) {
+    let items = items(model);
     if let Some(picker) = pickers::top(model, PickerKind::Servers) {
         pickers::fill(picker, items);
         note(model);
     }
 }
 
-fn items(rows: &[ServerRow]) -> Vec<PickItem> {
-    rows.iter().map(item).collect()
+/// The value of the row that leads to a changed configuration; no server has such a name.
+const CHANGE: &str = "\0change";
+
+/// A changed configuration that nobody has answered for comes first: what it says of servers is not done yet.
+fn items(model: &Model) -> Vec<PickItem> {
+    let change = PickItem {
+        label: "! config.yaml was changed".into(),
+        detail: "its servers wait until you take the change".into(),
+        hint: "waits".into(),
+        value: CHANGE.into(),
+        ..PickItem::default()
+    };
+    waits(model).then_some(change).into_iter().chain(model.servers.iter().map(item)).collect()
+}
+
+fn waits(model: &Model) -> bool {
+    model.policy.changes.iter().any(|change| change.name.ends_with("config.yaml"))
 }
 
 fn item(row: &ServerRow) -> PickItem {
@@ -159,8 +181,10 @@ fn item(row: &ServerRow) -> PickItem {
 pub fn note(model: &mut Model) {
     let rows = model.servers.clone();
     let Some(picker) = pickers::top(model, PickerKind::Servers) else { return };
-    let row = pickers::chosen(picker).and_then(|item| rows.iter().find(|row| row.name == item.value));
+    let chosen = pickers::chosen(picker).map(|item| item.value.clone()).unwrap_or_default();
+    let row = rows.iter().find(|row| row.name == chosen);
     picker.footnote = match row {
+        None if chosen == CHANGE => "Enter shows the change".into(),
         None if rows.is_empty() => "none is set up: hermes mcp add NAME -- COMMAND, or --url ADDRESS".into(),
         None => String::new(),
         Some(row) => {
@@ -188,8 +212,12 @@ fn is_on(state: ServerState) -> bool {
     matches!(state, ServerState::Connecting | ServerState::Ready | ServerState::Waiting | ServerState::Asleep)
 }
 
-/// Enter: on or off, or the login that it needs; the list stays.
+/// Enter: on or off, or the login that it needs; the list stays. The change of the configuration takes its place.
 pub fn switched(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    if name == CHANGE {
+        model.modals.pop();
+        return super::frozen::show(model);
+    }
     let Some(row) = model.servers.iter().find(|row| row.name == name) else { return };
     if row.state == ServerState::NeedsLogin {
         return login::begin(model, out, name);

@@ -4,7 +4,7 @@ use super::setup;
 use crate::config::{edit, remove, trust};
 use crate::plugins::create::{self, Language};
 use crate::plugins::found::{self, Found, May};
-use crate::plugins::known::read_known;
+use crate::plugins::known::{read_known, remember};
 use crate::plugins::setting::setting;
 use crate::plugins::{install, plugin};
 use anyhow::{Context as _, Result, anyhow};
@@ -76,6 +76,11 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
             known(&base, &name)?;
             switch(&base, &name, true)?;
             writeln!(out, "{name} is enabled; it starts with the next session, or with /reload")?;
+            let words = learn(&name).await?;
+            if !words.is_empty() {
+                let words: Vec<String> = words.iter().map(|word| format!("hermes {word}")).collect();
+                writeln!(out, "it brings {}", words.join(", "))?;
+            }
         }
         Command::Disable { name } => {
             switch(&base, &name, false)?;
@@ -142,6 +147,33 @@ pub fn external(args: &[String]) -> Option<Command> {
     }
     let plugin = read_known(&setup::paths().ok()?).remove(word)?;
     Some(Command::Run { plugin, command: word.clone(), args: rest.to_vec() })
+}
+
+/// Starts a plugin that has just been enabled, once, to learn its subcommands: they can be used at once.
+async fn learn(name: &str) -> Result<Vec<String>> {
+    // As the configuration says it now.
+    let base = setup::base(&super::ChatArgs::default())?;
+    let found = known(&base, name)?;
+    if found.may != May::Run {
+        return Ok(Vec::new());
+    }
+    let house = setup::house(&base, None, true);
+    let env = house.deps.exec.environment().await;
+    let tried = plugin::try_once(&found, &setting(&base.paths, &found, &env, &base.loaded)).await;
+    let words = match tried {
+        Ok((peer, registered)) => {
+            peer.stop().await;
+            remember(&base.paths, name, &registered);
+            registered.cli.iter().map(|command| command.name.clone()).collect()
+        }
+        Err(why) => {
+            writeln!(std::io::stderr(), "hermes: {name} does not start: {why}; see: hermes plugins check {name}").ok();
+            Vec::new()
+        }
+    };
+    house.deps.exec.shutdown(true).await;
+    house.deps.store.close().await;
+    Ok(words)
 }
 
 fn all(base: &setup::Base) -> Vec<Found> {

@@ -47,6 +47,8 @@ pub struct McpServerConfig {
     pub tools: McpToolsConfig,
     /// Its calls may overlap.
     pub supports_parallel_tool_calls: bool,
+    /// It may ask for the folder that the session works in; a server of files takes it in place of its own.
+    pub roots: bool,
     /// One of [`ELICITATIONS`].
     pub elicitation: String,
     pub sampling: McpSamplingConfig,
@@ -75,6 +77,7 @@ impl Default for McpServerConfig {
             ssl_verify: "true".into(),
             tools: McpToolsConfig::default(),
             supports_parallel_tool_calls: false,
+            roots: true,
             elicitation: "ask".into(),
             sampling: McpSamplingConfig::default(),
         }

@@ -15,6 +15,7 @@ pub mod paths;
 pub mod permissions;
 pub mod project;
 pub mod remove;
+pub mod said;
 pub mod schema;
 pub mod skin;
 pub mod suggest;
@@ -210,6 +211,17 @@ impl Default for SandboxConfig {
     }
 }
 
+/// What becomes of commands in the background when the window is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnHangup {
+    /// They go on, and the next start finds them.
+    #[default]
+    Keep,
+    /// They end, and the next start tells of it.
+    End,
+}
+
 /// Who is asked when a command waits for input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -355,7 +367,13 @@ impl Default for DisplayConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolOutputConfig {
-    /// Characters of command output for the model.
+    /// Tokens of one result for the model.
+    pub max_tokens: usize,
+    /// The same for tools by name or toolset, in place of `max_tokens`.
+    pub tools: BTreeMap<String, usize>,
+    /// The same for models by window: from so many tokens on, in place of `max_tokens`.
+    pub windows: BTreeMap<String, usize>,
+    /// Characters of one result for the model, whatever its tokens.
     pub max_bytes: usize,
     pub max_lines: usize,
     pub max_line_length: usize,
@@ -363,7 +381,37 @@ pub struct ToolOutputConfig {
 
 impl Default for ToolOutputConfig {
     fn default() -> Self {
-        Self { max_bytes: 50_000, max_lines: 2000, max_line_length: 2000 }
+        Self {
+            max_tokens: 4000,
+            tools: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            max_bytes: 50_000,
+            max_lines: 2000,
+            max_line_length: 2000,
+        }
+    }
+}
+
+impl ToolOutputConfig {
+    /// Percent of the window that one result may take unless it is said by name.
+    const WINDOW_PERCENT: u64 = 15;
+    /// Never less than this.
+    const LEAST_TOKENS: usize = 500;
+
+    /// Tokens of one result of this tool, for a model with this window.
+    pub fn tokens(&self, tool: &str, toolset: &str, window: Option<u64>) -> usize {
+        if let Some(tokens) = self.tools.get(tool).or_else(|| self.tools.get(toolset)) {
+            return *tokens;
+        }
+        let fits = |(least, tokens): (&String, &usize)| Some((least.trim().parse().ok()?, *tokens));
+        let by_window = self.windows.iter().filter_map(fits).filter(|(least, _): &(u64, usize)| Some(*least) <= window);
+        if let Some((_, tokens)) = by_window.max() {
+            return tokens;
+        }
+        let share = window.map_or(usize::MAX, |window| {
+            usize::try_from(window / 100 * Self::WINDOW_PERCENT).unwrap_or(usize::MAX).max(Self::LEAST_TOKENS)
+        });
+        self.max_tokens.min(share)
     }
 }
 

@@ -133,6 +133,7 @@ impl Exec {
     pub fn new(options: ExecOptions) -> (Self, mpsc::Receiver<ProcessEvent>) {
         let (sender, receiver) = mpsc::channel(EVENTS);
         spawn::make_room(options.max_processes);
+        super::kin::adopt_orphans();
         let hub = Hub::new(options, Arc::new(Outbox::new(sender)));
         (Self { hub: Arc::new(hub) }, receiver)
     }

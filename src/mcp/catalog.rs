@@ -11,6 +11,8 @@ const DESCRIPTION: usize = 4_000;
 const SCHEMA: usize = 64 * 1024;
 /// Characters of a name.
 const NAME: usize = 128;
+/// Characters of a name that a server is called by; the model gets a shorter one.
+const LONGEST_NAME: usize = 1_024;
 
 /// A tool as its server describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +96,7 @@ fn entries<'a>(page: &'a Value, key: &str) -> &'a [Value] {
 
 fn name(entry: &Value) -> Option<String> {
     let name = entry.get("name").and_then(Value::as_str)?;
-    let fits = !name.is_empty() && name.chars().count() <= NAME && !name.chars().any(char::is_control);
+    let fits = !name.is_empty() && name.chars().count() <= LONGEST_NAME && !name.chars().any(char::is_control);
     fits.then(|| name.to_owned())
 }
 

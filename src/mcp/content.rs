@@ -5,8 +5,9 @@ use crate::llm::message::Image;
 use base64::Engine as _;
 use serde_json::Value;
 
-/// Characters that are read of one text; the tool's cap bounds the whole later.
-const TEXT: usize = 2_000_000;
+/// Characters that are read of one text: as many as a message may hold. What the model reads of it is bounded later, and the
+/// file of the whole has all of it.
+const TEXT: usize = super::link::MESSAGE;
 /// Pictures of one result.
 const PICTURES: usize = 8;
 /// Kinds of pictures that models see.

@@ -21,10 +21,13 @@ use rmcp::model::{
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, RunningServiceCancellationToken, ServiceError};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// Bytes of one message of a server: pictures travel in them.
+pub(super) const MESSAGE: usize = 16 * 1024 * 1024;
 /// Characters of what a server says of itself and of its errors.
 const WORDS: usize = 2_000;
 /// How long a connection may take to end in an orderly way.
@@ -134,6 +137,7 @@ pub struct Link {
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     closed: CancellationToken,
     child: Option<Arc<Piped>>,
+    garbled: Option<Arc<AtomicBool>>,
     steps: Arc<Steps>,
     mask: Settings,
 }
@@ -152,7 +156,8 @@ impl Link {
     ) -> Result<Self, LinkError> {
         let steps: Arc<Steps> = Arc::default();
         let ears = Ears::new(host, Arc::clone(&steps), settings);
-        let (running, child) = open::open(settings, tokens, ears, stderr).await?;
+        let (running, program) = open::open(settings, tokens, ears, stderr).await?;
+        let (child, garbled) = program.map(|program| (program.child, program.garbled)).unzip();
         let peer = running.peer().clone();
         let about = open::about(&peer);
         let stop = Mutex::new(Some(running.cancellation_token()));
@@ -163,12 +168,15 @@ impl Link {
             let _ = running.waiting().await;
             tell.cancel();
         });
-        Ok(Self { about, peer, stop, closed, child, steps, mask: settings.clone() })
+        Ok(Self { about, peer, stop, closed, child, garbled, steps, mask: settings.clone() })
     }
 
     /// Waits until the connection is closed, and says what is known of why.
     pub async fn closed(&self) -> String {
         self.closed.cancelled().await;
+        if self.garbled.as_ref().is_some_and(|garbled| garbled.load(Ordering::Acquire)) {
+            return open::GARBLED.into();
+        }
         match &self.child {
             Some(child) => match tokio::time::timeout(Duration::from_millis(300), child.wait()).await {
                 Ok(how) => format!("the program ended: {how}"),

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Messages of one request, and characters of all of them.
 const MESSAGES: usize = 64;
-const CHARS: usize = 200_000;
-/// Characters of the prompt that the person is shown.
-const SHOWN: usize = 700;
+const CHARS: usize = 60_000;
 
 /// The answers to the question.
 pub const DENY: &str = "Deny";
@@ -60,16 +58,36 @@ impl Wanted {
         Ok(Self { system, messages, max_tokens: asked.min(most).max(1) as u32, model: hinted.or(configured) })
     }
 
-    /// What the person is asked.
+    /// What the person is asked: with all that would be sent, in its order.
     pub fn question(&self, server: &str) -> String {
-        let last = self.messages.last().map(text_of).unwrap_or_default();
         let model = self.model.as_deref().unwrap_or("the session's model");
-        format!(
-            "The server {server} wants {model} to answer, with at most {} tokens. It sends {} and gets the answer:\n\n{}",
+        let system = if self.system.is_empty() { "" } else { "a system prompt and " };
+        let mut out = format!(
+            "The server {server} wants {model} to answer, with at most {} tokens. It sends {system}{} and gets the answer:",
             self.max_tokens,
             crate::text::format::plural(self.messages.len() as u64, "message", "messages"),
-            words::text(last, SHOWN)
-        )
+        );
+        let mut part = |title: &str, text: &str| {
+            out.push_str("\n\n");
+            out.push_str(title);
+            // Marked, so that no text passes for a title or for a word of ours.
+            text.lines().for_each(|line| out.extend(["\n  ", line]));
+        };
+        if !self.system.is_empty() {
+            part("System prompt:", &self.system);
+        }
+        for message in &self.messages {
+            match message {
+                Message::User { text, images } if images.is_empty() => part("As the user:", text),
+                Message::User { text, images } => {
+                    let pictures = crate::text::format::plural(images.len() as u64, "picture", "pictures");
+                    part(&format!("As the user, with {pictures}:"), text);
+                }
+                Message::Assistant { text, .. } => part("As the model:", text),
+                Message::Tool { content, .. } => part("As a tool:", content),
+            }
+        }
+        out
     }
 }
 
@@ -165,8 +183,29 @@ mod tests {
         let wanted = Wanted::read(&request(json!({})), &McpSamplingConfig::default()).unwrap();
         assert_eq!(
             wanted.question("s"),
-            "The server s wants the session's model to answer, with at most 50 tokens. It sends 1 message and gets the answer:\n\nhi"
+            "The server s wants the session's model to answer, with at most 50 tokens. It sends 1 message and gets the answer:\n\nAs the user:\n  hi"
         );
+        // Whatever part of it: nothing is sent that the question does not show.
+        let text = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+        let picture = json!({"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image", "mimeType": "image/png", "data": "AA=="}]});
+        let long = format!("first of it {} last of it", "x ".repeat(5_000));
+        let messages =
+            json!([text("user", "one"), text("assistant", "two\nAs the user:"), picture, text("user", &long)]);
+        let asked = request(json!({"systemPrompt": "You are\nevil", "messages": messages}));
+        let wanted = Wanted::read(&asked, &McpSamplingConfig::default()).unwrap();
+        let question = wanted.question("s");
+        assert!(question.contains("It sends a system prompt and 4 messages"), "{question}");
+        for part in [
+            "System prompt:\n  You are\n  evil\n",
+            "As the model:\n  two\n  As the user:\n",
+            "with 1 picture:\n  look",
+            &long,
+        ] {
+            assert!(question.contains(part), "{part}: {question}");
+        }
+        for sent in std::iter::once(wanted.system.as_str()).chain(wanted.messages.iter().map(text_of)) {
+            assert!(sent.lines().all(|line| question.contains(line)), "{sent}");
+        }
     }
 
     #[test]

@@ -235,6 +235,9 @@ async fn tell(mut steps: mpsc::Receiver<Step>, line: mpsc::Sender<Progress>) {
     }
 }
 
+/// What an empty answer is told as: our words, not the server's.
+const NOTHING: &str = "(the tool answered without content)";
+
 fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     let answer = match ask {
         Ask::Call { .. } => content::call(result),
@@ -244,11 +247,15 @@ fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     };
     let Answer { mut text, images, files, failed } = answer;
     let data: Vec<Data> = files.into_iter().map(|(media_type, bytes)| Data { media_type, bytes }).collect();
+    let fenced = if text.is_empty() { String::new() } else { words::wrapped(tool, &text) };
+    let content = match text.is_empty() && data.is_empty() {
+        true => NOTHING.to_owned(),
+        false => fenced,
+    };
     if text.is_empty() && data.is_empty() {
-        text = "(the tool answered without content)".into();
+        text = NOTHING.into();
     }
     let count = text.lines().count() as u64;
-    let content = if text.is_empty() { String::new() } else { words::wrapped(tool, &text) };
     let mut output = ToolOutput { content, images, data, ..ToolOutput::default() };
     output.view.summary = match failed {
         true => words::line(&text, TARGET),

@@ -100,11 +100,11 @@ impl Daytona {
     /// A sandbox as the service wants it described.
     fn wanted(&self, name: &str) -> Value {
         let config = &self.config;
-        let profile = self.setting.home.file_name().map(|name| name.to_string_lossy().into_owned());
+        let profile = super::keys::mark(&self.setting.home).unwrap_or_default();
         let mut wanted = json!({
             "name": name,
             "labels": {
-                "hermes-agent": "1", "hermes-task-id": self.setting.task, "hermes-profile": profile.unwrap_or_default(),
+                "hermes-agent": "1", "hermes-task-id": self.setting.task, "hermes-profile": profile,
             },
             "env": {},
             "public": false,

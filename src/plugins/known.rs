@@ -18,7 +18,7 @@ pub fn read_known(paths: &Paths) -> HashMap<String, String> {
 }
 
 /// Writes down the subcommands of a plugin that has just registered them.
-pub(super) fn remember(home: &Paths, plugin: &str, registered: &Registered) {
+pub fn remember(home: &Paths, plugin: &str, registered: &Registered) {
     let file = known_commands(home);
     let mut known = read_known(home);
     known.retain(|_, owner| owner != plugin);

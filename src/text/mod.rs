@@ -6,6 +6,7 @@ pub mod ansi;
 pub mod clean;
 pub mod columns;
 pub mod diff;
+pub mod digest;
 pub mod fold;
 pub mod foreign;
 pub mod format;

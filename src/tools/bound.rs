@@ -1,6 +1,8 @@
 //! The one place where results are bounded and cleaned before the model sees them.
 
 use crate::policy::redact::{RedactKind, Secrets};
+use crate::text::digest::{Digest, Most, Source};
+use crate::text::tokens;
 use regex::Regex;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -67,8 +69,6 @@ fn mask_value(value: &mut Value, masks: &Masks) -> bool {
 const ERROR_CHARS: usize = 2_000;
 /// Of what is kept, the part from the beginning; the end of an output says more.
 const HEAD_PERCENT: usize = 40;
-/// Spilled lines are broken here, so that `read_file` shows all of each.
-const SPILL_LINE: usize = 2_000;
 
 /// A result as the model may read it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,11 +78,12 @@ pub struct Bounded {
     pub whole: Option<String>,
 }
 
-/// `content` redacted, and when it has more than `cap` characters its head and tail with a note where the whole is. One
-/// over `share` may be shortened later with the others of its step: its whole is kept too.
+/// `content` redacted, and when it has more than `most` its head and tail, and lines between them that look like errors, with a
+/// note where the whole is. One over `share` characters may be shortened later with the others of its step: its whole is kept
+/// too.
 pub fn bound(
     content: String,
-    cap: usize,
+    most: &Most,
     share: usize,
     spill_dir: &Path,
     call_id: &str,
@@ -92,20 +93,63 @@ pub fn bound(
         Cow::Owned(redacted) => redacted,
         Cow::Borrowed(_) => content,
     };
-    // Bytes are at least as many as characters: most results need no count.
-    if content.len() <= cap.min(share) {
+    let fits = most.holds(&content);
+    if fits && content.len() <= share {
         return Bounded { content, whole: None };
     }
-    let chars = content.chars().count();
-    if chars <= cap && content.len() <= share {
-        return Bounded { content, whole: None };
-    }
-    let whole = match spill(&content, spill_dir, call_id) {
+    let whole = match spill(&content, most.line, spill_dir, call_id) {
         Ok(path) => format!("the whole is in {}; page through it with read_file (offset, limit)", path.display()),
         Err(error) => format!("the whole could not be kept: {error}"),
     };
-    let content = if chars > cap { shorten(&content, cap, chars, &whole) } else { content };
+    let content = if fits { content } else { fit(&content, most, &whole) };
     Bounded { content, whole: Some(whole) }
+}
+
+/// Texts of a JSON object that are shortened before the object is given up as one.
+const TEXTS: usize = 8;
+
+/// What of `content` fits. In a JSON object the longest texts are shortened, so that it stays one.
+fn fit(content: &str, most: &Most, whole: &str) -> String {
+    let text = |content: &str| Digest::of(Source { head: content, tail: None }, most).text(whole);
+    let Ok(mut value @ Value::Object(_)) = serde_json::from_str(content) else { return text(content) };
+    for _ in 0..TEXTS {
+        let written = value.to_string();
+        if most.holds(&written) {
+            return written;
+        }
+        let Some(longest) = longest(&mut value) else { break };
+        // What the rest leaves, and a third where the rest is long too: its turn comes. Escapes count for the object only.
+        let size = |text: &str| (tokens::weigh(text), text.chars().count());
+        let (own, all, escaped) = (size(longest), size(&written), size(&Value::from(longest.as_str()).to_string()));
+        let part = |most: usize, own: usize, all: usize, escaped: usize| {
+            let room = most.saturating_sub(all.saturating_sub(escaped) + most / 50).max(most / 3);
+            (room as u128 * own as u128 / escaped.max(1) as u128) as usize
+        };
+        let room = Most {
+            tokens: part(most.tokens, own.0, all.0, escaped.0),
+            chars: part(most.chars, own.1, all.1, escaped.1),
+            line: most.line,
+        };
+        if room.tokens >= own.0 && room.chars >= own.1 || room.tokens < LEAST_TOKENS {
+            break;
+        }
+        *longest = Digest::of(Source { head: longest, tail: None }, &room).text(whole);
+    }
+    // Many small parts: as lines they are cut where they can be read.
+    text(&pages(&value))
+}
+
+/// A text of an object keeps at least this much.
+const LEAST_TOKENS: usize = 200;
+
+/// The longest text of a value.
+fn longest(value: &mut Value) -> Option<&mut String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(values) => values.iter_mut().filter_map(longest).max_by_key(|text| text.len()),
+        Value::Object(fields) => fields.values_mut().filter_map(longest).max_by_key(|text| text.len()),
+        _ => None,
+    }
 }
 
 /// The head and tail of a text of so many characters, `cap` of them, with a note of what is missing and where it is.
@@ -135,26 +179,30 @@ pub fn cut(text: &str, head: usize, tail: usize, between: &str) -> String {
 }
 
 /// Keeps all of a result in a file of its own (mode 0600): text as it is, a JSON object field by field.
-fn spill(content: &str, folder: &Path, call_id: &str) -> io::Result<PathBuf> {
+fn spill(content: &str, line: usize, folder: &Path, call_id: &str) -> io::Result<PathBuf> {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let name: String = call_id.chars().map(safe).take(100).collect();
     let (file, path) = create_new(&folder.join(format!("{}.txt", name.trim_start_matches('.'))))?;
-    let mut out = BufWriter::new(file);
     let text = match serde_json::from_str::<Value>(content) {
         Ok(value @ Value::Object(_)) => Cow::Owned(pages(&value)),
         _ => Cow::Borrowed(content),
     };
+    write_lines(file, &text, line).map(|()| path)
+}
+
+/// Writes a text with its lines broken after so many characters: `read_file` shows no more of one.
+pub(crate) fn write_lines(file: File, text: &str, most: usize) -> io::Result<()> {
+    let mut out = BufWriter::new(file);
     for line in text.split_inclusive('\n') {
         let mut rest = line;
-        while let Some((at, _)) = rest.char_indices().nth(SPILL_LINE).filter(|(at, _)| *at < rest.len() - 1) {
+        while let Some((at, _)) = rest.char_indices().nth(most.max(1)).filter(|(at, _)| *at < rest.len() - 1) {
             out.write_all(&rest.as_bytes()[..at])?;
             out.write_all(b"\n")?;
             rest = &rest[at..];
         }
         out.write_all(rest.as_bytes())?;
     }
-    out.flush()?;
-    Ok(path)
+    out.flush()
 }
 
 /// A new file that only the user reads, in a folder that is made when missing. Some servers number the calls of every
@@ -219,8 +267,12 @@ mod tests {
         Cow::Borrowed(text)
     }
 
-    fn bounded(text: String, cap: usize, dir: &Path, id: &str, redact: fn(&str) -> Cow<'_, str>) -> String {
-        bound(text, cap, usize::MAX, dir, id, redact).content
+    fn most(tokens: usize) -> Most {
+        Most { tokens, chars: 50_000, line: 2_000 }
+    }
+
+    fn bounded(text: String, tokens: usize, dir: &Path, id: &str, redact: fn(&str) -> Cow<'_, str>) -> String {
+        bound(text, &most(tokens), usize::MAX, dir, id, redact).content
     }
 
     #[test]
@@ -239,7 +291,7 @@ mod tests {
         assert_eq!(bounded(text.clone(), 100, dir.path(), "c", plain), text);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
         // Whole for now, but too large for its share: it is kept, since it may be shortened later.
-        let kept = bound(text.clone(), 100, 50, dir.path(), "c", plain);
+        let kept = bound(text.clone(), &most(100), 50, dir.path(), "c", plain);
         assert_eq!((kept.content.as_str(), kept.whole.unwrap().contains("c.txt")), (text.as_str(), true));
         assert_eq!(std::fs::read_to_string(dir.path().join("c.txt")).unwrap(), text);
     }
@@ -248,15 +300,16 @@ mod tests {
     fn long_results_keep_head_and_tail_and_spill_the_rest() {
         let dir = tempfile::tempdir().unwrap();
         let text: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
-        let short = bounded(text.clone(), 10_000, &dir.path().join("deep"), "../call/1", plain);
+        let short = bounded(text.clone(), 4_000, &dir.path().join("deep"), "../call/1", plain);
         assert!(short.starts_with("line 0\n") && short.ends_with("line 9999\n"));
-        assert!(short.contains("read_file") && short.len() < 10_400, "{}", short.len());
+        assert!(short.contains("read_file") && tokens::weigh(&short) <= 4_000, "{}", tokens::weigh(&short));
         let path = dir.path().join("deep/_call_1.txt");
         assert!(short.contains(path.to_str().unwrap()), "{short}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        let (head, tail) = short.split_once("[…").unwrap();
-        assert!(head.len() * 3 < tail.len() * 2 + 600);
+        let (head, tail) = short.split_once("... [").unwrap();
+        let share = tokens::weigh(head) * 100 / tokens::weigh(&short);
+        assert!((36..=42).contains(&share) && tail.len() > head.len(), "{share}");
     }
 
     proptest::proptest! {
@@ -279,10 +332,31 @@ mod tests {
     fn spilled_json_can_be_paged() {
         let dir = tempfile::tempdir().unwrap();
         let content = json!({"exit_code": 1, "output": format!("a\nb\n{}", "x".repeat(5_000))}).to_string();
-        bounded(content, 100, dir.path(), "c", plain);
+        bounded(content, 300, dir.path(), "c", plain);
         let spilled = std::fs::read_to_string(dir.path().join("c.txt")).unwrap();
         assert!(spilled.starts_with("exit_code: 1\n## output\na\nb\nxxx"), "{spilled}");
-        assert!(spilled.lines().all(|line| line.len() <= SPILL_LINE));
+        assert!(spilled.lines().all(|line| line.len() <= 2_000));
+    }
+
+    /// An object stays one: its longest texts lose their middle. One of many small parts is cut as lines.
+    #[test]
+    fn objects_stay_objects() {
+        let dir = tempfile::tempdir().unwrap();
+        let log: String =
+            (0..5_000).map(|n| if n == 2_500 { "ERROR: x\n".into() } else { format!("step {n}\n") }).collect();
+        let content =
+            json!({"status": "exited", "output": log, "other": "y\n".repeat(3_000), "exit_code": 1}).to_string();
+        let short = bounded(content, 2_000, dir.path(), "c", plain);
+        let value: Value = serde_json::from_str(&short).unwrap();
+        assert_eq!((&value["status"], &value["exit_code"]), (&json!("exited"), &json!(1)));
+        assert!(value["output"].as_str().unwrap().contains("2501: ERROR: x"), "{short}");
+        assert!(tokens::weigh(&short) <= 2_000 && short.contains("c.txt"), "{short}");
+        let many: Vec<Value> = (0..3_000).map(|n| json!({"path": format!("src/a{n}.rs"), "line": n})).collect();
+        let short = bounded(json!({"matches": many}).to_string(), 2_000, dir.path(), "d", plain);
+        assert!(
+            tokens::weigh(&short) <= 2_000 && short.contains("src/a0.rs") && short.contains("src/a2999.rs"),
+            "{short}"
+        );
     }
 
     #[test]
@@ -291,7 +365,7 @@ mod tests {
             Cow::Owned(text.replace("secret", "***"))
         }
         let dir = tempfile::tempdir().unwrap();
-        let short = bounded("secret ".repeat(100), 50, dir.path(), "c", mask);
+        let short = bounded("secret \n".repeat(1_000), 150, dir.path(), "c", mask);
         assert!(!short.contains("secret"));
         assert!(!std::fs::read_to_string(dir.path().join("c.txt")).unwrap().contains("secret"));
     }
@@ -300,7 +374,7 @@ mod tests {
     fn a_call_id_that_comes_again_spoils_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("deep");
-        let paths = ["a", "b"].map(|text| spill(&text.repeat(9), &folder, "call_0").unwrap());
+        let paths = ["a", "b"].map(|text| spill(&text.repeat(9), 2_000, &folder, "call_0").unwrap());
         assert_eq!(paths.clone().map(|path| std::fs::read_to_string(path).unwrap()), ["a".repeat(9), "b".repeat(9)]);
         assert!(paths.iter().all(|path| std::fs::metadata(path).unwrap().mode() & 0o777 == 0o600));
         assert_eq!(std::fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
@@ -310,7 +384,7 @@ mod tests {
     fn a_failed_spill_is_told() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("wall"), "").unwrap();
-        let short = bounded("x".repeat(200), 50, &dir.path().join("wall"), "c", plain);
+        let short = bounded("x y ".repeat(2_000), 200, &dir.path().join("wall"), "c", plain);
         assert!(short.contains("could not be kept"), "{short}");
     }
 }

@@ -25,6 +25,64 @@ pub fn coerce(args: Value, schema: &Value) -> Value {
     }
 }
 
+/// Arguments that a tool reads in more shapes than its schema says.
+const LENIENT: [(&str, &str); 4] =
+    [("clarify", "choices"), ("process", "data"), ("process", "keys"), ("todo", "todos")];
+
+/// Refuses what is of another type than `schema` says, after [`coerce`]: a tool would take it for left out. Numbers in a list
+/// of texts become texts.
+///
+/// # Errors
+/// Which argument, and what it must be.
+pub fn check_types(tool: &str, args: &mut Value, schema: &Value) -> Result<(), String> {
+    let (Some(fields), Some(properties)) = (args.as_object_mut(), schema.get("properties").and_then(Value::as_object))
+    else {
+        return Ok(());
+    };
+    for (name, value) in fields.iter_mut() {
+        let Some(property) = properties.get(name).filter(|_| !LENIENT.contains(&(tool, name))) else { continue };
+        let wanted = types(property);
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| is(value, wanted)) {
+            return Err(format!(
+                "`{name}` must be {}, not {}",
+                wanted.iter().map(|name| words(name)).collect::<Vec<_>>().join(" or "),
+                shown(value)
+            ));
+        }
+        let items = property.get("items").map(types).unwrap_or_default();
+        for item in value.as_array_mut().into_iter().flatten().filter(|_| !items.is_empty()) {
+            if let (["string"], Value::Number(number)) = (items.as_slice(), &*item) {
+                *item = Value::String(number.to_string());
+            }
+            if !items.iter().any(|wanted| is(item, wanted)) {
+                return Err(format!("`{name}` must hold {}s only, not {}", items.join(" or "), shown(item)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn words(kind: &str) -> &'static str {
+    match kind {
+        "string" => "a string",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        "object" => "an object",
+        _ => "null",
+    }
+}
+
+/// The beginning of a value.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
 /// The type names that a schema allows; empty when it does not say.
 fn types(schema: &Value) -> Vec<&str> {
     match schema.get("type") {
@@ -176,6 +234,34 @@ mod tests {
         ] {
             assert_eq!(coerce(args.clone(), &schema), want, "{schema} {args}");
         }
+    }
+
+    /// Every argument of every tool of ours × every wrong type: made to fit, or refused with its name; never passed on.
+    #[test]
+    fn a_wrong_type_is_never_passed_on() {
+        let wrong = [json!("yes"), json!(3), json!(2.5), json!(true), json!([1]), json!({"a": 1}), json!([null])];
+        let (mut refused, mut fitted) = (0, 0);
+        for spec in Registry::builtin().snapshot().specs() {
+            for (name, property) in spec.schema["properties"].as_object().unwrap() {
+                for value in &wrong {
+                    let mut args = coerce(json!({ name: value }), &spec.schema);
+                    match check_types(&spec.name, &mut args, &spec.schema) {
+                        Err(why) => {
+                            assert!(why.contains(&format!("`{name}`")), "{why}");
+                            refused += 1;
+                        }
+                        Ok(()) if LENIENT.contains(&(&*spec.name, name)) => {}
+                        Ok(()) => {
+                            let wanted = types(property);
+                            let fits = wanted.is_empty() || wanted.iter().any(|wanted| is(&args[name], wanted));
+                            assert!(fits, "{} {name} {value}: {args}", spec.name);
+                            fitted += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(refused > 150 && fitted > 30, "{refused} {fitted}");
     }
 
     proptest::proptest! {

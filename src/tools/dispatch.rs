@@ -6,8 +6,9 @@
 
 mod finish;
 
+use super::alias::{self, Alias};
 use super::bound::{self, Masks, Redact};
-use super::coerce::coerce;
+use super::coerce::{check_types, coerce};
 use super::hook::{Before, Called, Hooks};
 use super::offer::{Among, Offer};
 use super::registry::Registry;
@@ -16,6 +17,7 @@ use super::{line, tool_call};
 use crate::llm::message::Outcome;
 use crate::lock::lock;
 use crate::policy::redact::{RedactKind, Secrets};
+use crate::text::digest::Most;
 use futures::FutureExt;
 use serde_json::{Value, json};
 use std::any::Any;
@@ -112,8 +114,27 @@ impl Dispatch {
         let inner = tool_call::unwrap(name, args_json);
         let (name, args_json) = inner.as_ref().map_or((name, args_json), |(name, args)| (name, args));
         let among = self.among();
-        let Some(tool) = among.meant(name) else {
-            let unknown = self.error(among.unknown(name), RedactKind::Code, ctx);
+        let alias = alias::meant(name, args_json, |name| among.get(name).is_some());
+        let (written, args_json) = (
+            name,
+            match &alias {
+                Some(Alias::Call { args, .. }) => args.as_str(),
+                Some(Alias::Tool { .. }) | None => args_json,
+            },
+        );
+        let name = match &alias {
+            Some(Alias::Call { name, .. }) => name,
+            Some(Alias::Tool { .. }) | None => name,
+        };
+        let unclear = match &alias {
+            Some(Alias::Tool { name, why }) => {
+                among.get(name).map(|tool| alias::words(written, name, why, &tool.spec().schema))
+            }
+            Some(Alias::Call { .. }) | None => None,
+        };
+        let meant = if unclear.is_some() { None } else { among.meant(name) };
+        let Some(tool) = meant else {
+            let unknown = self.error(unclear.unwrap_or_else(|| among.unknown(name)), RedactKind::Code, ctx);
             return Planned {
                 name: name.to_owned(),
                 spec: None,
@@ -129,7 +150,7 @@ impl Dispatch {
         let known = &*spec.name;
         let mut planned = Planned {
             name: known.to_owned(),
-            repaired: known != name,
+            repaired: known != written,
             call: Err(Box::default()),
             ask: None,
             hooked: None,
@@ -137,11 +158,9 @@ impl Dispatch {
             target: String::new(),
             spec: None,
         };
-        planned.call = match arguments(args_json).map(|args| coerce(args, &spec.schema)) {
-            Err(why) => {
-                let why = format!("invalid JSON arguments: {why}");
-                Err(Box::new(self.around(known, &why, kind_of(known, None), ctx)))
-            }
+        let args = arguments(args_json).map_err(|why| format!("invalid JSON arguments: {why}"));
+        planned.call = match args.and_then(|args| fitted(args, &spec)) {
+            Err(why) => Err(Box::new(self.around(known, &why, kind_of(known, None), ctx))),
             Ok(args) => self.prepare(&**tool, args, &among, &mut planned, ctx).await,
         };
         if let Ok(call) = &planned.call {
@@ -173,11 +192,11 @@ impl Dispatch {
             // A hook is another program: it hears no secrets, and what it leaves as it was stays what it was.
             let shown = masked(&args, &self.masks_for(ctx));
             let said = AssertUnwindSafe(hooks.before_call(&spec.name, shown.clone(), ctx)).catch_unwind().await;
-            args = match said.unwrap_or_else(|_| Before::Go(shown.clone())) {
-                Before::Go(back) => coerce(unmasked(back, &shown, &args), &spec.schema),
+            let back = match said.unwrap_or_else(|_| Before::Go(shown.clone())) {
+                Before::Go(back) => back,
                 Before::Ask { args: back, reason } => {
                     planned.ask = Some(reason);
-                    coerce(unmasked(back, &shown, &args), &spec.schema)
+                    back
                 }
                 Before::Block(reason) => {
                     planned.hooked = Some(reason.clone());
@@ -186,6 +205,8 @@ impl Dispatch {
                     return Err(Box::new(output));
                 }
             };
+            args = fitted(unmasked(back, &shown, &args), spec)
+                .map_err(|why| Box::new(self.around(&spec.name, &why, kind, ctx)))?;
             planned.target = line::target(&spec.name, &args);
             planned.args = Some(args.clone());
         }
@@ -193,7 +214,7 @@ impl Dispatch {
             Ok(Ok(call)) => Ok(call),
             Ok(Err(error)) => {
                 let output = self.failed(&spec.name, error, kind, ctx);
-                Err(Box::new(self.bounded(output, spec.output_cap, kind, ctx).await))
+                Err(Box::new(self.bounded(output, spec, kind, ctx).await))
             }
             Err(panic) => Err(Box::new(self.inside("panic", words(panic.as_ref()), kind, ctx))),
         }
@@ -228,7 +249,7 @@ impl Dispatch {
                 output = self.shown(hooks, called, output, kind, &ctx).await;
             }
             output.view.target = target;
-            self.bounded(output, spec.output_cap, kind, &ctx).await
+            self.bounded(output, spec, kind, &ctx).await
         });
         outer.catch_unwind().await.unwrap_or_else(|panic| self.around(&spec.name, words(panic.as_ref()), kind, &ctx))
     }
@@ -250,11 +271,18 @@ impl Dispatch {
         AssertUnwindSafe(hooks.after_call(called, output, ctx)).catch_unwind().await.unwrap_or(before)
     }
 
-    async fn bounded(&self, output: ToolOutput, cap: usize, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
+    async fn bounded(&self, output: ToolOutput, spec: &ToolSpec, kind: RedactKind, ctx: &ToolCtx) -> ToolOutput {
         let work_is_small = output.content.len() + output.view.output.len() <= 8_192 && output.data.is_empty();
         let (folder, id, room, masks) = (ctx.spill.clone(), ctx.call_id.clone(), ctx.room, self.masks_for(ctx));
+        let config = &ctx.config.tool_output;
+        let most = Most {
+            tokens: config.tokens(&spec.name, &spec.toolset, room.window),
+            chars: config.max_bytes,
+            line: config.max_line_length,
+        };
+        let (cap, pages) = (spec.output_cap, spec.name == "read_file");
         let work = move || {
-            let limits = Limits { cap, room: &room, folder: &folder, call_id: &id };
+            let limits = Limits { cap, most, pages, room: &room, folder: &folder, call_id: &id };
             finish(output, &limits, |text| bound::mask(text, kind, &masks))
         };
         if work_is_small {
@@ -315,6 +343,15 @@ async fn until_stopped<T>(work: impl Future<Output = T>, cancel: &CancellationTo
         done = work => Some(done),
         () = late => None,
     }
+}
+
+/// Arguments in the types that the tool wants. A server or a plugin judges its own by itself.
+fn fitted(args: Value, spec: &ToolSpec) -> Result<Value, String> {
+    let mut args = coerce(args, &spec.schema);
+    if spec.pinned {
+        check_types(&spec.name, &mut args, &spec.schema)?;
+    }
+    Ok(args)
 }
 
 /// The arguments as an object; nothing at all counts as none.

@@ -43,8 +43,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "offset": {"type": "integer", "minimum": 1, "default": 1, "description": "First line"},
-                "limit": {"type": "integer", "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+                "offset": {"type": "integer", "minimum": 1, "description": "First line; only to go on where a page ended"},
+                "limit": {"type": "integer", "maximum": MAX_LIMIT, "description": "Lines; only for less or more than a page"}
             },
             "required": ["path"]
         }),
@@ -144,7 +144,10 @@ impl ReadCall {
         if ledger.reads.len() >= REMEMBERED {
             ledger.reads.clear();
         }
-        ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
+        // A page without lines is nothing to refer to: asked again, it says the same.
+        if !page.lines.is_empty() {
+            ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
+        }
         drop(ledger);
         Ok(self.result(&page, about.len, extracted))
     }
@@ -153,7 +156,9 @@ impl ReadCall {
         let line_chars = ctx.config.tool_output.max_line_length;
         // The log of a command holds all that its terminal got, colours and progress bars too.
         let terminal = ctx.places.current().is_none() && ctx.exec.is_log(&self.place.path);
-        Wanted { offset: self.offset, limit: self.limit, line_chars, terminal }
+        // Numbers, line ends and quotes take more as JSON.
+        let chars = ctx.room.even_share().min(ctx.room.step) / 4 * 3;
+        Wanted { offset: self.offset, limit: self.limit, line_chars, chars, terminal }
     }
 
     /// A copy of a file of another machine, gone with the value; `None` for a file of this one.
@@ -226,7 +231,10 @@ impl ReadCall {
                 page.total_lines
             ));
         } else if self.offset as u64 > page.total_lines.max(1) {
-            hint = Some(format!("offset {} is past the end: the file has {} lines", self.offset, page.total_lines));
+            hint = Some(format!(
+                "offset {} is past the end: the file has {} lines. Leave offset and limit out to read from its first line",
+                self.offset, page.total_lines
+            ));
         }
         if extracted {
             result["extracted_document"] = json!(true);
@@ -362,6 +370,38 @@ mod tests {
         assert_eq!(read(&bench, json!({"path": "f"})).await["content"], "1|changed");
         bench.call("patch", json!({"path": "f", "old_string": "changed", "new_string": "again"})).await;
         assert_eq!(read(&bench, json!({"path": "f"})).await["content"], "1|again");
+    }
+
+    #[tokio::test]
+    async fn a_read_past_the_end_says_so_each_time() {
+        let bench = Bench::new();
+        bench.write("f", "a\nb\n");
+        bench.write("empty", "");
+        for _ in 0..4 {
+            let past = read(&bench, json!({"path": "f", "offset": 500})).await;
+            let hint = past["hint"].as_str().unwrap();
+            assert!(hint.contains("the file has 2 lines") && past["error"].is_null(), "{past}");
+            assert_eq!(read(&bench, json!({"path": "empty"})).await["total_lines"], 0);
+        }
+        assert_eq!(read(&bench, json!({"path": "f"})).await["content"], "1|a\n2|b");
+    }
+
+    /// Whatever the window, a page ends at a line and says how to go on; nothing is cut out of it.
+    #[tokio::test]
+    async fn a_page_never_loses_its_middle() {
+        let mut bench = Bench::new();
+        bench.room = crate::tools::room::Room::of_step(Some(8_000), 1);
+        let text: String = (1..=5_000).map(|n| format!("line {n} has some words\n")).collect();
+        bench.write("f", &text);
+        let (mut next, mut seen) = (1, String::new());
+        while next <= 5_000 {
+            let page = read(&bench, json!({"path": "f", "offset": next, "limit": 2_000})).await;
+            for line in page["content"].as_str().unwrap().lines() {
+                seen.push_str(&format!("{}\n", line.split_once('|').unwrap().1));
+            }
+            next = page["next_offset"].as_u64().unwrap_or(5_001);
+        }
+        assert_eq!(seen, text);
     }
 
     #[tokio::test]

@@ -20,11 +20,13 @@ pub struct Room {
     /// All results of the step together.
     pub step: usize,
     calls: usize,
+    /// Tokens of the model's window, when known.
+    pub window: Option<u64>,
 }
 
 impl Default for Room {
     fn default() -> Self {
-        Self { result: usize::MAX, step: usize::MAX, calls: 1 }
+        Self { result: usize::MAX, step: usize::MAX, calls: 1, window: None }
     }
 }
 
@@ -39,6 +41,7 @@ impl Room {
             result: share(RESULT_PERCENT, RESULT_FLOOR, RESULT_CHARS),
             step: share(STEP_PERCENT, STEP_FLOOR, STEP_CHARS),
             calls: calls.max(1),
+            window,
         }
     }
 

@@ -1,6 +1,7 @@
 //! `terminal`: runs a shell command, in the foreground or as a background process.
 
 mod background;
+mod gap;
 mod guard;
 mod held;
 mod meaning;

@@ -28,6 +28,7 @@ pub struct Bench {
     pub dispatch: Dispatch,
     pub config: Arc<Config>,
     pub places: crate::places::Places,
+    pub room: crate::tools::room::Room,
     files: Arc<Mutex<FileLedger>>,
 }
 
@@ -47,6 +48,7 @@ impl Bench {
             dispatch: Dispatch::new(Arc::new(registry), mask),
             config: Arc::default(),
             places: Default::default(),
+            room: Default::default(),
             files: Arc::default(),
         }
     }
@@ -107,7 +109,7 @@ impl Bench {
             cancel: CancellationToken::new(),
             history: None,
             spill: self.dir.path().join("spill"),
-            room: Default::default(),
+            room: self.room,
         }
     }
 

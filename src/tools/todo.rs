@@ -61,6 +61,11 @@ impl Tool for TodoTool {
             if let Some(n) = args.todos.as_ref().map(Vec::len).filter(|n| *n > MAX_ITEMS) {
                 return Err(ToolError::Args(format!("{n} tasks are too many; at most {MAX_ITEMS}")));
             }
+            // Nothing that could be a task: what is there stays.
+            if args.todos.as_ref().is_some_and(|todos| !todos.is_empty() && !todos.iter().any(says_something)) {
+                let why = "`todos` must be a list of objects with id, content and status; nothing was changed";
+                return Err(ToolError::Args(why.into()));
+            }
             Ok(Box::new(TodoCall { args }) as Box<dyn Call>)
         })
     }
@@ -133,6 +138,11 @@ fn updated(mut plan: Vec<Todo>, items: &[Value], merge: bool) -> Vec<Todo> {
     plan
 }
 
+/// Whether an entry names a task.
+fn says_something(item: &Value) -> bool {
+    content(item).is_some() || id(item) != NO_ID
+}
+
 fn id(item: &Value) -> String {
     let id = match item.get("id") {
         Some(Value::String(id)) => id.trim().to_owned(),
@@ -172,6 +182,33 @@ mod tests {
                 assert_eq!(serde_json::from_str::<Value>(&output.content).unwrap(), step["result"], "{}", row["name"]);
             }
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_list_of_tasks_changes_nothing() {
+        let bench = Bench::new();
+        let kept = json!({"todos": [{"id": "1", "content": "keep me", "status": "pending"}]});
+        bench.call("todo", kept).await;
+        let before = bench.agent.plan.lock().unwrap().clone();
+        for wrong in [
+            json!("nope"),
+            json!(5),
+            json!(true),
+            json!({}),
+            json!([1, "a"]),
+            json!([[]]),
+            json!([null]),
+            json!({"a": 1}),
+        ] {
+            for merge in [false, true] {
+                let output = bench.call("todo", json!({"todos": wrong, "merge": merge})).await;
+                assert!(output.content.contains("`todos`"), "{wrong}: {}", output.content);
+                assert_eq!(*bench.agent.plan.lock().unwrap(), before, "{wrong}");
+            }
+        }
+        let output = bench.call("todo", json!({"todos": [], "merge": "perhaps"})).await;
+        assert!(output.content.contains("`merge` must be true or false"), "{}", output.content);
+        assert_eq!(*bench.agent.plan.lock().unwrap(), before);
     }
 
     #[tokio::test]

@@ -37,6 +37,25 @@ fn tool_result(mock: &Mock, request: usize) -> String {
     messages.last().unwrap()["content"].as_str().unwrap().to_owned()
 }
 
+/// Enabled, and its subcommand is there: no session has to run before.
+#[test]
+fn a_subcommand_works_as_soon_as_its_plugin_is_enabled() {
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "");
+    weather(&home.hermes().join("plugins"));
+    assert_ne!(home.run(&["forecast"]).status.code(), Some(3));
+    let enabled = home.run(&["plugins", "enable", "weather"]);
+    let said = String::from_utf8_lossy(&enabled.stdout).into_owned();
+    assert!(enabled.status.success() && said.contains("it brings hermes forecast"), "{said}");
+    let ran = home.run(&["forecast"]);
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(3), &b"rain ahead\n"[..]));
+    // One that does not start is enabled all the same, and says why.
+    write(&home.hermes().join("plugins/weather/run.sh"), "#!/bin/sh\necho no luck >&2\nexit 1\n");
+    let enabled = home.run(&["plugins", "enable", "weather"]);
+    let said = String::from_utf8_lossy(&enabled.stderr).into_owned();
+    assert!(enabled.status.success() && said.contains("weather does not start"), "{said}");
+}
+
 #[test]
 fn a_plugins_tool_is_called_and_a_hook_blocks_a_command() {
     let mock = Mock::start(vec![

@@ -35,6 +35,13 @@ fn a_server_that_is_added_in_another_terminal_comes_and_goes() {
     term.send("\x1b").gone("none is set up");
     let added = home.run(&["mcp", "add", "t", "--", "bash", SERVER, "good"]);
     assert!(added.status.success(), "{}", err(&added));
+    // The list says what waits, and leads there.
+    come_back(&mut term, "The policy changed on disk");
+    term.send("\x1b").gone("The policy changed on disk");
+    term.send("/mcp\r").wait("config.yaml was changed").wait("Enter shows the change");
+    term.send("\r").wait("The policy changed on disk");
+    term.send("\x1b").gone("The policy changed on disk");
+    term.send("/policy\r");
     // Nothing of it runs before it was seen.
     take(&mut term, "MCP servers: t new");
     term.wait("t: 6 tools");

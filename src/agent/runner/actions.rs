@@ -64,6 +64,14 @@ impl Runner {
         for told in std::mem::take(&mut self.ended) {
             context = format!("{context}\n\n{told}").trim_start().to_owned();
         }
+        // A line of the person's own runs, whatever the model could read of it.
+        if said.command().filter(|_| self.start.interactive).is_none() {
+            let more = crate::agent::context::tokens_of_prompt(&said.text, &context, said.images.len());
+            self.bound_context(more).await;
+            if let Some(why) = self.too_large(more) {
+                return self.finish(TurnEnd::Error(why), 0).await;
+            }
+        }
         let input = match said.command().filter(|_| self.start.interactive) {
             Some(line) => {
                 let args = serde_json::json!({ "command": line }).to_string();
@@ -210,7 +218,11 @@ impl Runner {
                 });
             }
         };
-        self.bound_context().await;
+        self.bound_context(0).await;
+        if let Some(message) = self.too_large(0) {
+            let kind = crate::llm::ErrorKind::ContextOverflow;
+            return Some(Input::CallFailed { kind, message, retry_after: None, partial: None, dice: 0 });
+        }
         let request = Request {
             system: Arc::clone(&self.session.prompt),
             tools: Arc::clone(&self.session.tools),
@@ -258,7 +270,17 @@ impl Runner {
         self.answered_request(&result);
         let input = match result {
             Ok(mut reply) => {
-                reply.calls.iter_mut().for_each(unwrapped);
+                let known = self.deps.dispatch.registry().snapshot();
+                reply.calls.iter_mut().for_each(|call| {
+                    // The model reads its call as ours from then on, and learns the name.
+                    let alias = crate::tools::alias::meant(&call.name, &call.args, |name| known.get(name).is_some());
+                    match alias {
+                        Some(crate::tools::alias::Alias::Call { name, args }) => {
+                            (call.name, call.args, call.repaired) = (name.to_owned(), args, true);
+                        }
+                        Some(crate::tools::alias::Alias::Tool { .. }) | None => unwrapped(call),
+                    }
+                });
                 Input::Replied(reply)
             }
             Err(error) => {

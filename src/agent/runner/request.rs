@@ -8,6 +8,12 @@ use crate::lock::lock;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
+/// Percent of the window from which on a person is warned.
+const NEARLY_FULL: u64 = 85;
+/// What helps when a conversation does not fit.
+const REMEDY: &str =
+    "begin a new session (/new), go back in this one (/rewind), or take a model with a larger window (/model)";
+
 /// That a context file is not in the prompt, and why.
 fn left_out(file: ContextFile) -> Option<String> {
     let why = file.problem.filter(|why| !why.starts_with("cut"))?;
@@ -97,19 +103,46 @@ impl Runner {
         }
     }
 
-    /// Shrinks old results when the next request would not fit.
-    pub(super) async fn bound_context(&mut self) {
+    /// Shrinks old results when the next request, with so many tokens more, would not fit; warns when that is not enough.
+    pub(super) async fn bound_context(&mut self, more: u64) {
         if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
-            && self.session.next_request() > limit
-            && {
-                self.compresses();
-                self.session.context.prune(limit)
-            }
+            && self.session.filling() + more > limit
         {
-            self.session.forget_reads();
-            self.session.counted = None;
-            self.notice(Level::Info, "old tool results were shortened to make room").await;
+            self.compresses();
+            // Prompt and tools stay as they are: the items have what is left.
+            let fixed = self.session.fixed() + more;
+            if self.session.context.prune(limit.saturating_sub(fixed).max(limit / 4)) {
+                self.session.forget_reads();
+                self.session.counted = None;
+                self.notice(Level::Info, "old tool results were shortened to make room").await;
+            }
         }
+        let Some(window) = self.session.window else { return };
+        let next = self.session.filling() + more;
+        let is_full = next > window / 100 * NEARLY_FULL && next <= window;
+        if is_full && !std::mem::replace(&mut self.session.warned, true) {
+            let text = format!(
+                "the conversation fills {} % of the model's window ({next} of {window} tokens); what does not fit is not \
+                 sent: {REMEDY}",
+                next * 100 / window.max(1)
+            );
+            self.notice(Level::Warning, text).await;
+        }
+        if next <= window / 100 * NEARLY_FULL {
+            self.session.warned = false;
+        }
+    }
+
+    /// Why the next request, with so many tokens more, is not sent: it cannot fit. `None`: it may.
+    pub(super) fn too_large(&self, more: u64) -> Option<String> {
+        let window = self.session.window?;
+        let next = self.session.filling() + more;
+        (next > window).then(|| {
+            format!(
+                "not sent: the request would have about {next} tokens, and the model's window has {window}. Say it in fewer \
+                 words, or {REMEDY}"
+            )
+        })
     }
 
     /// Shrinks after the provider said that the request was too large.

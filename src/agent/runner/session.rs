@@ -60,6 +60,8 @@ pub struct Session {
     pub project: crate::agent::secrets::OfProject,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
+    /// The person was told that the window is nearly full.
+    pub warned: bool,
     /// What the provider last counted, and for which item.
     pub counted: Option<(ItemId, u64)>,
     total: Usage,
@@ -106,6 +108,7 @@ impl Session {
             untrusted: Vec::new(),
             project: Default::default(),
             window: None,
+            warned: false,
             counted: None,
             total: Usage::default(),
             priced_once: false,
@@ -217,12 +220,20 @@ impl Session {
     pub fn next_request(&self) -> u64 {
         match self.counted {
             Some((id, tokens)) => tokens + self.context.estimate_after(id),
-            None => {
-                let tool = |t: &ToolSchema| tokens::of_tool(&t.name, &t.description, &t.parameters.to_string());
-                let tools: u64 = self.tools.iter().map(tool).sum();
-                tokens::of(self.prompt.len()) + tools + self.context.estimate()
-            }
+            None => self.fixed() + self.context.estimate(),
         }
+    }
+
+    /// Tokens of the next request, for whoever must not send too much: a server that left out the beginning of a
+    /// conversation, or counts only what it had not cached, says less than there is. Three quarters of an estimate are there.
+    pub fn filling(&self) -> u64 {
+        self.next_request().max((self.fixed() + self.context.estimate()) / 4 * 3)
+    }
+
+    /// Tokens of what stands in every request: the prompt and the tools.
+    pub fn fixed(&self) -> u64 {
+        let tool = |t: &ToolSchema| tokens::of_tool(&t.name, &t.description, &t.parameters.to_string());
+        tokens::of(self.prompt.len()) + self.tools.iter().map(tool).sum::<u64>()
     }
 
     /// The meter of the sidebar.

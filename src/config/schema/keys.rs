@@ -16,6 +16,8 @@ const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `terminal.on_input`.
 const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
+/// Values of `terminal.on_hangup`.
+const ON_HANGUP: &[&str] = &["keep", "end"];
 /// Values of `approvals.containers`.
 pub const CONTAINERS: &[&str] = &["ask", "relax"];
 /// Values of `terminal.backend`.
@@ -95,6 +97,12 @@ pub const KEYS: &[KeySpec] = &[
         Never,
         "a command waits for input: `notify` tells you, `ask-agent` hands it to the model, `ask-user` asks you",
     ),
+    key(
+        "terminal.on_hangup",
+        Choice(ON_HANGUP),
+        Never,
+        "the window is closed: `keep` lets commands in the background go on, `end` ends them",
+    ),
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
     key(
         "terminal.lifetime_seconds",
@@ -144,6 +152,12 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.kubernetes_context", Text, Never, "context of `kubectl`; empty: the current one"),
     key("terminal.kubernetes_image", Text, Never, "image of a pod of our own"),
     key("terminal.slurm_args", TextList, Never, "more words for `salloc`: `--partition=short`"),
+    key(
+        "terminal.slurm_minutes",
+        Integer(0, 525_600),
+        Never,
+        "minutes that an allocation lasts at most; 0: as its partition says",
+    ),
     key("terminal.modal_image", Text, Never, "image of a sandbox of `modal`"),
     key("terminal.modal_mode", Choice(MODAL_MODES), Never, "both use your own token; the service decides nothing else"),
     key("terminal.daytona_image", Text, Never, "image of a sandbox of `daytona`; empty: what the service gives"),
@@ -190,7 +204,15 @@ pub const KEYS: &[KeySpec] = &[
     key("display.busy_input_mode", Choice(BUSY), May, "what Enter does while a turn runs"),
     key("display.tui_status_indicator", Choice(INDICATORS), May, "what moves while the model works; `kaomoji`: faces"),
     key("display.status_bar", Bool, May, "show the row with the state and the keys"),
-    key("tool_output.max_bytes", Integer(1000, 10_000_000), May, "characters of command output the model gets"),
+    key("tool_output.max_tokens", Integer(200, 1_000_000), May, "tokens of one result that the model gets"),
+    key("tool_output.tools.*", Integer(200, 1_000_000), May, "the same for a tool or toolset by name"),
+    key(
+        "tool_output.windows.*",
+        Integer(200, 1_000_000),
+        May,
+        "the same for models with a window of at least that name's tokens",
+    ),
+    key("tool_output.max_bytes", Integer(1000, 10_000_000), May, "characters of one result that the model gets"),
     key("checks.commands", TextMap, Never, "file extension to a linter or formatter that runs after an edit; `{file}`"),
     key("checks.timeout", Integer(1, 600), May, "seconds before such a command is stopped"),
     key("tool_output.max_lines", Integer(10, 1_000_000), May, "lines of a file the model gets at once"),
@@ -236,6 +258,12 @@ pub const KEYS: &[KeySpec] = &[
     key("mcp_servers.*.tools.resources", Bool, Never, "tools that list and read its resources"),
     key("mcp_servers.*.tools.prompts", Bool, Never, "tools that list and get its prompts"),
     key("mcp_servers.*.supports_parallel_tool_calls", Bool, Never, "its calls may overlap"),
+    key(
+        "mcp_servers.*.roots",
+        Bool,
+        Never,
+        "it may ask for the folder of the session; `false` keeps a file server to its own",
+    ),
     key("mcp_servers.*.elicitation", Choice(ELICITATIONS), Never, "what happens when it asks for input"),
     key("mcp_servers.*.sampling.enabled", Bool, Never, "it may ask for a model's answer; you are asked each time"),
     key("mcp_servers.*.sampling.model", Text, Never, "model that answers; empty: the session's"),

@@ -23,7 +23,9 @@ pub(super) struct Ears {
 impl Ears {
     pub(super) fn new(host: Arc<dyn Host>, steps: Arc<Steps>, settings: &Settings) -> Self {
         let mut can = ClientCapabilities::default();
-        can.roots = Some(RootsCapabilities::default());
+        if settings.config.roots {
+            can.roots = Some(RootsCapabilities::default());
+        }
         if settings.config.sampling.enabled {
             can.sampling = Some(SamplingCapability::default());
         }
@@ -47,6 +49,9 @@ impl ClientHandler for Ears {
     }
 
     async fn list_roots(&self, _: Context) -> Result<ListRootsResult, ErrorData> {
+        if self.info.capabilities.roots.is_none() {
+            return Err(ErrorData::method_not_found::<ListRootsRequestMethod>());
+        }
         let folder = self.host.root();
         let Ok(uri) = url::Url::from_directory_path(&folder) else { return Ok(ListRootsResult::default()) };
         let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -3,11 +3,15 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes at both ends of a line in which its number is looked for.
 const ENDS: usize = 256;
+/// Bytes of lines that are no message, one after another, after which a program is not listened to any more.
+const NOISE: usize = 1024 * 1024;
 
 /// Reads lines of at most `most` bytes.
 pub(super) struct Lines<R> {
@@ -19,11 +23,49 @@ pub(super) struct Lines<R> {
     tail: Vec<u8>,
     /// What is to be given in place of what came.
     owed: Vec<u8>,
+    /// Bytes of lines that began with no bracket since the last that did, and whether the line so far is one.
+    noise: usize,
+    is_noise: Option<bool>,
+    garbled: Arc<AtomicBool>,
 }
 
 impl<R> Lines<R> {
     pub(super) fn new(inner: R, most: usize) -> Self {
-        Self { inner, most, line: 0, head: Vec::new(), tail: Vec::new(), owed: Vec::new() }
+        Self {
+            inner,
+            most,
+            line: 0,
+            head: Vec::new(),
+            tail: Vec::new(),
+            owed: Vec::new(),
+            noise: 0,
+            is_noise: None,
+            garbled: Arc::default(),
+        }
+    }
+
+    /// Becomes true when the program was given up: it writes something else than messages.
+    pub(super) fn garbled(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.garbled)
+    }
+
+    /// Counts what is no message; whether there was too much of it.
+    fn is_garbled(&mut self, bytes: &[u8]) -> bool {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.is_noise.is_none()
+                && let Some(first) = part.iter().find(|byte| !byte.is_ascii_whitespace())
+            {
+                self.is_noise = Some(!matches!(first, b'{' | b'['));
+            }
+            match self.is_noise {
+                Some(false) => self.noise = 0,
+                Some(true) | None => self.noise += part.len(),
+            }
+            if part.ends_with(b"\n") {
+                self.is_noise = None;
+            }
+        }
+        self.noise > NOISE
     }
 
     /// Takes what came. `None`: it is fit to be given as it is.
@@ -111,6 +153,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
             if out.filled().len() == before {
                 return Poll::Ready(Ok(()));
             }
+            if this.is_garbled(&out.filled()[before..]) {
+                // The end of the output for whoever reads it: nothing more is read, and the program stops at a full pipe.
+                this.garbled.store(true, Ordering::Release);
+                out.set_filled(before);
+                return Poll::Ready(Ok(()));
+            }
             match this.take(&out.filled()[before..]) {
                 None => return Poll::Ready(Ok(())),
                 Some(owed) => {
@@ -140,6 +188,25 @@ mod tests {
         let mut lines = Lines::new(source, 1_000);
         let ((), _) = tokio::join!(written, async { lines.read_to_string(&mut found).await.unwrap() });
         found.lines().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn a_program_that_writes_no_messages_is_given_up() {
+        let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let noise = "listening on port 1234, all is well\n".repeat(20_000);
+        // Some noise is passed on, also more than the bound when messages come between.
+        let some = format!("{noise}{message}\n{noise}{message}\n");
+        let mut lines = Lines::new(some.as_bytes(), 1_000);
+        let (mut found, garbled) = (String::new(), lines.garbled());
+        lines.read_to_string(&mut found).await.unwrap();
+        assert_eq!((found.len(), garbled.load(Ordering::Acquire)), (some.len(), false));
+        // Too much of it ends it, also without any line feed.
+        for flood in [noise.repeat(9), "y\n".repeat(4_000_000), "x".repeat(4_000_000), "\n".repeat(4_000_000)] {
+            let mut lines = Lines::new(flood.as_bytes(), 1_000);
+            let (mut found, garbled) = (String::new(), lines.garbled());
+            lines.read_to_string(&mut found).await.unwrap();
+            assert!(found.len() <= NOISE && garbled.load(Ordering::Acquire), "{}", found.len());
+        }
     }
 
     #[tokio::test]

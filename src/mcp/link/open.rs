@@ -2,7 +2,7 @@
 
 use super::ears::Ears;
 use super::lines::Lines;
-use super::{About, LinkError, WORDS};
+use super::{About, LinkError, MESSAGE, WORDS};
 use crate::exec::{ExecError, Piped};
 use crate::lock::lock;
 use crate::mcp::oauth;
@@ -14,11 +14,9 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, InsufficientScopeError, StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Bytes of one message of a server: pictures travel in them.
-const MESSAGE: usize = 16 * 1024 * 1024;
 
 /// How long a program that is gone may take to be gone.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -40,12 +38,22 @@ impl Stderr {
 
 type Running = RunningService<RoleClient, Ears>;
 
+/// The program behind a connection.
+pub(super) struct Program {
+    pub child: Arc<Piped>,
+    /// It was given up because of what it writes.
+    pub garbled: Arc<AtomicBool>,
+}
+
+/// Why such a program is given up.
+pub(super) const GARBLED: &str = "it writes lines that are no JSON to its standard output, more than 1 MiB of them: a server's log belongs on standard error";
+
 pub(super) async fn open(
     settings: &Settings,
     tokens: &oauth::Logins,
     ears: Ears,
     stderr: &Stderr,
-) -> Result<(Running, Option<Arc<Piped>>), LinkError> {
+) -> Result<(Running, Option<Program>), LinkError> {
     let patience = settings.connect_timeout;
     match &settings.launch {
         Launch::Stdio { command, args, env, cwd } => {
@@ -53,11 +61,13 @@ pub(super) async fn open(
             let child = Arc::new(child);
             stderr.follow(&child);
             let stdout = Lines::new(ends.stdout, MESSAGE);
+            let garbled = stdout.garbled();
             let transport = AsyncRwTransport::new_client(stdout, ends.stdin).with_max_line_length(MESSAGE);
             let shake = ears.serve(transport);
             let running = tokio::select! {
                 shaken = tokio::time::timeout(patience, shake) => match shaken {
                     Ok(Ok(running)) => Ok(running),
+                    Ok(Err(_)) if garbled.load(Ordering::Acquire) => Err(LinkError::Unusable(GARBLED.into())),
                     // Its output closes a moment before it is gone.
                     Ok(Err(error)) => Err(match tokio::time::timeout(LAST_WORDS, child.wait()).await {
                         Ok(how) => LinkError::Refused(format!("the program ended at once: {how}")),
@@ -68,7 +78,7 @@ pub(super) async fn open(
                 how = child.wait() => Err(LinkError::Refused(format!("the program ended at once: {how}"))),
             };
             match running {
-                Ok(running) => Ok((running, Some(child))),
+                Ok(running) => Ok((running, Some(Program { child, garbled }))),
                 Err(error) => {
                     child.kill();
                     // Its last words explain it.

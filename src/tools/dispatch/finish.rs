@@ -3,6 +3,7 @@
 use crate::llm::message::{Image, Large, Outcome};
 use crate::policy::Intent;
 use crate::policy::redact::RedactKind;
+use crate::text::digest::Most;
 use crate::text::readable::readable;
 use crate::tools::bound::Masks;
 use crate::tools::room::Room;
@@ -28,6 +29,10 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 pub(super) struct Limits<'a> {
     /// Characters, as the tool has it.
     pub cap: usize,
+    /// What the configuration gives a result, for any tool that does not bound itself.
+    pub most: Most,
+    /// It gives pages and bounds them itself.
+    pub pages: bool,
     pub room: &'a Room,
     pub folder: &'a Path,
     pub call_id: &'a str,
@@ -46,7 +51,12 @@ pub(super) fn kind_of(tool: &str, intent: Option<&Intent>) -> RedactKind {
 pub(super) fn finish(mut output: ToolOutput, limits: &Limits<'_>, mask: impl Fn(&str) -> Cow<'_, str>) -> ToolOutput {
     let cap = limits.room.cap(limits.cap);
     let share = limits.room.even_share();
-    let bounded = bound::bound(output.content, cap, share, limits.folder, limits.call_id, &mask);
+    // A page of a file never loses its middle: the next page is asked for.
+    let most = match limits.pages {
+        true => Most { tokens: usize::MAX, chars: cap, ..limits.most },
+        false => Most { chars: cap.min(limits.most.chars), ..limits.most },
+    };
+    let bounded = bound::bound(output.content, &most, share, limits.folder, limits.call_id, &mask);
     output.content = bounded.content;
     let large = |whole| Box::new(Large { whole, room: limits.room.step });
     output.large = bounded.whole.filter(|_| output.content.len() > share).map(large);

@@ -17,6 +17,8 @@ pub struct Wanted {
     pub limit: usize,
     /// Characters of a line; what is longer is cut.
     pub line_chars: usize,
+    /// Characters of the page at most, whatever the tool's own bound.
+    pub chars: usize,
     /// It is what a terminal got: each line is given as the terminal would show it.
     pub terminal: bool,
 }
@@ -71,6 +73,7 @@ struct Pager {
     first: u64,
     limit: usize,
     line_chars: usize,
+    most: usize,
     terminal: bool,
     /// The line being read, counted from 1.
     line: u64,
@@ -88,6 +91,7 @@ impl Pager {
             first: wanted.offset as u64,
             limit: wanted.limit,
             line_chars: wanted.line_chars,
+            most: wanted.chars.min(PAGE_CHARS),
             terminal: wanted.terminal,
             line: 1,
             current: Vec::new(),
@@ -143,7 +147,7 @@ impl Pager {
             None => text.into_owned(),
         };
         let chars = line.chars().count() + 8;
-        if self.chars + chars > PAGE_CHARS && !self.page.lines.is_empty() {
+        if self.chars + chars > self.most && !self.page.lines.is_empty() {
             self.page.full = true;
         } else {
             self.chars += chars;
@@ -207,7 +211,7 @@ mod tests {
         let page = page(
             endless,
             Path::new("f"),
-            &Wanted { offset: 1, limit: 10, line_chars: 2_000, terminal: false },
+            &Wanted { offset: 1, limit: 10, line_chars: 2_000, chars: usize::MAX, terminal: false },
             &CancellationToken::new(),
         )
         .unwrap();
@@ -224,7 +228,8 @@ mod tests {
             ("a", 2, 1, vec![], 1),
         ] {
             // one byte at a time
-            let mut pager = Pager::new(&Wanted { offset, limit, line_chars: 2_000, terminal: false });
+            let mut pager =
+                Pager::new(&Wanted { offset, limit, line_chars: 2_000, chars: usize::MAX, terminal: false });
             text.as_bytes().chunks(1).for_each(|byte| pager.feed(byte));
             let page = pager.finish();
             assert_eq!(
@@ -239,7 +244,7 @@ mod tests {
     #[test]
     fn a_log_of_a_terminal_is_read_as_it_would_show_it() {
         let log = b"\x1b[32mgreen\x1b[0m\n 10%\r 100%\x1b[K\nlast\x07";
-        let wanted = |terminal| Wanted { offset: 1, limit: 10, line_chars: 2_000, terminal };
+        let wanted = |terminal| Wanted { offset: 1, limit: 10, line_chars: 2_000, chars: usize::MAX, terminal };
         let cancel = CancellationToken::new();
         let read = |terminal| page(&log[..], Path::new("a.log"), &wanted(terminal), &cancel).unwrap();
         assert_eq!(read(true).lines, ["green", " 100%", "last"]);

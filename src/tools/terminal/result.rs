@@ -6,7 +6,6 @@ use crate::llm::message::Outcome;
 use crate::lock::lock;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::json;
-use std::path::Path;
 
 /// Variables that a result names at most.
 const NAMED: usize = 12;
@@ -38,23 +37,23 @@ pub(super) fn started(command: &Command, runs: Option<&str>, running: &Running, 
     ToolOutput::json(&value).summary("started")
 }
 
-/// Of one that has ended: what it printed, how it ended, and what it changed for those that follow.
+/// Of one that has ended: what it printed (`output`), how it ended, and what it changed for those that follow.
 pub(super) fn finished(
     command: &Command,
     runs: Option<&str>,
     ctx: &ToolCtx,
     running: &Running,
     finished: Finished,
-    file: &Path,
+    mut output: String,
 ) -> ToolOutput {
     let Finished { exit, output: captured, cwd_after, not_kept, lost, survivors } = finished;
-    let mut output = output::present(&captured, ctx.config.tool_output.max_bytes, file);
+    let shown = output::summary(&captured, &output);
     match exit.reason {
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
         ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
-        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen => {}
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen | ExitReason::HungUp => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
     if let Some(runs) = runs {
@@ -64,6 +63,10 @@ pub(super) fn finished(
         value["note"] = waits::TYPED.into();
     } else if output.is_empty() && captured.total > 0 {
         value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
+    }
+    let notes = command.there.as_ref().map(|there| there.notes()).unwrap_or_default();
+    if !notes.is_empty() {
+        value["backend_note"] = notes.join("; ").into();
     }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
@@ -98,7 +101,7 @@ pub(super) fn finished(
         ExitReason::Killed => "killed".into(),
         _ if lost.is_some() => lost.map(|lost| lost.short.to_owned()).unwrap_or_default(),
         _ if exit.code != 0 => format!("exit {}", exit.code),
-        _ => output::summary(&captured, &output),
+        _ => shown,
     };
     result.view.exit_code = Some(exit.code);
     result.view.output = output;
@@ -141,7 +144,15 @@ pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
     if running.was_typed_into() {
         value["note"] = waits::TYPED.into();
     }
-    let mut result = ToolOutput::json(&value).summary("in the background");
+    if running.was_stopped() {
+        value["stopped"] = true.into();
+        value["hint"] =
+            "stopped by the user with Ctrl-Z and moved to the background: it does nothing until they continue \
+                         it, or until `process` sends it the signal CONT; you are told when it ends"
+                .into();
+    }
+    let summary = if running.was_stopped() { "stopped" } else { "in the background" };
+    let mut result = ToolOutput::json(&value).summary(summary);
     result.view.output = output;
     result
 }

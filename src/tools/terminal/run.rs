@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How often a place that is not ready is asked whether somebody else's turn is waited for.
+const QUEUE_LOOK: Duration = Duration::from_secs(1);
+
 /// How long a stopped command may take to be gone; one that the system cannot end (a dead disk) is left behind.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
@@ -124,7 +127,7 @@ impl Started {
 
     async fn told(self, came: Came) -> ToolOutput {
         let present =
-            |captured: &Captured| output::present(captured, self.ctx.config.tool_output.max_bytes, &self.file);
+            |captured: &Captured| output::present(captured, &output::most(&self.ctx, self.runs()), &self.file);
         if !matches!(came, Came::Finished(_)) {
             self.goes_on();
         }
@@ -139,10 +142,23 @@ impl Started {
         }
     }
 
+    fn runs(&self) -> &str {
+        self.runs.as_deref().unwrap_or_default()
+    }
+
     async fn finished(self, finished: Finished) -> ToolOutput {
         let (failed, survivors) = (held::failed(&finished), finished.survivors);
-        let output =
-            result::finished(&self.command, self.runs.as_deref(), &self.ctx, &self.running, finished, &self.file);
+        let (most, file) = (output::most(&self.ctx, self.runs()), self.file.clone());
+        // What did not fit into memory is looked through in its file.
+        let work = move || {
+            let shown = output::present(&finished.output, &most, &file);
+            (finished, shown)
+        };
+        let (finished, shown) = match crate::tools::blocking(work).await {
+            Ok(done) => done,
+            Err(_) => return result::interrupted(""),
+        };
+        let output = result::finished(&self.command, self.runs.as_deref(), &self.ctx, &self.running, finished, shown);
         let Some(held) = self.held(failed) else { return output };
         let output = held::told(output, held.clone(), &self.running).await;
         if survivors {
@@ -182,15 +198,25 @@ async fn far(command: &Command, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, T
         headless: ctx.exec.headless(),
         keep: !command.background,
     };
-    let cancel = ctx.cancel.clone();
+    let (cancel, waits) = (ctx.cancel.clone(), Arc::clone(&there));
     let job = crate::tools::blocking(move || {
         refuse_password(&there, &spec)?;
         Job::new(there, spec).map_err(|error| error.to_string())
     });
-    let job = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Err(ToolError::Interrupted),
-        job = job => job?,
+    tokio::pin!(job);
+    let job = loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ToolError::Interrupted),
+            job = &mut job => break job?,
+            () = tokio::time::sleep(QUEUE_LOOK) => {
+                let place = waits.clone();
+                if let Ok(Some(line)) = tokio::task::spawn_blocking(move || place.waiting()).await {
+                    // Lossy by contract: the next look says it again.
+                    ctx.progress.try_send(Progress::Line(line)).ok();
+                }
+            }
+        }
     };
     Ok(Some(Arc::new(job.map_err(ToolError::Failed)?)))
 }

@@ -13,7 +13,7 @@ pub(super) fn told(running: &Running, ctx: &ToolCtx, file: &Path) -> ToolOutput 
     if let Err(error) = ctx.exec.background(&running.id) {
         tracing::debug!("{error}");
     }
-    let output = output::present(&running.captured(), ctx.config.tool_output.max_bytes, file);
+    let output = output::present(&running.captured(), &output::most(ctx, &screen), file);
     let mut value = json!({
         "output": output,
         "session_id": running.id.0,
