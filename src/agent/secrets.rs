@@ -3,7 +3,7 @@
 
 use crate::config::{Loaded, dotenv};
 use crate::exec::keeps_back;
-use crate::llm::message::Body;
+use crate::llm::message::{Body, FileDiff, ToolBody, ToolCall, ToolView};
 use crate::policy::redact::{RedactKind, Secrets};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -155,13 +155,20 @@ pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
             }
             mask(&mut body.text);
             mask(&mut body.reasoning);
-            body.calls.iter_mut().for_each(|call| mask(&mut call.args));
+            for ToolCall { id: _, name, args, repaired: _, via } in &mut body.calls {
+                [name, args, via].into_iter().for_each(mask);
+            }
         }
-        Body::Tool(body) => {
-            let view = &mut body.view;
-            [&mut body.content, &mut view.target, &mut view.summary, &mut view.output, &mut view.approval]
-                .into_iter()
-                .for_each(mask);
+        // Every field by name: a new one does not compile until it is decided here.
+        Body::Tool(ToolBody { call_id: _, name, content, outcome: _, images: _, view, duration_ms: _, large }) => {
+            let ToolView { target, summary, exit_code: _, diffs, output, approval, edited } = view;
+            [name, content, target, summary, output, approval, edited].into_iter().for_each(mask);
+            for FileDiff { path, added: _, removed: _, unified } in diffs {
+                [path, unified].into_iter().for_each(mask);
+            }
+            if let Some(large) = large {
+                mask(&mut large.whole);
+            }
         }
         Body::Note { text, .. } => mask(text),
     }
@@ -179,7 +186,7 @@ fn move_with(block: &mut Value, text: &str, secrets: &Secrets) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{AssistantBody, Origin, ToolBody, ToolCall};
+    use crate::llm::message::{AssistantBody, Large, Origin};
 
     #[test]
     fn keys_of_every_place_are_known() {
@@ -255,22 +262,61 @@ mod tests {
         assert_eq!(known, ["project-value-2", "project-value-new-5"]);
     }
 
+    /// Every string of a serialized item, with its path.
+    fn walk(value: &Value, at: &str, look: &mut impl FnMut(&str, &str)) {
+        match value {
+            Value::String(text) => look(at, text),
+            Value::Array(all) => all.iter().for_each(|value| walk(value, at, look)),
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                look(at, name);
+                walk(value, &format!("{at}/{name}"), look);
+            }),
+            _ => {}
+        }
+    }
+
     #[test]
     fn nothing_enters_with_a_known_value() {
         let secrets = Secrets::default();
         secrets.learn(["s3cret-s3cret".to_owned()]);
         let text = || "a s3cret-s3cret b".to_owned();
         let (images, context) = (Vec::new(), text());
-        let call = ToolCall { id: "c".into(), name: "x".into(), args: text(), repaired: false, via: String::new() };
+        let call = ToolCall { id: "c".into(), name: text(), args: text(), repaired: false, via: text() };
+        let tool = ToolBody {
+            call_id: "c".into(),
+            name: text(),
+            content: text(),
+            view: ToolView {
+                target: text(),
+                summary: text(),
+                diffs: vec![FileDiff { path: text(), added: 1, removed: 1, unified: text() }],
+                output: text(),
+                approval: text(),
+                edited: text(),
+                ..ToolView::default()
+            },
+            large: Some(Box::new(Large { whole: text(), room: 1 })),
+            ..ToolBody::default()
+        };
         for mut body in [
             Body::User { text: text(), images, context, origin: Origin::Person, gist: text() },
-            Body::Assistant(AssistantBody { text: text(), calls: vec![call], ..AssistantBody::default() }),
-            Body::Tool(ToolBody { content: text(), ..ToolBody::default() }),
+            Body::Assistant(AssistantBody {
+                text: text(),
+                reasoning: text(),
+                calls: vec![call],
+                ..AssistantBody::default()
+            }),
+            Body::Tool(tool),
             Body::Note { kind: crate::llm::message::NoteKind::Info, text: text() },
         ] {
             mask(&mut body, &secrets);
-            let told = serde_json::to_string(&body).unwrap();
-            assert!(told.contains("a «redacted:known secret…» b") && !told.contains("s3cret"), "{told}");
+            let whole = serde_json::to_value(&body).unwrap();
+            let (mut masked, mut found) = (0, Vec::new());
+            walk(&whole, "", &mut |at, text| {
+                masked += usize::from(text.contains("«redacted:known secret…»"));
+                found.extend(text.contains("s3cret").then(|| at.to_owned()));
+            });
+            assert!(masked > 0 && found.is_empty(), "{found:?}: {whole}");
         }
     }
 

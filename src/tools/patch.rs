@@ -1,6 +1,7 @@
 //! The `patch` tool: find-and-replace in one file, or a V4A patch over several.
 
 mod apply;
+mod fit;
 pub mod fuzzy;
 mod lines;
 mod unicode;

@@ -253,7 +253,7 @@ impl SearchCall {
         // Names of files are no secrets: `target=files` lists them all.
         let secrets = matches!(self.kind, Kind::Content { .. }).then_some(&self.secrets);
         let walked = find::walk(&self.place.path, names, secrets, self.reach, bounds);
-        let mut result = Reply { notes: walked.notes.clone(), ..Reply::default() };
+        let mut result = Reply { notes: walked.notes.clone(), partial: walked.cut, ..Reply::default() };
         match &self.kind {
             Kind::Files(_) => self.files(&find::newest_first(walked.files), &mut result),
             Kind::Content { query, .. } => self.content(query, &walked, bounds, &mut result),
@@ -261,6 +261,7 @@ impl SearchCall {
         if bounds.over() {
             result.fields.insert("limit_reason".into(), json!(format!("stopped after {} s", TIMEOUT.as_secs())));
             result.more = true;
+            result.partial = true;
         }
         result.output(self.offset)
     }
@@ -278,6 +279,7 @@ impl SearchCall {
         // One more than asked for tells whether there is more.
         let searched = grep::search(query, &walked.files, self.offset + self.limit + 1, bounds);
         result.notes.extend(searched.notes());
+        result.partial |= !searched.whole;
         self.hits(query, &searched.hits, result);
     }
 
@@ -289,6 +291,10 @@ impl SearchCall {
                 let page: Vec<_> = hits.iter().skip(self.offset).take(self.limit).collect();
                 result.more = self.offset + page.len() < all;
                 result.count(all, page.len(), "file");
+                if query.mode == Mode::Count {
+                    result.all = hits.iter().map(|hits| hits.matches as usize).sum();
+                    result.files = Some(all);
+                }
                 let counts = page.iter().map(|hits| (self.shown(&hits.path), json!(hits.matches)));
                 if query.mode == Mode::Count {
                     result.fields.insert("counts".into(), Value::Object(counts.collect()));
@@ -357,14 +363,19 @@ struct Reply {
     summary: String,
     shown: usize,
     more: bool,
+    /// What was looked at is not all: the counts are of what was found until then.
+    partial: bool,
+    /// Matches or files that were found, shown or not.
+    all: usize,
+    /// Files with matches, where the matches are counted.
+    files: Option<usize>,
     notes: Vec<String>,
 }
 
 impl Reply {
     fn count(&mut self, all: usize, shown: usize, noun: &str) {
         self.shown = shown;
-        let known = if self.more { all - usize::from(all > shown) } else { all };
-        self.fields.insert("total_count".into(), json!(known));
+        self.all = all;
         let plural = match (noun, shown) {
             ("match", n) if n != 1 => "es",
             (_, 1) => "",
@@ -374,12 +385,27 @@ impl Reply {
     }
 
     fn output(mut self, offset: usize) -> ToolOutput {
+        let (name, files) = match self.partial {
+            true => ("at_least", "at_least_files"),
+            false => ("total_count", "total_files"),
+        };
+        self.fields.insert(name.into(), json!(self.all));
+        if let Some(count) = self.files {
+            self.fields.insert(files.into(), json!(count));
+        }
         if self.more {
             self.fields.insert("truncated".into(), Value::Bool(true));
             let next = offset + self.shown;
             self.fields.insert(
                 "hint".into(),
-                json!(format!("Results truncated. Use offset={next} for more, or narrow the search")),
+                json!(match self.partial {
+                    true => format!(
+                        "Results truncated: there are at least {}, not all were counted. Use offset={next} for more, \
+                         narrow the search, or count with output_mode=count",
+                        self.all
+                    ),
+                    false => format!("Results truncated. Use offset={next} for more, or narrow the search"),
+                }),
             );
         }
         if !self.notes.is_empty() {

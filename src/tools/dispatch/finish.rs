@@ -47,7 +47,7 @@ pub(super) fn kind_of(tool: &str, intent: Option<&Intent>) -> RedactKind {
     }
 }
 
-/// Masks and bounds all that leaves a call. Diffs are of the person's own files: they stay as they are.
+/// Masks and bounds all that leaves a call.
 pub(super) fn finish(mut output: ToolOutput, limits: &Limits<'_>, mask: impl Fn(&str) -> Cow<'_, str>) -> ToolOutput {
     let cap = limits.room.cap(limits.cap);
     let share = limits.room.even_share();
@@ -99,7 +99,8 @@ pub(super) fn mask_all(output: &mut ToolOutput, mask: impl Fn(&str) -> Cow<'_, s
 
 fn mask_view(output: &mut ToolOutput, mask: &impl Fn(&str) -> Cow<'_, str>) {
     let view = &mut output.view;
-    for text in [&mut view.output, &mut view.summary, &mut view.approval] {
+    let diffs = view.diffs.iter_mut().flat_map(|diff| [&mut diff.path, &mut diff.unified]);
+    for text in [&mut view.output, &mut view.summary, &mut view.approval, &mut view.edited].into_iter().chain(diffs) {
         if let Cow::Owned(masked) = mask(text) {
             *text = masked;
         }

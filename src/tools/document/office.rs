@@ -42,11 +42,36 @@ const OPEN: Shape = Shape {
     row: "table:table-row",
 };
 
-/// The paragraphs of a Word document.
+/// What stands beside the text of a Word document: how its parts are called, and what it is.
+const ASIDE: [(&str, &str); 4] =
+    [("header", "header"), ("footer", "footer"), ("footnotes", "footnotes"), ("endnotes", "endnotes")];
+
+/// The paragraphs of a Word document, then its headers, footers and notes.
 pub fn word(path: &Path) -> Result<String, String> {
     let mut archive = open(path)?;
     let xml = part(&mut archive, "word/document.xml")?.ok_or("is not a Word document: it has no text part")?;
-    read(&xml, &WORD)
+    let mut text = read(&xml, &WORD)?;
+    for (kind, title) in ASIDE {
+        let number = |name: &str| {
+            let number = name.strip_prefix("word/")?.strip_prefix(kind)?.strip_suffix(".xml")?;
+            if number.is_empty() { Some(0) } else { number.parse::<u32>().ok() }
+        };
+        let mut names: Vec<_> =
+            archive.file_names().flatten().filter_map(|name| Some((number(&name)?, name.to_string()))).collect();
+        names.sort();
+        let mut had: Vec<String> = Vec::new();
+        for (_, name) in names {
+            let Some(xml) = part(&mut archive, &name)? else { continue };
+            let words = read(&xml, &WORD)?;
+            // The first page and the others often say the same.
+            if words.trim().is_empty() || had.contains(&words) || text.len() > MAX_TEXT {
+                continue;
+            }
+            text.push_str(&format!("\n[{title}]\n{}", words.trim_start()));
+            had.push(words);
+        }
+    }
+    Ok(text)
 }
 
 /// The slides of a presentation in their order, with their notes.

@@ -1,7 +1,7 @@
 //! Spreadsheets: every sheet, a line a row, cells apart by tabs.
 
 use super::{MAX_TEXT, office};
-use calamine::{Cell, Data, DataRef, Reader as _, Sheets, XlsxError, open_workbook_auto};
+use calamine::{Cell, Data, DataRef, Reader as _, Sheets, XlsxCellFormula, XlsxError, open_workbook_auto};
 use std::iter::repeat_n;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn text(path: &Path) -> Result<String, String> {
         // cells can be had one by one, only those that are there are held.
         match &mut book {
             Sheets::Xlsx(book) => match book.worksheet_cells_reader(&name) {
-                Ok(mut reader) => lines(&name, used(|| reader.next_cell())?, Data::from, &mut text),
+                Ok(mut reader) => lines(&name, computed(|| reader.next_cell_with_formula())?, Data::from, &mut text),
                 Err(XlsxError::NotAWorksheet(_)) => lines::<Data>(&name, Vec::new(), Data::from, &mut text),
                 Err(error) => return Err(broken(error)),
             },
@@ -53,6 +53,21 @@ fn used<'a, E: std::fmt::Display>(
     while let Some(cell) = next().map_err(broken)? {
         if *cell.get_value() != DataRef::Empty {
             cells.push((cell.get_position(), cell.get_value().clone()));
+        }
+    }
+    Ok(cells)
+}
+
+/// As [`used`], with the formula where a program wrote no value of it.
+fn computed<'a>(
+    mut next: impl FnMut() -> Result<Option<XlsxCellFormula<'a>>, XlsxError>,
+) -> Result<Vec<Used<DataRef<'a>>>, String> {
+    let mut cells = Vec::new();
+    while let Some(cell) = next().map_err(broken)? {
+        match (cell.value, cell.formula) {
+            (DataRef::Empty, None) => {}
+            (DataRef::Empty, Some(formula)) => cells.push((cell.pos, DataRef::String(format!("={formula}")))),
+            (value, _) => cells.push((cell.pos, value)),
         }
     }
     Ok(cells)

@@ -50,6 +50,29 @@ fn word_keeps_headings_lists_tables_and_entities() {
 }
 
 #[test]
+fn word_has_headers_footers_and_notes() {
+    let words = |text: &str| format!(r#"<w:x xmlns:w="w"><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:x>"#);
+    let bytes = packed(&[
+        ("word/document.xml", &words("body")),
+        ("word/header2.xml", &words("top")),
+        ("word/header1.xml", &words("top")),
+        ("word/footer1.xml", &words("page one")),
+        ("word/footer2.xml", "<w:x/>"),
+        ("word/footnotes.xml", &words("see there")),
+    ]);
+    assert_eq!(
+        read("a.docx", &bytes).unwrap(),
+        "body\n\n[header]\ntop\n\n[footer]\npage one\n\n[footnotes]\nsee there\n"
+    );
+}
+
+#[test]
+fn a_formula_without_a_value_is_shown_itself() {
+    let rows = r#"<row r="1"><c r="A1"><v>2</v></c><c r="B1"><f>A1*2</f></c><c r="C1"><f>A1*3</f><v>6</v></c></row>"#;
+    assert_eq!(read("a.xlsx", &workbook(rows)).unwrap(), "## Sheet Sums (1 × 3)\n2\t=A1*2\t6\n\n");
+}
+
+#[test]
 fn slides_come_in_their_order_with_notes() {
     let slide = |text: &str| format!(r#"<p:sld><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:sld>"#);
     let bytes = packed(&[

@@ -150,14 +150,7 @@ pub fn find(content: &str, old: &str, accept: impl Fn(&Range<usize>) -> bool) ->
 
 /// `content` with `new` in all places, fitted to what stands there.
 pub fn apply(content: &str, found: &Found, old: &str, new: &str) -> Result<String, FuzzyError> {
-    if found.strategy != Strategy::Exact {
-        for escape in ["\\'", "\\\""] {
-            let drifted = old.contains(escape) && new.contains(escape);
-            if drifted && !found.places.iter().any(|place| content[place.clone()].contains(escape)) {
-                return Err(FuzzyError::EscapeDrift(escape));
-            }
-        }
-    }
+    check_escapes(content, found, old, new)?;
     let mut out = String::with_capacity(content.len() + new.len());
     let mut done = 0;
     for place in &found.places {
@@ -167,6 +160,20 @@ pub fn apply(content: &str, found: &Found, old: &str, new: &str) -> Result<Strin
     }
     out.push_str(&content[done..]);
     Ok(out)
+}
+
+/// # Errors
+/// When quotes are escaped in what was asked for, and not in the file.
+pub fn check_escapes(content: &str, found: &Found, old: &str, new: &str) -> Result<(), FuzzyError> {
+    if found.strategy != Strategy::Exact {
+        for escape in ["\\'", "\\\""] {
+            let drifted = old.contains(escape) && new.contains(escape);
+            if drifted && !found.places.iter().any(|place| content[place.clone()].contains(escape)) {
+                return Err(FuzzyError::EscapeDrift(escape));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn fitted<'a>(region: &str, strategy: Strategy, old: &str, new: &'a str) -> Cow<'a, str> {
@@ -300,7 +307,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 }
 
 /// `\t` written as two characters where a line's indentation is; elsewhere it may be meant, as in a string literal.
-fn leading_tabs(text: &str) -> Cow<'_, str> {
+pub(super) fn leading_tabs(text: &str) -> Cow<'_, str> {
     if !text.lines().any(|line| line.trim_start().starts_with("\\t")) {
         return Cow::Borrowed(text);
     }

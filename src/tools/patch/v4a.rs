@@ -1,7 +1,8 @@
 //! The V4A patch format: several files, hunks found by their text instead of line numbers.
 
+use super::fit;
 use super::fuzzy::{self, Found, FuzzyError};
-use super::lines::Lines;
+use super::lines::{Lines, indent};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -34,6 +35,8 @@ pub struct Hunk {
     /// What stands after `@@`: lines to look for first, outermost first.
     pub hints: Vec<String>,
     pub lines: Vec<Line>,
+    /// `*** End of File` follows: its place is the end.
+    pub at_end: bool,
 }
 
 /// A line of a hunk, without its prefix.
@@ -89,16 +92,17 @@ pub fn parse(patch: &str) -> Result<Vec<FileOp>, String> {
     let (Some(header), Some(hunk_line)) = (HEADER.as_ref(), HUNK.as_ref()) else {
         return Err("the patch parser could not be built".into());
     };
-    let lines: Vec<&str> = patch.lines().collect();
-    let marker = |line: &&str, word: &str| line.strip_prefix("***").is_some_and(|rest| rest.trim() == word);
-    let start = lines.iter().position(|line| marker(line, "Begin Patch")).map_or(0, |at| at + 1);
-    let end = lines.iter().rposition(|line| marker(line, "End Patch")).filter(|at| *at >= start).unwrap_or(lines.len());
     let mut ops = Vec::new();
-    for line in &lines[start..end] {
-        if let Some(found) = header.captures(line) {
+    for line in inside(patch, header) {
+        // Nothing can stand before the first header: blanks before it mean nothing.
+        if let Some(found) = header.captures(if ops.is_empty() { line.trim_start() } else { line }) {
             header_line(&mut ops, &found[1], &found[2], &found[3])?;
-        } else if marker(line, "End of File") {
-            continue;
+        } else if is_marker(line, "End of File") {
+            if let Some(FileOp::Update { hunks, .. }) = ops.last_mut()
+                && let Some(hunk) = hunks.last_mut()
+            {
+                hunk.at_end = true;
+            }
         } else if let (Some(found), true) = (hunk_line.captures(line), line.starts_with("@@")) {
             hunk_header(ops.last_mut(), &found[1]);
         } else {
@@ -112,6 +116,27 @@ pub fn parse(patch: &str) -> Result<Vec<FileOp>, String> {
         return Err("no file operation found; begin with `*** Update File: PATH`, `*** Add File:`, `*** Delete File:` or `*** Move File: A -> B`".into());
     }
     Ok(ops)
+}
+
+fn is_marker(line: &str, word: &str) -> bool {
+    line.strip_prefix("***").is_some_and(|rest| rest.trim() == word)
+}
+
+/// The lines between the markers, which may have blanks around them; when all of a patch is indented, without that.
+fn inside<'p>(patch: &'p str, header: &Regex) -> Vec<&'p str> {
+    let lines: Vec<&str> = patch.lines().collect();
+    let first_header = lines.iter().position(|line| header.is_match(line.trim_start())).unwrap_or(lines.len());
+    let begin = lines[..first_header].iter().position(|line| is_marker(line.trim(), "Begin Patch"));
+    let start = begin.map_or(0, |at| at + 1);
+    let last = lines.iter().rposition(|line| !line.trim().is_empty() && !line.trim_start().starts_with("```"));
+    let end = lines.iter().rposition(|line| is_marker(line, "End Patch"));
+    // With blanks before it, it could be a context line anywhere else.
+    let end = end.or(last.filter(|at| is_marker(lines[*at].trim(), "End Patch")));
+    let end = end.filter(|at| *at >= start).unwrap_or(lines.len());
+    let pad = begin.map_or("", |at| indent(lines[at]));
+    let is_padded = |line: &&str| line.trim().is_empty() || line.starts_with(pad);
+    let pad = if lines[start..end].iter().all(is_padded) { pad } else { "" };
+    lines[start..end].iter().map(|line| line.strip_prefix(pad).unwrap_or(line)).collect()
 }
 
 fn header_line(ops: &mut Vec<FileOp>, verb: &str, noun: &str, rest: &str) -> Result<(), String> {
@@ -186,9 +211,6 @@ fn body_line(op: Option<&mut FileOp>, line: &str) -> Result<(), String> {
 
 fn finish(op: &mut FileOp) -> Result<(), String> {
     match op {
-        FileOp::Add { text, .. } => {
-            text.pop();
-        }
         FileOp::Update { path, hunks, to } => {
             for hunk in hunks.iter_mut() {
                 while hunk.lines.last() == Some(&Line::Gap) {
@@ -202,7 +224,7 @@ fn finish(op: &mut FileOp) -> Result<(), String> {
                 return Err(format!("UPDATE `{path}`: no hunks found"));
             }
         }
-        FileOp::Delete { .. } | FileOp::Move { .. } => {}
+        FileOp::Add { .. } | FileOp::Delete { .. } | FileOp::Move { .. } => {}
     }
     Ok(())
 }
@@ -228,18 +250,26 @@ fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
         FuzzyError::Ambiguous(n) => format!("matches {n} places; add context lines or an `@@ line above @@`"),
         why => format!("not found: {why}"),
     })?;
+    let place = found.places.first_mut().ok_or_else(|| format!("not found: {}", FuzzyError::NotFound))?;
     let (old, new) = (hunk.old_lines(gaps).join("\n"), hunk.new_lines(gaps));
+    let written = fit::fitted(&text[place.clone()], hunk, gaps);
     if new.is_empty() {
         // Whole lines go, so one of the line breaks around them goes too.
-        for place in &mut found.places {
-            if place.end < text.len() {
-                place.end += 1;
-            } else if place.start > 0 {
-                place.start -= 1;
-            }
+        if place.end < text.len() {
+            place.end += 1;
+        } else if place.start > 0 {
+            place.start -= 1;
         }
     }
-    fuzzy::apply(text, &found, &old, &new.join("\n")).map_err(|why| why.to_string())
+    match written {
+        Some(written) => {
+            fuzzy::check_escapes(text, &found, &old, &new.join("\n")).map_err(|why| why.to_string())?;
+            let place = &found.places[0];
+            Ok(format!("{}{written}{}", &text[..place.start], &text[place.end..]))
+        }
+        // The patch spells line breaks as two characters: there are no lines to follow.
+        None => fuzzy::apply(text, &found, &old, &new.join("\n")).map_err(|why| why.to_string()),
+    }
 }
 
 /// The one place of a hunk: in the whole text, or near its hint.
@@ -247,7 +277,12 @@ fn place(text: &str, hunk: &Hunk, gaps: bool) -> Result<Found, FuzzyError> {
     let old = hunk.old_lines(gaps).join("\n");
     let whole = |place: &Range<usize>| {
         let bytes = text.as_bytes();
-        (place.start == 0 || bytes[place.start - 1] == b'\n') && (place.end == bytes.len() || bytes[place.end] == b'\n')
+        let ends = if hunk.at_end {
+            matches!(&bytes[place.end..], b"" | b"\n")
+        } else {
+            place.end == bytes.len() || bytes[place.end] == b'\n'
+        };
+        ends && (place.start == 0 || bytes[place.start - 1] == b'\n')
     };
     let everywhere = match fuzzy::find(text, &old, whole) {
         Some(found) if found.places.len() == 1 => return Ok(found),
@@ -293,7 +328,7 @@ fn window(text: &str, at: usize) -> Range<usize> {
 /// A hunk that only adds goes below its hint, or to the end.
 fn insert(text: &str, hunk: &Hunk) -> Result<String, String> {
     let added = hunk.new_lines(false).join("\n");
-    let Some(hint) = hunk.hints.last() else {
+    let Some(hint) = hunk.hints.last().filter(|_| !hunk.at_end) else {
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         return Ok(format!("{text}{gap}{added}\n"));
     };
@@ -347,6 +382,18 @@ mod tests {
             ("a\nb\n", "@@ a @@\n+n", "a\nn\nb\n"),
             ("a", "@@\n+n", "a\nn\n"),
             ("a\n", "@@ -1,1 +1,2 @@\n a\n+n\n*** End of File", "a\nn\n"),
+            // the end of the file decides between equal places
+            ("a\nb\na\n", "@@\n-a\n+n\n*** End of File", "a\nb\nn\n"),
+            ("a\nb\n", "@@ a\n+n\n*** End of File", "a\nb\nn\n"),
+            // context is only looked for: the file's own bytes stay
+            ("a \n\tb\nc\t\nd\n", "@@\n a\n-    b\n+    B\n c\n d", "a \n\tB\nc\t\nd\n"),
+            ("if a:\n\tx\n\t\ty\n", "@@\n if a:\n     x\n-        y\n+        z", "if a:\n\tx\n\t\tz\n"),
+            ("f(a,  b)\nx\n", "@@\n f(a, b)\n-x\n+y", "f(a,  b)\ny\n"),
+            ("say “hi”\nx\n", "@@\n say \"hi\"\n-x\n+y", "say “hi”\ny\n"),
+            // a right line stays where the removed one was indented too little
+            ("def f():\n    x = 1\n", "@@\n def f():\n-x = 1\n+    x = 2", "def f():\n    x = 2\n"),
+            ("def f():\n    x = 1\n", "@@\n def f():\n-x = 1\n+x = 2", "def f():\n    x = 2\n"),
+            ("def f():\n    x = 1\n", "-x = 1\n+if x:\n+    y", "def f():\n    if x:\n        y\n"),
         ] {
             assert_eq!(update(text, patch).as_deref(), Ok(want), "{patch:?}");
         }
@@ -429,6 +476,7 @@ mod tests {
     fn what_cannot_be_placed_is_an_error() {
         for (text, patch, word) in [
             ("x = 10\n", "-zzz\n+y", "not found"),
+            ("a\nb\n", "-a\n+n\n*** End of File", "not found"),
             ("a\na\n", "-a\n+b", "2 places"),
             ("a\n", "@@ q @@\n+n", "not in the file"),
         ] {
@@ -441,11 +489,29 @@ mod tests {
     }
 
     #[test]
+    fn a_padded_patch_is_read() {
+        let want = vec![FileOp::Add { path: "n".into(), text: " x\n".into() }];
+        for patch in [
+            "  *** Begin Patch  \n*** Add File: n\n+ x\n  *** End Patch",
+            "```\n *** Begin Patch\n *** Add File: n\n+ x\n*** End Patch\n```",
+            "    *** Begin Patch\n    *** Add File: n\n    + x\n    *** End Patch\n",
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: n\n+ x\n*** End Patch\nEOF",
+        ] {
+            assert_eq!(parse(patch).as_ref(), Ok(&want), "{patch}");
+        }
+        // a context line that looks like a marker is one of the file
+        let kept = "*** Update File: f\n@@\n *** Begin Patch\n-a\n+b\n *** End Patch\n c\n*** End Patch";
+        let ops = parse(kept).unwrap();
+        let [FileOp::Update { hunks, .. }] = ops.as_slice() else { panic!("{ops:?}") };
+        assert_eq!(hunks[0].lines.len(), 5);
+    }
+
+    #[test]
     fn markers_and_blanks_are_optional() {
         let ops = parse("***Update File:a b.txt\n*** Move to: c.txt\n***Add File: n\n+1\n+\n+2\n*** Move File: a -> b")
             .unwrap();
         assert_eq!(ops[0], FileOp::Update { path: "a b.txt".into(), hunks: vec![], to: Some("c.txt".into()) });
-        assert_eq!(ops[1], FileOp::Add { path: "n".into(), text: "1\n\n2".into() });
+        assert_eq!(ops[1], FileOp::Add { path: "n".into(), text: "1\n\n2\n".into() });
         assert_eq!(ops[2], FileOp::Move { path: "a".into(), to: "b".into() });
     }
 }

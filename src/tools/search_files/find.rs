@@ -66,6 +66,8 @@ impl Names {
 pub struct Walked {
     pub files: Vec<PathBuf>,
     pub notes: Vec<String>,
+    /// There are more files than were looked at.
+    pub cut: bool,
 }
 
 /// All files below `root` (or `root` itself) within this reach that are not among the secrets, and match.
@@ -114,7 +116,8 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach
     // A stable sort finds the sorted runs.
     files.sort_by(|a, b| by_bytes(a, b));
     let mut notes = Vec::new();
-    if count.into_inner() > MAX_FILES {
+    let cut = count.into_inner() > MAX_FILES;
+    if cut {
         notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
     }
     match left_out.into_inner() {
@@ -125,7 +128,7 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach
     if unreadable.into_inner() {
         notes.push("some folders could not be read".to_owned());
     }
-    Walked { files, notes }
+    Walked { files, notes, cut }
 }
 
 /// What one thread has found, handed over in the end, sorted: what is left to do is a merge.

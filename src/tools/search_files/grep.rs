@@ -88,6 +88,8 @@ pub struct Searched {
     /// In the order of the files, those with matches only.
     pub hits: Vec<FileHits>,
     skipped: usize,
+    /// Every file was searched to its end.
+    pub whole: bool,
 }
 
 impl Searched {
@@ -100,6 +102,8 @@ impl Searched {
 /// Searches until `enough` matches (or files) are found in the first files.
 pub fn search(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds) -> Searched {
     let mut all = Searched::default();
+    // A count that stops early counts nothing.
+    let enough = if query.mode == Mode::Count { usize::MAX } else { enough };
     let (mut start, mut lot) = (0, 64);
     while start < files.len() && !bounds.over() {
         let end = (start + lot).min(files.len());
@@ -109,11 +113,12 @@ pub fn search(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds) 
             Mode::Files | Mode::Count => all.hits.len() as u64,
         };
         if found >= enough as u64 {
-            break;
+            return all;
         }
         start = end;
         lot = (lot * 2).min(4_096);
     }
+    all.whole = !bounds.over();
     all
 }
 

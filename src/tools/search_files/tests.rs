@@ -80,6 +80,28 @@ async fn other_modes() {
 }
 
 #[tokio::test]
+async fn no_total_is_made_up() {
+    let bench = Bench::new();
+    for n in 0..300 {
+        bench.write(&format!("f{n:03}"), "hit\nhit\n");
+    }
+    let all = search(&bench, json!({"pattern": "hit", "output_mode": "count", "limit": 3})).await;
+    assert_eq!((&all["total_count"], &all["total_files"]), (&json!(600), &json!(300)), "{all}");
+    assert_eq!((all["counts"].as_object().unwrap().len(), all.get("at_least")), (3, None), "{all}");
+    for mode in ["content", "files_only"] {
+        let cut = search(&bench, json!({"pattern": "hit", "output_mode": mode, "limit": 3})).await;
+        assert_eq!((cut.get("total_count"), &cut["truncated"]), (None, &json!(true)), "{cut}");
+        let least = cut["at_least"].as_u64().unwrap();
+        assert!((4..600).contains(&least) && cut["hint"].as_str().unwrap().contains("at least"), "{cut}");
+        let end = search(&bench, json!({"pattern": "hit", "output_mode": mode, "limit": 1000})).await;
+        assert_eq!(end["total_count"], if mode == "content" { 600 } else { 300 }, "{end}");
+    }
+    // names are all known
+    let names = search(&bench, json!({"pattern": "f*", "target": "files", "limit": 3})).await;
+    assert_eq!((&names["total_count"], &names["truncated"]), (&json!(300), &json!(true)), "{names}");
+}
+
+#[tokio::test]
 async fn files_by_name_newest_first() {
     let bench = bench();
     let old = std::time::SystemTime::now() - Duration::from_secs(3_600);

@@ -46,6 +46,7 @@ fn note(result: &mut Reply, whole: bool, secret: usize) {
     if !whole {
         result.notes.push("there is more than could be fetched; name a folder".to_owned());
         result.more = true;
+        result.partial = true;
     }
     match secret {
         0 => {}
