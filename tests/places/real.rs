@@ -26,7 +26,7 @@ fn session(home: &Home, config: &str, calls: &[(&str, Value)]) -> Vec<Value> {
 
 /// A call that goes on for longer than any test.
 fn sleeps() -> (String, Value) {
-    call("terminal", json!({ "command": "echo started; sleep 600" }))
+    call("terminal", json!({ "command": "echo sta''rted; sleep 600" }))
 }
 
 fn line(command: &str) -> (&'static str, Value) {

@@ -14,7 +14,7 @@ pub fn fitted(region: &str, hunk: &Hunk, gaps: bool) -> Option<String> {
         return None;
     }
     // How the patch spells an indentation, and what the file has there.
-    let mut table: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut table = BTreeMap::new();
     for (asked, have) in old.iter().zip(&file).filter(|(asked, _)| !asked.trim().is_empty()) {
         table.entry(indent(asked)).or_insert(indent(have));
     }
@@ -55,7 +55,7 @@ struct Block<'t> {
 }
 
 impl<'t> Block<'t> {
-    fn end(&mut self, table: &BTreeMap<&str, &str>, out: &mut Vec<String>) {
+    fn end(&mut self, table: &BTreeMap<&'t str, &'t str>, out: &mut Vec<String>) {
         let removed = std::mem::take(&mut self.removed);
         let added = std::mem::take(&mut self.added);
         if added.is_empty() {
@@ -67,7 +67,12 @@ impl<'t> Block<'t> {
             text = leading_tabs(&text).into_owned();
         }
         if shifts(&text, &removed, self.above) {
-            text = text.split('\n').map(|line| shifted(line, table)).collect::<Vec<_>>().join("\n");
+            // What they replace says more of them than lines further away.
+            let mut table = table.clone();
+            for (asked, have) in removed.iter().rev().filter(|(asked, _)| !asked.trim().is_empty()) {
+                table.insert(indent(asked), indent(have));
+            }
+            text = text.split('\n').map(|line| shifted(line, &table)).collect::<Vec<_>>().join("\n");
         }
         if !unicode::is_plain(&region) && removed.iter().any(|(asked, have)| asked.trim() != have.trim()) {
             text = unicode::keep_typography(&region, &text);
