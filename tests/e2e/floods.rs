@@ -66,7 +66,12 @@ fn bytes_that_are_no_text_harm_nothing() {
 #[test]
 fn a_paste_of_ten_megabytes_is_whole_and_cheap() {
     let mock = Mock::start(vec![]);
-    let (_home, mut term) = ready(&mock);
+    // Into a window that takes it: what cannot fit is not sent.
+    let home = Home::with(&mock, "");
+    let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    home.config(&config.replace("context_length: 200000", "context_length: 100000000"));
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
     let before = term.peak();
     let text = "a line of a large file\n".repeat(450_000);
     term.paste(&text).wait("Pasted");
