@@ -8,6 +8,7 @@ pub mod agent;
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod environment;
 pub mod exec;
 pub mod knowledge;
 pub mod llm;

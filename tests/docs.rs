@@ -105,3 +105,47 @@ fn the_events_of_the_plugins_page() {
     }
     assert!(page == wanted, "the events of docs/PLUGINS.md are others; run: UPDATE_DOCS=1 cargo test docs");
 }
+
+/// Names of all functions under `src` and `tests`.
+fn functions() -> std::collections::BTreeSet<String> {
+    let mut names = std::collections::BTreeSet::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src"), root.join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(path).unwrap();
+                let starts = text.lines().filter_map(|line| line.split_once("fn ")).map(|(_, rest)| rest);
+                names.extend(starts.filter_map(|rest| rest.split_once('(')).map(|(name, _)| name.trim().to_owned()));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn each_claim_of_the_security_page_names_a_test_that_exists() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/SECURITY.md")).unwrap();
+    let (_, section) = page.split_once("\n## Each claim and its test\n").expect("the section with the tests");
+    let section = section.split("\n## ").next().unwrap();
+    let rows: Vec<(&str, &str)> = section
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| ---") && !line.starts_with("| claim"))
+        .map(|line| line.trim_end_matches(" |").rsplit_once(" | ").expect("a claim and its tests"))
+        .collect();
+    assert!(rows.len() > 20, "{}", rows.len());
+    let known = functions();
+    let mut wrong = Vec::new();
+    for (claim, tests) in rows {
+        let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        if named.is_empty() {
+            wrong.push(format!("no test for: {claim}"));
+        }
+        wrong
+            .extend(named.iter().filter(|name| !known.contains(**name)).map(|name| format!("no test {name}: {claim}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

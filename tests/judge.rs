@@ -1,6 +1,7 @@
 //! The judge under random input: it never panics, never takes long, and nothing that is put around a refused command
 //! makes it milder. `HERMES_FUZZ_SECONDS` says how long (a few seconds unless set), `HERMES_FUZZ_SEED` with which numbers.
 
+mod corpus;
 mod pieces;
 #[path = "../src/policy/testing.rs"]
 mod testing;

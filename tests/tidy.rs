@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// The cap of code lines a file.
 const CAP: usize = 500;
 
-/// What each room may use of ours. `llm::message`, `text`, `policy` and `lock` are leaves.
-const LEAVES: &[&str] = &["text", "policy", "lock", "llm::message"];
+/// What each room may use of ours. `llm::message`, `text`, `policy`, `lock` and `environment` are leaves.
+const LEAVES: &[&str] = &["text", "policy", "lock", "environment", "llm::message"];
 
 fn allowed(room: &str) -> Option<Vec<&'static str>> {
     let mut may: Vec<&'static str> = LEAVES.to_vec();
     may.extend_from_slice(match room {
-        "text" | "policy" | "lock" | "term" => &[],
+        "text" | "policy" | "lock" | "environment" | "term" => &[],
         "config" => &["config"],
         "exec" => &["exec", "config"],
         "store" => &["store", "config"],
@@ -202,6 +202,7 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/away.rs", "the client that follows a command on another machine, which an earlier run let through"),
     ("exec/orders.rs", "a command again that was let through, judged anew by the gate"),
     ("exec/sandbox/kernel.rs", "tries in a child what the system has; fixed words"),
+    ("exec/sandbox/rights.rs", "a shell that waits, in a user namespace for the sandbox; fixed words"),
     ("exec/once.rs", "one run and its result, for the callers below"),
     ("exec/far.rs", "the client of a command on another machine: behind the gate"),
     ("places/backend.rs", "clients that a person configured, and fixed words of theirs"),

@@ -53,6 +53,8 @@ pub enum AgentCommand {
     Redo,
     /// Goes on in a new session with the same conversation.
     Fork,
+    /// Goes on in a new session with the conversation of another one, which may be open elsewhere.
+    ForkOf(SessionId),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).
@@ -77,6 +79,11 @@ pub enum AgentEvent {
         items: Vec<Item>,
     },
     SessionChanged(SessionInfo),
+    /// A session that was asked for is open in another process, and stays there.
+    OpenElsewhere {
+        session: SessionId,
+        pid: i64,
+    },
     /// The session that was asked for could not be had, a notice says why: this one stays open.
     SessionKept,
     TurnStarted {

@@ -415,6 +415,7 @@ impl Runner {
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,
             AgentCommand::Fork => self.fork().await,
+            AgentCommand::ForkOf(id) => self.fork_of(id).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

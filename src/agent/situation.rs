@@ -40,7 +40,11 @@ pub fn describe(situation: &Situation<'_>) -> String {
         situation.processes.iter().filter(|p| p.background && !matches!(p.state, ProcessState::Exited(_))).collect();
     for process in running.iter().take(MOST) {
         let command: String = process.command.chars().take(80).collect();
-        let state = if process.state == ProcessState::NeedsInput { ", waits for input" } else { "" };
+        let state = match process.state {
+            ProcessState::NeedsInput => ", waits for input",
+            ProcessState::Stopped => ", stopped with Ctrl-Z: does nothing until it is continued",
+            ProcessState::Running | ProcessState::Exited(_) => "",
+        };
         let _ = write!(out, "\nrunning: {} {command}{state}", process.id.0);
     }
     let open = situation.plan.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
@@ -63,6 +67,7 @@ pub fn told(notice: &Notice) -> String {
                 ExitReason::Stopped | ExitReason::Killed => "was ended by the user",
                 ExitReason::Unwatched => "was ended because it could not be watched any more",
                 ExitReason::Unseen => "ended while no session looked after it",
+                ExitReason::HungUp => "was ended when the window was closed",
             };
             format!(
                 "[Background process {} {how} (exit code {}).\nCommand: {command}\nOutput:\n{tail}]",
@@ -96,6 +101,7 @@ pub fn gist(notice: &Notice) -> String {
             ExitReason::Stopped | ExitReason::Killed => "was ended by the user".into(),
             ExitReason::Unwatched => "was ended: it could not be watched any more".into(),
             ExitReason::Unseen => "ended unseen".into(),
+            ExitReason::HungUp => "was ended when the window was closed".into(),
         },
         Notice::Matched { pattern, .. } => format!("printed “{pattern}”"),
     };

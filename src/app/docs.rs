@@ -75,6 +75,9 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
                 keymap.keys_for(entry.name).iter().map(|keys| format!("`{}`", escape(keys))).collect();
             let _ = writeln!(out, "| `{}` | {} | {} |", entry.name, keys.join(", "), escape(entry.doc));
         }
+        if scope == Scope::Commands {
+            let _ = write!(out, "\n{STOPPED}\n");
+        }
     }
     out.push_str("\n## vi keys\n\n`composer.mode: vi` (or `/vi`) gives every text field but a masked one the modes of vi; the status bar names the mode and the cursor shows it. Esc closes a popup, else clears a selection, else leaves insert mode, else ends a begun command, else stops the turn; in a list it leaves insert mode first and closes then. Keys with Ctrl or Alt stay what they are, but for Ctrl-R, which redoes in normal mode. A new prompt begins in insert mode.\n\n");
     for (keys, what) in VI {
@@ -83,6 +86,9 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
     }
     out
 }
+
+/// What keys do to a command that runs, beside those of the table.
+const STOPPED: &str = "Ctrl-Z in a command that you took over stops it, as in a shell: its row says *stopped*, the agent is told and goes on, and `take-over` continues it. `forget-process` also removes a row that is shown as running while no such process is known.";
 
 /// `docs/COMMANDS.md`: every slash command.
 pub fn commands_markdown() -> String {

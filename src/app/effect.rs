@@ -110,6 +110,20 @@ pub enum LoadRequest {
     },
     /// Names of skins and themes.
     Looks,
+    /// The whole of a stored session, to read.
+    ReadSession {
+        id: crate::llm::message::SessionId,
+    },
+    /// Asks a server of models at an address what it offers; `key` may be empty.
+    TryServer {
+        address: String,
+        key: String,
+    },
+    /// Writes a server and its model into the config, its key into `.env`.
+    UseServer {
+        server: super::model::first_run::OwnServer,
+        model: String,
+    },
     /// Stores a key in the home folder's `.env`, readable by the owner only.
     SaveKey {
         provider: String,

@@ -17,6 +17,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::UsageChanged(meter) => model.meter = meter,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
         AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
+        AgentEvent::OpenElsewhere { session, pid } => sessions::open_elsewhere(model, session, pid),
         AgentEvent::SessionKept => sessions::kept(model, out),
         AgentEvent::TurnStarted { turn, at } => {
             turn::started(model, turn, at);

@@ -2,8 +2,8 @@
 
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
-use super::model::first_run::{FirstRun, Found};
-use super::{composer, modals, models};
+use super::model::first_run::{FirstRun, Found, Server};
+use super::{composer, modals, models, own_server};
 use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::{Code, Key};
 
@@ -14,8 +14,9 @@ const FEW: usize = 6;
 const SCARCE: u16 = 36;
 /// Rows of the screen that are not the card's.
 const AROUND: usize = 8;
-/// Rows of the card that are no entries: welcome, the group without an account, headings, the way to the rest, the foot.
-const FIXED: usize = 10;
+/// Rows of the card beside keys, servers and providers: welcome, the own server, the group without an account, headings, the
+/// way to the rest, the foot.
+const FIXED: usize = 11;
 
 /// How many providers leave the rest of the card in view.
 fn listed(card: &FirstRun, found: &Found) -> usize {
@@ -40,8 +41,10 @@ pub fn settle(model: &mut Model) {
 pub enum Row {
     /// A key that is there already: provider and where it comes from.
     Key(String, String),
-    /// A local server: provider, address, number of models.
-    Server(String, String, usize),
+    /// A local server that answered.
+    Server(Server),
+    /// A server that the person gives the address of.
+    OwnServer,
     /// A provider that takes a pasted key.
     Provider(String),
     /// The scripted demo.
@@ -55,10 +58,9 @@ pub fn rows(card: &FirstRun) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(found) = &card.found {
         rows.extend(found.keys.iter().map(|(provider, from)| Row::Key(provider.clone(), from.clone())));
-        let server =
-            |(name, address, count): &(String, String, usize)| Row::Server(name.clone(), address.clone(), *count);
-        rows.extend(found.servers.iter().map(server));
+        rows.extend(found.servers.iter().cloned().map(Row::Server));
     }
+    rows.push(Row::OwnServer);
     rows.push(Row::Offline);
     if let Some(found) = &card.found {
         let shown = if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found)) };
@@ -113,7 +115,9 @@ pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
                 card.all = true;
             }
         }
-        Row::Key(provider, _) | Row::Server(provider, _, _) => models::pick_of(model, out, &provider),
+        Row::Key(provider, _) => models::pick_of(model, out, &provider),
+        Row::Server(server) => own_server::chosen(model, out, server),
+        Row::OwnServer => own_server::ask(model),
         Row::Provider(provider) => modals::ask_key(model, &provider),
         Row::Offline => {
             model.demo = true;
@@ -196,8 +200,8 @@ mod tests {
     fn without_a_model_the_card_opens_and_typing_goes_to_the_composer() {
         let mut model = card();
         let shown = model.first_run.as_ref().map(rows).unwrap_or_default();
-        assert_eq!(shown.len(), 3);
-        assert_eq!(shown.get(1), Some(&Row::Offline));
+        assert_eq!(shown.len(), 4);
+        assert_eq!(shown.get(1..3), Some(&[Row::OwnServer, Row::Offline][..]));
         let effects = script(&mut model, "hello<ret>");
         assert_eq!(composer::text(&model.composer), "hello", "nothing is sent and nothing is lost");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
@@ -206,7 +210,7 @@ mod tests {
     #[test]
     fn rows_lead_to_models_keys_and_the_demo() {
         let mut model = card();
-        assert_eq!(script(&mut model, "<down><ret>"), [Effect::Load(LoadRequest::Demo)]);
+        assert_eq!(script(&mut model, "<down><down><ret>"), [Effect::Load(LoadRequest::Demo)]);
         let mut model = card();
         let effects = script(&mut model, "<ret>");
         assert_eq!(effects, [Effect::Load(LoadRequest::Models { refresh: false })]);
@@ -222,13 +226,13 @@ mod tests {
         assert_eq!(last(&model), Some(Row::More(12)));
         assert_eq!(script(&mut model, "<up><ret>"), []);
         assert_eq!(last(&model), Some(Row::Provider("p19".into())));
-        assert_eq!(model.first_run.as_ref().map(|card| card.selected), Some(10), "the first of the rest");
+        assert_eq!(model.first_run.as_ref().map(|card| card.selected), Some(11), "the first of the rest");
     }
 
     #[test]
     fn the_model_chosen_after_a_key_is_the_default_though_the_key_closed_the_card() {
         let mut model = card();
-        script(&mut model, "<down><down><ret>sk-1<ret>");
+        script(&mut model, "<down><down><down><ret>sk-1<ret>");
         let provider = || "anthropic".to_owned();
         update(
             &mut model,
@@ -259,7 +263,7 @@ mod tests {
     #[test]
     fn a_refused_key_advises_and_never_walls() {
         let mut model = card();
-        let effects = script(&mut model, "<down><down><ret>sk-1<ret>");
+        let effects = script(&mut model, "<down><down><down><ret>sk-1<ret>");
         let tried = LoadRequest::TryKey { provider: "anthropic".into(), key: "sk-1".into() };
         assert_eq!(effects, [Effect::Load(tried)]);
         let outcome = Err("anthropic refused the key".into());

@@ -6,8 +6,8 @@ use super::keys::{Bound, bound};
 use super::model::Model;
 use super::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, frozen, pickers, processes, quitting, rewind, scroll, seek,
-    servers, sessions, usual, vi,
+    answers, approvals, composer, edit, extensions, find, frozen, own_server, pickers, processes, quitting, rewind,
+    scroll, seek, servers, sessions, usual, vi,
 };
 use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
@@ -203,6 +203,8 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::Yolo => approvals::set_mode(model, out, Mode::Off),
         ConfirmThen::Quit => sessions::leave(model, out),
         ConfirmThen::NewSession => sessions::begin(model, out),
+        ConfirmThen::ForkOf(id) => sessions::fork_of(model, out, id),
+        ConfirmThen::ReadSession(id) => out.push(Effect::Load(LoadRequest::ReadSession { id })),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
         ConfirmThen::Revoke(row) => super::permissions::revoke(out, *row),
@@ -219,7 +221,13 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             match then {
                 InputThen::Find => find::close(model),
                 InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
-                InputThen::Title | InputThen::Key(_) | InputThen::Ask(_) | InputThen::Seek => {}
+                InputThen::Title
+                | InputThen::Key(_)
+                | InputThen::Server
+                | InputThen::ServerKey(_)
+                | InputThen::ServerModel(_)
+                | InputThen::Ask(_)
+                | InputThen::Seek => {}
             }
         }
         Code::Enter if !input.busy => enter(model, out),
@@ -257,7 +265,12 @@ fn input_changed(model: &mut Model) {
     match input.then {
         // The address stays in view.
         InputThen::Login(_) | InputThen::Ask(_) => {}
-        InputThen::Title | InputThen::Key(_) | InputThen::Seek => input.message.clear(),
+        InputThen::Title
+        | InputThen::Key(_)
+        | InputThen::Server
+        | InputThen::ServerKey(_)
+        | InputThen::ServerModel(_)
+        | InputThen::Seek => input.message.clear(),
         InputThen::Find => {
             input.message.clear();
             let query = input.text.clone();
@@ -288,6 +301,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
             seek::begin(model, out, words);
         }
         InputThen::Login(_) => servers::pasted(model, out),
+        InputThen::Server | InputThen::ServerKey(_) | InputThen::ServerModel(_) => own_server::entered(model, out),
         InputThen::Key(_) if text.trim().is_empty() => *message = "paste the key first".into(),
         InputThen::Key(provider) => {
             let (provider, key) = (provider.clone(), text.trim().to_owned());

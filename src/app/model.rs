@@ -66,6 +66,8 @@ pub struct Model {
     pub first_run: Option<first_run::FirstRun>,
     /// The card was shown and no model chosen yet: the one that is chosen becomes the default.
     pub first_choice: bool,
+    /// The server whose models the picker lists.
+    pub own_server: first_run::OwnServer,
     /// Keys of a chord so far and since when, for the which-key popup.
     pub chord: Option<Chord>,
     pub config: Arc<Config>,

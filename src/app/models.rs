@@ -6,7 +6,7 @@ use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
 use super::msg::ModelChoice;
-use super::{modals, pickers};
+use super::{modals, own_server, pickers};
 use crate::agent::event::{AgentCommand, Level};
 
 /// Models that are kept for cycling.
@@ -18,7 +18,7 @@ pub fn pick(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
         return set(model, out, name);
     }
     let items = rows(model);
-    let loading = items.is_empty();
+    let loading = model.choices.is_empty();
     pickers::open(model, PickerKind::Model, "Models", items);
     if let Some(picker) = pickers::top(model, PickerKind::Model) {
         picker.loading = loading;
@@ -46,8 +46,29 @@ fn rows(model: &Model) -> Vec<PickItem> {
         value: value(choice),
         group: choice.provider.clone(),
         current: value(choice) == current,
+        always: false,
     });
-    rows.collect()
+    rows.chain(ways()).collect()
+}
+
+/// Rows that are no models: how to come by one.
+const SIGN_IN: &str = "\u{1}provider";
+const OWN_SERVER: &str = "\u{1}server";
+
+/// The last rows of the lists of models and providers: neither is ever a dead end.
+fn ways() -> [PickItem; 2] {
+    let way = |label: &str, detail: &str, value: &str| PickItem {
+        label: label.into(),
+        detail: detail.into(),
+        value: value.into(),
+        group: "More models".into(),
+        always: true,
+        ..PickItem::default()
+    };
+    [
+        way("A provider…", "paste a key (/login)", SIGN_IN),
+        way("My own server…", "an address, and a key if it wants one", OWN_SERVER),
+    ]
 }
 
 /// The list came.
@@ -62,6 +83,11 @@ pub fn listed(model: &mut Model, choices: Vec<ModelChoice>, problems: &[String])
 
 /// A row was chosen: the key is asked for when there is none.
 pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, chosen: &str) {
+    match chosen {
+        SIGN_IN => return ask_key(model, ""),
+        OWN_SERVER => return own_server::ask(model),
+        _ => {}
+    }
     let choice = model.choices.iter().find(|choice| value(choice) == chosen);
     match choice.filter(|choice| !choice.ready).map(|choice| choice.provider.clone()) {
         Some(provider) => modals::ask_key(model, &provider),
@@ -118,21 +144,26 @@ pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
 /// `/login`: asks for the key of a provider, or for the provider first.
 pub fn ask_key(model: &mut Model, provider: &str) {
     if !provider.is_empty() {
-        return modals::ask_key(model, provider);
+        return provider_chosen(model, provider);
     }
-    let found = model.first_run.as_ref().and_then(|card| card.found.as_ref());
-    let mut names: Vec<String> = found.map(|found| found.providers.clone()).unwrap_or_default();
+    let mut names = crate::llm::ready::pasteable();
     names.extend(model.choices.iter().map(|choice| choice.provider.clone()));
     names.extend(model.config.providers.keys().cloned());
+    names.retain(|name| !name.is_empty() && name != "custom");
     names.sort();
     names.dedup();
-    if names.is_empty() {
-        model.notices.add(model.now, Level::Info, "which provider? /login PROVIDER");
-        return;
-    }
     let item = |name: String| PickItem { label: name.clone(), value: name, ..PickItem::default() };
-    let items = names.into_iter().map(item).collect();
+    let [_, own] = ways();
+    let items = names.into_iter().map(item).chain([own]).collect();
     pickers::open(model, PickerKind::Provider, "Providers", items);
+}
+
+/// A provider was chosen, or named after `/login`.
+pub fn provider_chosen(model: &mut Model, provider: &str) {
+    match provider {
+        OWN_SERVER | "custom" => own_server::ask(model),
+        provider => modals::ask_key(model, provider),
+    }
 }
 
 /// One step less or more.

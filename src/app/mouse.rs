@@ -8,7 +8,7 @@ use super::model::selection::{Grain, Surface};
 use super::model::transcript::{Selection, Spot};
 use super::model::{Click, Copying, Model, Pane, Pressed};
 use super::msg::{Mouse, MouseKind};
-use super::{borders, encode, first_run, focus, marking, modals, processes, scroll, select, split};
+use super::{borders, encode, first_run, focus, marking, modals, processes, scroll, select, split, suggestions};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::text::MouseReports;
@@ -132,6 +132,7 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
             out.push(Effect::Copy(target));
         }
         Some(Hit::ToEnd) => scroll::follow(model),
+        Some(Hit::Suggestion(row)) => suggestions::take(model, row),
         Some(Hit::FirstRunRow(row)) => first_run::click(model, out, row),
         Some(Hit::ModalRow(_) | Hit::Border(_)) | None => begin(model, event, grain),
     }

@@ -1,6 +1,7 @@
 //! Facts that reach the UI.
 
 use crate::agent::event::AgentEvent;
+use crate::app::model::first_run::Server;
 use crate::app::model::layout::Layout;
 use crate::config::keymap::Key;
 use crate::exec::ProcessEvent;
@@ -99,6 +100,10 @@ pub enum LoadReply {
     Looks { skins: Vec<(String, String)>, themes: Vec<(String, String)> },
     /// A pasted key was stored, or why not.
     KeySaved { provider: String, result: Result<(), String> },
+    /// What a server at an address offers, or why it can't be used; `address` and `key` as they were given.
+    ServerTried { address: String, key: String, outcome: Result<Server, ServerRefused> },
+    /// A server and its model stand in the config, or why not.
+    ServerUsed { model: String, result: Result<(), String> },
     /// A prompt of an MCP server, or why there is none.
     Prompt(Result<String, String>),
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
@@ -109,6 +114,17 @@ pub enum LoadReply {
     Trusted(Result<(), String>),
     /// What a plugin's command came to: text for the person and a prompt for the model, either may be empty.
     PluginAnswered { name: String, result: Result<(String, String), String> },
+}
+
+/// Why a server of models can't be used as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerRefused {
+    /// It wants a key, or another one; its base address.
+    Key(String),
+    /// It answered, but has no list of models; its base address.
+    NoList(String),
+    /// What is wrong and what to do.
+    Other(String),
 }
 
 /// A path that fits a word.

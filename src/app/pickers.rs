@@ -6,7 +6,7 @@ use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
-use super::{approvals, backends, history, looks, models, palette, permissions, servers, toolsets};
+use super::{approvals, backends, history, looks, models, own_server, palette, permissions, servers, toolsets};
 use crate::config::keymap::{Code, Context, Key};
 
 /// Opens a picker with its rows; the current one is selected.
@@ -36,7 +36,8 @@ pub fn top(model: &mut Model, kind: PickerKind) -> Option<&mut Picker> {
 
 /// Gives a picker new rows; the query and, where it is still there, the selection stay.
 pub fn fill(picker: &mut Picker, items: Vec<PickItem>) {
-    let selected = chosen(picker).map(|item| item.value.clone());
+    // A row that is always there was nobody's choice while the list was loading.
+    let selected = chosen(picker).filter(|item| !item.always).map(|item| item.value.clone());
     picker.items = items;
     picker.loading = false;
     filter(picker);
@@ -59,6 +60,10 @@ fn filter(picker: &mut Picker) {
     let mut score = |text: &str| fuzzy.score(text);
     let mut scored: Vec<(u32, usize)> = Vec::new();
     for (at, item) in picker.items.iter().enumerate() {
+        if item.always {
+            scored.push((0, at));
+            continue;
+        }
         // the label counts double: a hit in the description is a weaker one
         let label = score(&item.label).map(|score| score * 2);
         let best = label.max(score(&item.detail)).max(score(&item.value));
@@ -146,7 +151,12 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
-        PickerKind::Palette | PickerKind::Model | PickerKind::Provider | PickerKind::Inbox | PickerKind::History => {}
+        PickerKind::Palette
+        | PickerKind::Model
+        | PickerKind::Served
+        | PickerKind::Provider
+        | PickerKind::Inbox
+        | PickerKind::History => {}
     }
 }
 
@@ -157,6 +167,7 @@ pub fn cancel(model: &mut Model) {
             PickerKind::Skin | PickerKind::Theme => looks::restore(model),
             PickerKind::Palette
             | PickerKind::Model
+            | PickerKind::Served
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Toolsets
@@ -186,7 +197,8 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Model => models::chosen(model, out, &value),
         PickerKind::Skin => looks::take_skin(model, out, &value),
         PickerKind::Theme => looks::take_theme(model, out, &value),
-        PickerKind::Provider => modals::ask_key(model, &value),
+        PickerKind::Served => own_server::picked(model, out, &value),
+        PickerKind::Provider => models::provider_chosen(model, &value),
         PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
         PickerKind::Inbox => approvals::chosen(model, &value),

@@ -40,7 +40,9 @@ pub fn new() -> Processes {
 pub fn is_running(info: &ProcessInfo) -> bool {
     match info.state {
         // Whether that one runs is not known here, and nothing can be done about it.
-        ProcessState::Running | ProcessState::NeedsInput => info.vitals.origin != Origin::Elsewhere,
+        ProcessState::Running | ProcessState::NeedsInput | ProcessState::Stopped => {
+            info.vitals.origin != Origin::Elsewhere
+        }
         ProcessState::Exited(_) => false,
     }
 }
@@ -64,6 +66,7 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
                 super::marking::lines(model, out, &lines);
             }
         }
+        ProcessEvent::Gone(id) => gone(model, &id),
         ProcessEvent::Asks(ask) => super::asks::asked(model, out, ask),
         ProcessEvent::AskClosed(_, id) => super::asks::closed(model, id),
         ProcessEvent::Told(_, text) => model.notices.add(model.now, Level::Warning, text),
@@ -77,8 +80,17 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
     }
 }
 
+/// A row is of another run than this one, or its process had not ended: what is told later can be true.
+fn can_follow(row: &ProcessInfo, info: &ProcessInfo) -> bool {
+    let ended = |info: &ProcessInfo| matches!(info.state, ProcessState::Exited(_));
+    let run = |info: &ProcessInfo| (info.pid, info.vitals.restarts, info.vitals.origin);
+    !ended(row) || ended(info) || run(row) != run(info)
+}
+
 fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
     match model.processes.rows.iter_mut().find(|row| row.id == info.id) {
+        // What has ended never runs again.
+        Some(row) if !can_follow(row, &info) => Some(row.clone()),
         Some(row) => Some(std::mem::replace(row, info)),
         None => {
             model.processes.rows.push(info);
@@ -90,6 +102,12 @@ fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
 fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     let is_editor = editor::is(model, &info.id);
     let asks = info.state == ProcessState::NeedsInput;
+    let stopped = info.state == ProcessState::Stopped;
+    let known = model.processes.rows.iter().any(|row| row.id == info.id);
+    if !known && !info.background && matches!(info.state, ProcessState::Exited(_)) {
+        // Its row has left the list with its turn.
+        return;
+    }
     let (id, command, background) = (info.id.clone(), info.command.clone(), info.background);
     let before = put(model, info);
     if is_editor {
@@ -120,12 +138,17 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     if let Some(told) = told {
         model.notices.add(model.now, Level::Info, format!("{} {told}", short(&command)));
     }
-    let asked = before.is_some_and(|before| before.state == ProcessState::NeedsInput);
+    let asked = before.as_ref().is_some_and(|before| before.state == ProcessState::NeedsInput);
+    let was_stopped = before.as_ref().is_some_and(|before| before.state == ProcessState::Stopped);
     let pane = &model.processes.pane;
     if (new && !background && !pane.chosen && !pane.taken_over) || pane.shown.is_none() {
         show_tab(model, Some(id.clone()));
     }
-    if asks && super::asks::is_asking(model, &id) {
+    if stopped {
+        if !was_stopped {
+            has_stopped(model, &id, &command);
+        }
+    } else if asks && super::asks::is_asking(model, &id) {
         // The field says it.
     } else if asks && !asked {
         let text = format!("{} needs input", short(&command));
@@ -147,6 +170,34 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     }
 }
 
+/// Ctrl-Z: nothing reads the keys any more, and the row says which key continues it.
+fn has_stopped(model: &mut Model, id: &ProcessId, command: &str) {
+    let pane = &mut model.processes.pane;
+    if pane.shown.as_ref() == Some(id) && pane.taken_over {
+        pane.taken_over = false;
+        focus::set(model, Pane::Composer);
+    }
+    let keys = model.keymap.keys_for("take-over");
+    let how = keys.first().map(|key| format!(": {key} continues it")).unwrap_or_default();
+    let text = format!("{} is stopped{how}", short(command));
+    model.notices.about(model.now, Level::Info, About::Input(id.clone()), text);
+}
+
+/// The table does not have this one.
+fn gone(model: &mut Model, id: &ProcessId) {
+    let was_shown = model.processes.pane.shown.as_ref() == Some(id);
+    model.processes.rows.retain(|row| row.id != *id);
+    model.notices.settled(&About::Input(id.clone()));
+    if was_shown {
+        let newest = model.processes.rows.last().map(|row| row.id.clone());
+        if newest.is_none() {
+            model.processes.pane.open = false;
+        }
+        show_tab(model, newest);
+    }
+    close_if_done(model);
+}
+
 fn short(command: &str) -> String {
     let line = command.lines().next().unwrap_or_default();
     let cut: String = line.chars().take(40).collect();
@@ -158,8 +209,13 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     let (background, command) = (info.background, info.command.clone());
     let exit = match &info.state {
         ProcessState::Exited(exit) => exit.clone(),
-        ProcessState::Running | ProcessState::NeedsInput => return drop(put(model, info)),
+        ProcessState::Running | ProcessState::NeedsInput | ProcessState::Stopped => return drop(put(model, info)),
     };
+    let known = model.processes.rows.iter().find(|row| row.id == info.id);
+    if known.is_some_and(|row| matches!(row.state, ProcessState::Exited(_)) && row.pid == info.pid) {
+        // It was told before.
+        return drop(put(model, info));
+    }
     model.notices.settled(&About::Input(info.id.clone()));
     let is_editor = editor::is(model, &info.id);
     put(model, info);
@@ -174,6 +230,7 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     if background {
         let (level, how) = match exit.reason {
             ExitReason::Unseen => (Level::Warning, ": it is not known how".to_owned()),
+            ExitReason::HungUp => (Level::Warning, " when the window was closed".to_owned()),
             // By a person's hand, or the agent's: nothing to warn of.
             ExitReason::Killed | ExitReason::Stopped => (Level::Info, String::new()),
             _ if exit.code == 0 => (Level::Info, ": exit 0".to_owned()),
@@ -193,8 +250,13 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     close_if_done(model);
 }
 
-/// The turn ended: its ended foreground commands leave the list, and a pane that opened by itself closes.
-pub fn turn_finished(model: &mut Model) {
+/// The turn ended: its ended foreground commands leave the list, and a pane that opened by itself closes. What the list has
+/// as running in the foreground is asked about: nothing should be.
+pub fn turn_finished(model: &mut Model, out: &mut Vec<Effect>) {
+    let left: Vec<ProcessId> = foreground(model).map(|row| row.id.clone()).collect();
+    if !left.is_empty() {
+        out.push(Effect::Process(ProcessCommand::Compare(left)));
+    }
     let keep = if model.processes.pane.touched { model.processes.pane.shown.clone() } else { None };
     model.processes.rows.retain(|row| row.background || is_running(row) || keep.as_ref() == Some(&row.id));
     close_if_done(model);
@@ -313,14 +375,14 @@ pub fn needs_screen(model: &Model) -> bool {
     full || pane.shown.as_ref().is_some_and(|id| editor::is(model, id))
 }
 
-/// Takes the shown command off the list once it has ended.
+/// Takes the shown command off the list once it has ended. Whether one runs that the list shows as running is for the
+/// table to say.
 pub fn forget(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(row) = shown(model) else { return };
-    if is_running(row) {
-        model.notices.add(model.now, Level::Info, "it still runs: end it first");
-        return;
-    }
     let id = row.id.clone();
+    if is_running(row) {
+        return out.push(Effect::Process(ProcessCommand::Forget(id)));
+    }
     model.processes.rows.retain(|row| row.id != id);
     out.push(Effect::Process(ProcessCommand::Forget(id)));
     let newest = model.processes.rows.last().map(|row| row.id.clone());
@@ -379,6 +441,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         show_tab(model, Some(id));
     }
     let earlier = shown(model).is_some_and(|row| row.vitals.origin == Origin::Earlier);
+    let stopped = shown(model).is_some_and(|row| row.state == ProcessState::Stopped);
     let pane = &mut model.processes.pane;
     pane.passing.stays |= pane.open && pane.touched;
     pane.open = true;
@@ -386,6 +449,9 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     if earlier {
         model.notices.add(model.now, Level::Info, "it is of an earlier session: it cannot be typed into");
         return focus::set(model, Pane::Terminal);
+    }
+    if let Some(id) = pane.shown.clone().filter(|_| stopped) {
+        out.push(Effect::Process(ProcessCommand::Continue(id)));
     }
     pane.taken_over = true;
     pane.handed_back = None;

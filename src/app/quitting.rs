@@ -20,7 +20,8 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
         id: Some(row.id.clone()),
         text: row.command.lines().next().unwrap_or_default().to_owned(),
         can_stay: row.background,
-        keep: false,
+        // A server that went off by itself would go on without this program, too.
+        keep: row.vitals.apart,
     }));
     if rows.is_empty() {
         return sessions::leave(model, out);

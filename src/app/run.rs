@@ -30,6 +30,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Send => turn::enter(model, out),
         Action::SendOther => turn::enter_other(model, out),
         Action::Newline => newline(model, out),
+        Action::HistoryPrevious | Action::HistoryNext
+            if super::suggestions::step(model, action == Action::HistoryNext) => {}
         Action::HistoryPrevious => history::previous(model),
         Action::HistoryNext => history::next(model),
         Action::HistorySearch => history::search(model),

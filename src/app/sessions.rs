@@ -149,6 +149,24 @@ pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// A session that was asked for is open in another process: it can be read, or its copy taken.
+pub fn open_elsewhere(model: &mut Model, id: SessionId, pid: i64) {
+    let text = format!(
+        "Session {id} is open in another window (process {pid}). Fork it to go on here with a copy of the \
+         conversation, or read it as it is now. Esc does neither."
+    );
+    let mut confirm = Confirm::new("Open in another window", text, "Fork", ConfirmThen::ForkOf(id.clone()));
+    confirm.no = Some(("Read".into(), ConfirmThen::ReadSession(id)));
+    model.modals.push(Modal::Confirm(confirm));
+}
+
+/// Goes on in a copy of another session.
+pub fn fork_of(model: &mut Model, out: &mut Vec<Effect>, id: SessionId) {
+    turn::stop(model, out);
+    out.push(Effect::Agent(AgentCommand::ForkOf(id)));
+    switching(model, out);
+}
+
 fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
     if model.session.as_ref().is_some_and(|session| session.id.0 == id) {
         model.notices.add(model.now, Level::Info, "this session is open");

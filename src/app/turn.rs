@@ -200,7 +200,7 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
     if let TurnEnd::Provider(error) | TurnEnd::Error(error) = &outcome.end {
         error_note(model, error);
     }
-    super::processes::turn_finished(model);
+    super::processes::turn_finished(model, out);
     sidebar::look_again(model, out);
     if !model.window_focused && (outcome.duration_ms > LONG || model.config.display.bell_on_complete) {
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));

@@ -5,7 +5,8 @@ use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history, items,
-    keys, looks, marking, models, mouse, processes, queue, rewind, scroll, sessions, sidebar, toolsets, uses, vi, wake,
+    keys, looks, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, toolsets,
+    uses, vi, wake,
 };
 use crate::agent::event::{Level, Meter};
 use crate::config::Config;
@@ -56,6 +57,7 @@ impl Model {
             notices: Default::default(),
             first_run: None,
             first_choice: false,
+            own_server: Default::default(),
             chord: None,
             config,
             look,
@@ -186,6 +188,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Found(found) => first_run::found(model, found),
         LoadReply::KeyTried { provider, outcome } => first_run::key_tried(model, out, &provider, outcome),
         LoadReply::KeySaved { provider, result } => first_run::key_saved(model, out, &provider, result),
+        LoadReply::ServerTried { address, key, outcome } => own_server::tried(model, out, address, key, outcome),
+        LoadReply::ServerUsed { model: name, result } => own_server::used(model, out, &name, result),
         LoadReply::Knowledge(knowledge) => model.sidebar.knowledge = knowledge,
         LoadReply::Look { name, result } => looks::loaded(model, &name, result),
         LoadReply::Looks { skins, themes } => looks::listed(model, out, skins, themes),

@@ -1,6 +1,6 @@
 //! What runs beside the program: hooks, plugins and MCP servers, started, waited for and ended in one place.
 
-use crate::config::Loaded;
+use crate::config::{Loaded, OnHangup};
 use crate::exec::Exec;
 use crate::mcp::{self, Mcp};
 use crate::places::Places;
@@ -104,8 +104,18 @@ impl Beside {
 
     /// Ends all of it, and with it every process.
     pub async fn shutdown(&self) {
+        self.end(true).await;
+    }
+
+    /// The same when the window was closed: nobody could be asked, so commands in the background do as the settings say, and
+    /// the next start tells of those that were ended.
+    pub async fn hung_up(&self, on_hangup: OnHangup) {
+        self.end(on_hangup == OnHangup::End).await;
+    }
+
+    async fn end(&self, kill: bool) {
         tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
-        self.exec.shutdown(true).await;
+        self.exec.shutdown(kill).await;
         leave(self.places.clone()).await;
     }
 }

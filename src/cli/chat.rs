@@ -21,6 +21,7 @@ use crate::tools::spec::ToolSpec;
 use anyhow::Context as _;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Runs the screen and returns the exit code.
@@ -65,7 +66,8 @@ fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
 fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> {
     let config = &base.loaded.config;
     let skin = args.skin.as_deref().unwrap_or(&config.display.skin);
-    let mut problems: Vec<String> = base.loaded.warnings.iter().map(ToString::to_string).collect();
+    let home = crate::config::paths::user_home().unwrap_or_default();
+    let mut problems: Vec<String> = base.loaded.warnings.iter().map(|warning| short(warning, &home)).collect();
     let look = match Look::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas) {
         Ok(look) => look,
         Err(error) => {
@@ -91,15 +93,30 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     let (config, look, keymap) = (Arc::new(config.clone()), Arc::new(look), Arc::new(keymap));
     let mut model = Model::new(config, look, keymap, (0, 0), base.cwd.display().to_string(), now);
     model.demo = args.demo;
-    model.home = crate::config::paths::user_home().unwrap_or_default().display().to_string();
+    model.home = home.display().to_string();
     model.tool_words = Arc::new(words());
-    model.first_run = (!ready).then(FirstRun::default);
+    let broken = base
+        .loaded
+        .warnings
+        .iter()
+        .any(|warning| warning.path.as_ref() == Some(&base.paths.config()) && warning.key.is_empty());
+    model.first_run = (!ready).then(|| FirstRun { broken, ..FirstRun::default() });
     // The card says it better.
     problems.retain(|problem| !problem.contains("this folder is not trusted"));
     for problem in problems {
         model.notices.add(now, Level::Warning, problem);
     }
     Ok(model)
+}
+
+/// A warning in one line: the excerpt of a broken file is for `hermes config check`.
+fn short(warning: &crate::config::layer::Warning, home: &Path) -> String {
+    let whole = warning.to_string();
+    let line = whole.lines().next().unwrap_or_default();
+    match home.to_str().filter(|home| home.len() > 1).and_then(|home| line.strip_prefix(home)) {
+        Some(rest) => format!("~{rest}"),
+        None => line.to_owned(),
+    }
 }
 
 async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Ended> {
@@ -161,7 +178,10 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     }
     let first = args.prompt.clone();
     let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
-    beside.shutdown().await;
+    match ended.hung_up {
+        true => beside.hung_up(base.loaded.config.terminal.on_hangup).await,
+        false => beside.shutdown().await,
+    }
     Ok(ended)
 }
 

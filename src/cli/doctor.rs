@@ -89,6 +89,7 @@ pub fn run(args: &DoctorArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Res
 pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     let mut rows = vec![home(paths)];
     rows.extend(configuration(paths, loaded));
+    rows.push(model(loaded));
     rows.push(keys(loaded));
     rows.extend(literal_keys(loaded));
     rows.push(dotenv(paths));
@@ -162,7 +163,7 @@ fn home(paths: &Paths) -> Row {
 
 fn configuration(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     let file = paths.config();
-    let broken = loaded.warnings.iter().find(|warning| warning.text.contains("the defaults are used until"));
+    let broken = loaded.warnings.iter().find(|warning| warning.text.contains("using defaults until"));
     let mut rows = vec![match (broken, loaded.warnings.len()) {
         (Some(warning), _) => Row::fail("config", warning.to_string(), "mend that line: hermes config edit"),
         (None, 0) if file.exists() => Row::ok("config", file.display().to_string()),
@@ -182,6 +183,20 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
 fn is_key_name(name: &str) -> bool {
     let not_models = ["GITHUB", "GH_", "AWS_SECRET", "SLACK", "DISCORD", "TELEGRAM", "SSH"];
     name.ends_with("_API_KEY") && !not_models.iter().any(|other| name.contains(other))
+}
+
+/// The model that would answer now: without one nothing works.
+fn model(loaded: &Loaded) -> Row {
+    match crate::llm::endpoint::resolve(&loaded.config, &|name| loaded.env(name).map(str::to_owned), None) {
+        Ok(endpoint) => Row::ok("model", endpoint.label()),
+        Err(error) => {
+            let (what, remedy) = error.to_string().split_once("; ").map_or_else(
+                || (error.to_string(), "start hermes and choose one".to_owned()),
+                |(what, remedy)| (what.to_owned(), format!("start hermes and choose one, or {remedy}")),
+            );
+            Row::fail("model", what, remedy)
+        }
+    }
 }
 
 fn keys(loaded: &Loaded) -> Row {

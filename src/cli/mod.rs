@@ -14,10 +14,13 @@ pub mod models;
 pub mod plain;
 pub mod plugins;
 pub mod print;
+mod seal;
 pub mod sessions;
 pub mod setup;
 pub mod skins;
 pub mod tools;
+
+pub use seal::seal;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use std::io::{self, Write as _};
@@ -152,9 +155,8 @@ struct ChatCommand {
 
 /// Runs the program; returns the exit code.
 pub fn main() -> i32 {
-    let mut all = std::env::args_os();
-    if let Some(link) = all.next().map(PathBuf::from).filter(|link| link.ends_with(crate::exec::HELPER)) {
-        let prompt = all.next().unwrap_or_default().to_string_lossy().into_owned();
+    if let Some(link) = seal::is_helper() {
+        let prompt = std::env::args_os().nth(1).unwrap_or_default().to_string_lossy().into_owned();
         return crate::exec::ask_for_helper(&link, &prompt, &mut io::stdout(), &mut io::stderr());
     }
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -302,6 +302,8 @@ impl Talk {
                     names.join(", ")
                 ));
             }
+            AgentEvent::OpenElsewhere { session, pid } => self
+                .row(&format!("! session {session} is open in another hermes (process {pid}); close it there first")),
             AgentEvent::PolicyChanged(_)
             | AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)

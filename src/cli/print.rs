@@ -96,7 +96,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
                 None => break None,
             },
             Some(_) = processes.recv() => {}
-            () = signals.next() => {
+            _ = signals.next() => {
                 let _ = agent.commands.send(AgentCommand::Stop { force: stopped }).await;
                 stopped = true;
             }
@@ -151,6 +151,8 @@ struct Report {
     usage: Value,
     files: Vec<String>,
     errors: Vec<String>,
+    /// Why the last try failed.
+    last_retry: String,
 }
 
 impl Report {
@@ -165,6 +167,7 @@ impl Report {
             usage: json!({ "input": 0, "cached": 0, "output": 0, "cost": null }),
             files: Vec::new(),
             errors: Vec::new(),
+            last_retry: String::new(),
         }
     }
 
@@ -194,8 +197,17 @@ impl Report {
                 self.usage = usage.clone();
                 self.line(json!({ "type": "usage", "usage": usage }))
             }
+            AgentEvent::OpenElsewhere { session, pid } => {
+                let text = format!("session {session} is open in another hermes (process {pid}); close it there first");
+                writeln!(io::stderr(), "hermes: {text}").ok();
+                self.errors.push(text);
+                Ok(())
+            }
             AgentEvent::Retrying { reason, attempt, of, until } => {
-                writeln!(io::stderr(), "hermes: {reason}; try {attempt} of {of} follows").ok();
+                // The same sentence three times says no more than once.
+                let why = if self.last_retry == reason { "still failing" } else { reason.as_str() };
+                writeln!(io::stderr(), "hermes: {why}; try {attempt} of {of} follows").ok();
+                self.last_retry.clone_from(&reason);
                 self.line(json!({ "type": "retry", "reason": reason, "attempt": attempt, "of": of, "until": until }))
             }
             AgentEvent::NotTaken(why) => {

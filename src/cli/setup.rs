@@ -61,7 +61,9 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
     };
     let cwd = std::fs::canonicalize(&cwd).with_context(|| format!("no folder {}", cwd.display()))?;
     let sources = Sources { cwd: Some(cwd.clone()), ..Sources::of_process(paths.clone()) };
-    let loaded = Arc::new(load::load(&sources));
+    let mut loaded = load::load(&sources);
+    crate::config::said::once(&paths, &mut loaded.warnings);
+    let loaded = Arc::new(loaded);
     // `terminal.cwd` names a folder to work in; these words mean the current one.
     let configured = loaded.config.terminal.cwd.trim();
     let cwd = match configured {

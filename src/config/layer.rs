@@ -16,6 +16,8 @@ pub struct Warning {
     pub key: String,
     /// Lower case, with what is done instead or what to do.
     pub text: String,
+    /// It holds at every start until somebody changes something, and nothing is broken: said once.
+    pub lasting: bool,
 }
 
 impl std::fmt::Display for Warning {
@@ -221,7 +223,13 @@ impl Reader<'_> {
 
     fn warn(&self, layer: &mut Layer, line: u64, key: &str, text: String) {
         let line = (line > 0).then_some(line);
-        layer.warnings.push(Warning { path: self.file.map(Path::to_path_buf), line, key: key.into(), text });
+        layer.warnings.push(Warning {
+            path: self.file.map(Path::to_path_buf),
+            line,
+            key: key.into(),
+            text,
+            lasting: false,
+        });
     }
 }
 

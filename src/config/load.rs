@@ -5,6 +5,7 @@
 use super::layer::{Layer, Reader, Variables, Warning, merge};
 use super::yaml::{self, Node};
 use super::{Config, Paths, dotenv, permissions, project, schema};
+use crate::environment;
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ impl Sources {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Self { paths, cwd: None, env: std::env::vars_os().filter_map(text).collect(), overrides: Vec::new() }
+        Self { paths, cwd: None, env: environment::all().filter_map(text).collect(), overrides: Vec::new() }
     }
 }
 
@@ -151,7 +152,8 @@ pub fn load(sources: &Sources) -> Loaded {
             path: Some(file),
             line: None,
             key: String::new(),
-            text: format!("the configuration cannot be used: {error}; the defaults are used"),
+            text: format!("the configuration cannot be used: {error}; using defaults"),
+            lasting: false,
         }),
     }
     loaded
@@ -175,7 +177,7 @@ fn read_dotenv(paths: &Paths, loaded: &mut Loaded) {
     }
     if dotenv::is_exposed(&path) {
         let text = format!("others can read the keys in it; run: chmod 600 {}", path.display());
-        loaded.warnings.push(file_warning(&path, text));
+        loaded.warnings.push(Warning { lasting: true, ..file_warning(&path, text) });
     }
 }
 
@@ -184,7 +186,7 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => {
-            warnings.push(file_warning(path, format!("cannot be read: {error}; the defaults are used")));
+            warnings.push(file_warning(path, format!("cannot be read: {error}; using defaults")));
             return None;
         }
     };
@@ -192,7 +194,7 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(text) => text,
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let text = format!("is not UTF-8 at byte {at}; the defaults are used until that is mended");
+            let text = format!("is not UTF-8 at byte {at}; using defaults until it is fixed");
             warnings.push(file_warning(path, text));
             return None;
         }
@@ -201,7 +203,12 @@ fn read_file(path: &Path, variables: Option<&Variables<'_>>, warnings: &mut Vec<
         Ok(root) => Some(Reader { file: Some(path), variables }.read(&root)),
         Err(error) => {
             let line = (error.line > 0).then_some(error.line);
-            let text = format!("{error}\nthe defaults are used until that is mended");
+            let excerpt = if error.excerpt.is_empty() {
+                String::new()
+            } else {
+                format!("\n{}", error.excerpt.trim_matches('\n'))
+            };
+            let text = format!("{}; using defaults until it is fixed{excerpt}", error.reason);
             warnings.push(Warning { line, text, ..file_warning(path, String::new()) });
             None
         }
@@ -226,7 +233,7 @@ fn read_project(paths: &Paths, file: &Path, values: &mut Map<String, Json>, load
 }
 
 fn file_warning(path: &Path, text: String) -> Warning {
-    Warning { path: Some(path.to_path_buf()), line: None, key: String::new(), text }
+    Warning { path: Some(path.to_path_buf()), line: None, key: String::new(), text, lasting: false }
 }
 
 /// `a.b.c: node`.

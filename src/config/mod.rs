@@ -15,6 +15,7 @@ pub mod paths;
 pub mod permissions;
 pub mod project;
 pub mod remove;
+pub mod said;
 pub mod schema;
 pub mod skin;
 pub mod suggest;
@@ -208,6 +209,17 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self { mode: SandboxMode::Off, network: true, writable: Vec::new() }
     }
+}
+
+/// What becomes of commands in the background when the window is closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnHangup {
+    /// They go on, and the next start finds them.
+    #[default]
+    Keep,
+    /// They end, and the next start tells of it.
+    End,
 }
 
 /// Who is asked when a command waits for input.

@@ -50,7 +50,7 @@ pub fn read(paths: &Paths, cwd: Option<&Path>, warnings: &mut Vec<Warning>) -> F
         } else {
             let text =
                 format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
-            warnings.push(Warning { path: Some(path), line: None, key: String::new(), text });
+            warnings.push(Warning { path: Some(path), line: None, key: String::new(), text, lasting: false });
         }
     }
     let folder = cwd.map_or_else(PathBuf::new, |cwd| top(cwd).to_path_buf());
@@ -118,12 +118,18 @@ struct Place<'a> {
 }
 
 fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut Vec<Warning>) {
-    let warn = |line: Option<u64>, text: String| Warning { path: Some(path.into()), line, key: String::new(), text };
+    let warn = |line: Option<u64>, text: String| Warning {
+        path: Some(path.into()),
+        line,
+        key: String::new(),
+        text,
+        lasting: false,
+    };
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
         Err(error) => {
-            let text = format!("cannot be read: {error}; until that is mended everything is asked about");
+            let text = format!("cannot be read: {error}; everything is asked about until it is fixed");
             found.unreadable = Some(format!("{} {text}", path.display()));
             return warnings.push(warn(None, text));
         }
@@ -133,13 +139,13 @@ fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut
         (Ok(root), Ok(first)) => (root, first),
         (Err(error), _) | (_, Err(error)) => {
             let line = (error.line > 0).then_some(error.line);
-            found.unreadable = Some(format!("{error}; until that is mended everything is asked about"));
-            return warnings.push(warn(line, format!("{error}\nuntil that is mended everything is asked about")));
+            found.unreadable = Some(format!("{error}; everything is asked about until it is fixed"));
+            return warnings.push(warn(line, format!("{error}\neverything is asked about until it is fixed")));
         }
     };
     if !matches!(root.value, Value::Map(_) | Value::Null) {
         let text = format!(
-            "holds {}: lines such as `terminal.*: ask` are expected; until that is mended everything is asked about",
+            "holds {}: lines such as `terminal.*: ask` are expected; everything is asked about until it is fixed",
             root.kind()
         );
         found.unreadable = Some(format!("{} {text}", path.display()));
@@ -170,12 +176,12 @@ struct Sink<'a> {
 impl Sink<'_> {
     fn warn(&mut self, place: &Place<'_>, line: u64, key: &str, text: String) {
         let line = (line > 0).then_some(line);
-        self.warnings.push(Warning { path: Some(place.file.into()), line, key: key.into(), text });
+        self.warnings.push(Warning { path: Some(place.file.into()), line, key: key.into(), text, lasting: false });
     }
 
-    /// A line whose meaning is not known: everything is asked about until it is mended.
+    /// A line whose meaning is not known: everything is asked about until it is fixed.
     fn misspelt(&mut self, place: &Place<'_>, line: u64, key: &str, text: &str) {
-        let text = format!("{text}; until that is mended everything is asked about");
+        let text = format!("{text}; everything is asked about until it is fixed");
         let at = if line > 0 { format!(":{line}") } else { String::new() };
         self.found.unreadable.get_or_insert_with(|| format!("{}{at}: {key}: {text}", place.file.display()));
         self.warn(place, line, key, text);

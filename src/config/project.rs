@@ -63,7 +63,7 @@ pub fn restrain(layer: &mut Layer, below: &Map<String, Json>, file: &Path, serve
     }
     for (key, why) in refused {
         let text = format!("{key} {why}; set it in your own config.yaml if you want it");
-        layer.warnings.push(Warning { path: Some(file.into()), line: None, key, text });
+        layer.warnings.push(Warning { path: Some(file.into()), line: None, key, text, lasting: false });
     }
 }
 

@@ -1,6 +1,6 @@
 //! `terminal:`: where commands run and what they start with.
 
-use super::OnInput;
+use super::{OnHangup, OnInput};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ pub struct TerminalConfig {
     /// Tracked at once, ended ones included.
     pub max_processes: usize,
     pub on_input: OnInput,
+    pub on_hangup: OnHangup,
     pub shell_init_files: Vec<String>,
     pub ssh_host: String,
     pub ssh_user: String,
@@ -65,6 +66,8 @@ pub struct TerminalConfig {
     pub kubernetes_image: String,
     /// More words for `salloc`: `--partition=short`, `--mem=8G`.
     pub slurm_args: Vec<String>,
+    /// Minutes that an allocation lasts at most; 0: as long as its partition says.
+    pub slurm_minutes: u64,
     pub modal_image: String,
     /// `auto` and `direct` are the same: with the person's own token.
     pub modal_mode: String,
@@ -84,6 +87,7 @@ impl Default for TerminalConfig {
             daemon_term_grace_seconds: 2.0,
             max_processes: 200,
             on_input: OnInput::Notify,
+            on_hangup: OnHangup::Keep,
             shell_init_files: Vec::new(),
             ssh_host: String::new(),
             ssh_user: String::new(),
@@ -112,6 +116,7 @@ impl Default for TerminalConfig {
             kubernetes_context: String::new(),
             kubernetes_image: IMAGE.into(),
             slurm_args: Vec::new(),
+            slurm_minutes: 480,
             modal_image: IMAGE.into(),
             modal_mode: "auto".into(),
             daytona_image: IMAGE.into(),

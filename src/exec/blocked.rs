@@ -6,14 +6,16 @@ use rustix::process::Pid;
 use std::os::unix::fs::FileExt;
 #[cfg(target_os = "linux")]
 use std::path::Path;
+use std::time::Duration;
 
 /// What the processes of a command do about their terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Readers {
     /// The number of one that is blocked reading it.
     pub(crate) reads: Option<u32>,
-    /// Of one that waits until it, or something else, can be read: single keys are taken that way.
-    pub(crate) polls: Option<u32>,
+    /// Of one that waits until it, or something else, can be read: single keys are taken that way. And for how long it waits
+    /// before it does something else: `None` waits for ever.
+    pub(crate) polls: Option<(u32, Option<Duration>)>,
     /// Of one that has the keyboard and cannot be looked into: another user's (`sudo`), or, where this system does not tell,
     /// the leader's.
     pub(crate) unseen: Option<u32>,
@@ -26,12 +28,13 @@ const MOST: usize = 64;
 #[cfg(target_os = "linux")]
 const DESCRIPTORS: u64 = 1024;
 
-/// Looks at `leader` and its descendants, as far as they are in the group that has the keyboard of the terminal `tty`.
+/// Looks at `leader`, what it left behind and their descendants, as far as they may read the terminal `tty`.
 #[cfg(target_os = "linux")]
-pub(crate) fn readers(leader: u32, foreground: Option<Pid>, tty: &Path) -> Readers {
+pub(crate) fn readers(leader: u32, left: &[u32], foreground: Option<Pid>, tty: &Path) -> Readers {
     let mut family = vec![leader];
+    family.extend(left);
     if let Some(group) = foreground.map(|group| group.as_raw_nonzero().get() as u32)
-        && group != leader
+        && !family.contains(&group)
     {
         family.push(group);
     }
@@ -47,8 +50,10 @@ pub(crate) fn readers(leader: u32, foreground: Option<Pid>, tty: &Path) -> Reade
     let mut found = Readers::default();
     for pid in family {
         let Some(stat) = super::procfs::stat(pid) else { continue };
+        // One in a session of its own (`setsid`, what `su -c` runs) has this terminal open and not as its own: nobody stops
+        // it from reading.
         let in_front = foreground.is_none_or(|group| group.as_raw_nonzero().get() as u32 == stat.group);
-        if in_front {
+        if in_front || stat.session != leader {
             look(pid, tty, &mut found);
         }
     }
@@ -56,7 +61,7 @@ pub(crate) fn readers(leader: u32, foreground: Option<Pid>, tty: &Path) -> Reade
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn readers(leader: u32, _: Option<rustix::process::Pid>, _: &std::path::Path) -> Readers {
+pub(crate) fn readers(leader: u32, _: &[u32], _: Option<rustix::process::Pid>, _: &std::path::Path) -> Readers {
     Readers { unseen: Some(leader), ..Readers::default() }
 }
 
@@ -85,7 +90,7 @@ fn look(pid: u32, tty: &Path, found: &mut Readers) {
         match Wait::parse(&text) {
             Some(Wait::Read(fd)) if is_tty(pid, fd, tty) => found.reads = Some(pid),
             Some(wait) if wait.watched(pid).into_iter().any(|fd| is_tty(pid, fd, tty)) => {
-                found.polls = Some(pid);
+                found.polls = Some((pid, wait.limit(pid)));
             }
             _ => {}
         }
@@ -98,10 +103,20 @@ fn look(pid: u32, tty: &Path, found: &mut Readers) {
 enum Wait {
     Read(u64),
     /// Address and number of `struct pollfd`.
-    Poll(u64, u64),
+    Poll(u64, u64, Limit),
     /// Number of descriptors and the address of the set of those that are read.
-    Select(u64, u64),
-    Epoll(u64),
+    Select(u64, u64, Limit),
+    Epoll(u64, Limit),
+}
+
+/// How a call is told how long it may wait.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// Milliseconds; a negative number (of 32 bits) is for ever.
+    Milliseconds(u64),
+    /// Where seconds and so many parts of a second are; nowhere is for ever.
+    At(u64, u64),
 }
 
 #[cfg(target_os = "linux")]
@@ -110,28 +125,42 @@ impl Wait {
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_ascii_whitespace();
         let number = fields.next()?.parse::<i64>().ok()?;
-        let mut argument = || u64::from_str_radix(fields.next()?.trim_start_matches("0x"), 16).ok();
-        let (first, second) = (argument()?, argument()?);
+        let mut arguments = [0; 5];
+        for argument in &mut arguments {
+            *argument = u64::from_str_radix(fields.next()?.trim_start_matches("0x"), 16).ok()?;
+        }
+        let [first, second, third, fourth, fifth] = arguments;
         Some(match number {
             calls::READ => Self::Read(first),
-            _ if calls::POLL.contains(&number) => Self::Poll(first, second),
-            _ if calls::SELECT.contains(&number) => Self::Select(first, second),
-            _ if calls::EPOLL.contains(&number) => Self::Epoll(first),
+            calls::POLL => Self::Poll(first, second, Limit::Milliseconds(third)),
+            calls::PPOLL => Self::Poll(first, second, Limit::At(third, NANO)),
+            calls::SELECT => Self::Select(first, second, Limit::At(fifth, MICRO)),
+            calls::PSELECT => Self::Select(first, second, Limit::At(fifth, NANO)),
+            calls::EPOLL | calls::EPOLL_P => Self::Epoll(first, Limit::Milliseconds(fourth)),
+            calls::EPOLL_P2 => Self::Epoll(first, Limit::At(fourth, NANO)),
             _ => return None,
         })
+    }
+
+    /// How long it waits at most; `None`: for ever, or nobody can tell.
+    fn limit(self, pid: u32) -> Option<Duration> {
+        match self {
+            Self::Read(_) => None,
+            Self::Poll(_, _, limit) | Self::Select(_, _, limit) | Self::Epoll(_, limit) => limit.read(pid),
+        }
     }
 
     /// The descriptors that it waits for to be readable. None when its memory may not be read.
     fn watched(self, pid: u32) -> Vec<u64> {
         match self {
             Self::Read(_) => Vec::new(),
-            Self::Poll(at, count) => {
+            Self::Poll(at, count, _) => {
                 let bytes = memory(pid, at, 8 * count.min(DESCRIPTORS));
                 // `struct pollfd`: the descriptor, what is asked for, what came.
                 let entries = bytes.chunks_exact(8).filter(|entry| entry[4] & 1 != 0);
                 entries.filter_map(|e| u64::try_from(i32::from_ne_bytes([e[0], e[1], e[2], e[3]])).ok()).collect()
             }
-            Self::Select(count, at) if at != 0 => {
+            Self::Select(count, at, _) if at != 0 => {
                 // Words of a machine, whose lowest bit comes first.
                 let bytes = memory(pid, at, count.min(DESCRIPTORS).div_ceil(64) * 8);
                 let words = bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
@@ -141,9 +170,31 @@ impl Wait {
                 bits.filter(|fd| *fd < count).collect()
             }
             Self::Select(..) => Vec::new(),
-            Self::Epoll(fd) => {
+            Self::Epoll(fd, _) => {
                 let info = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
                 targets(&info)
+            }
+        }
+    }
+}
+
+/// Parts of a second.
+#[cfg(target_os = "linux")]
+const NANO: u64 = 1_000_000_000;
+#[cfg(target_os = "linux")]
+const MICRO: u64 = 1_000_000;
+
+#[cfg(target_os = "linux")]
+impl Limit {
+    fn read(self, pid: u32) -> Option<Duration> {
+        match self {
+            Self::Milliseconds(count) => u64::try_from(count as u32 as i32).ok().map(Duration::from_millis),
+            Self::At(0, _) => None,
+            Self::At(at, parts) => {
+                let bytes = memory(pid, at, 16);
+                let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
+                let (seconds, rest) = (word(0)?, word(8)?);
+                Some(Duration::from_secs(seconds) + Duration::from_nanos(rest.saturating_mul(NANO / parts)))
             }
         }
     }
@@ -181,19 +232,26 @@ fn is_tty(pid: u32, fd: u64, tty: &Path) -> bool {
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod calls {
     pub(super) const READ: i64 = 0;
-    /// `poll`, `ppoll`
-    pub(super) const POLL: &[i64] = &[7, 271];
-    /// `select`, `pselect6`
-    pub(super) const SELECT: &[i64] = &[23, 270];
+    pub(super) const POLL: i64 = 7;
+    pub(super) const PPOLL: i64 = 271;
+    pub(super) const SELECT: i64 = 23;
+    pub(super) const PSELECT: i64 = 270;
     /// `epoll_wait`, `epoll_pwait`, `epoll_pwait2`
-    pub(super) const EPOLL: &[i64] = &[232, 281, 441];
+    pub(super) const EPOLL: i64 = 232;
+    pub(super) const EPOLL_P: i64 = 281;
+    pub(super) const EPOLL_P2: i64 = 441;
 }
 #[cfg(all(target_os = "linux", not(target_arch = "x86_64")))]
 mod calls {
     pub(super) const READ: i64 = 63;
-    pub(super) const POLL: &[i64] = &[73];
-    pub(super) const SELECT: &[i64] = &[72];
-    pub(super) const EPOLL: &[i64] = &[22, 441];
+    pub(super) const PPOLL: i64 = 73;
+    pub(super) const PSELECT: i64 = 72;
+    pub(super) const EPOLL_P: i64 = 22;
+    pub(super) const EPOLL_P2: i64 = 441;
+    // These do not have the older calls: no call has these numbers.
+    pub(super) const POLL: i64 = -2;
+    pub(super) const SELECT: i64 = -3;
+    pub(super) const EPOLL: i64 = -4;
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -205,9 +263,12 @@ mod tests {
     fn calls_are_told_apart() {
         for (text, want) in [
             ("0 0x3 0x7ffe 0x1 0x0 0x0 0x0 0x7ffd 0x7f1\n", Some(Wait::Read(3))),
-            ("7 0x7ffc10 0x2 0xffffffff 0x0 0x0 0x0 0x1 0x2", Some(Wait::Poll(0x7f_fc10, 2))),
-            ("270 0x1 0x7ffc 0x0 0x0 0x0 0x0 0x1 0x2", Some(Wait::Select(1, 0x7ffc))),
-            ("232 0x5 0x7ffc 0x400 0xffffffff 0x0 0x0 0x1 0x2", Some(Wait::Epoll(5))),
+            (
+                "7 0x7ffc10 0x2 0xffffffff 0x0 0x0 0x0 0x1 0x2",
+                Some(Wait::Poll(0x7f_fc10, 2, Limit::Milliseconds(0xffff_ffff))),
+            ),
+            ("270 0x1 0x7ffc 0x0 0x0 0x0 0x0 0x1 0x2", Some(Wait::Select(1, 0x7ffc, Limit::At(0, NANO)))),
+            ("232 0x5 0x7ffc 0x400 0xffffffff 0x0 0x0 0x1 0x2", Some(Wait::Epoll(5, Limit::Milliseconds(0xffff_ffff)))),
             ("61 0xffffffff 0x0 0x0 0x0 0x0 0x0 0x1 0x2", None),
             ("running\n", None),
             ("-1 0x7ff 0x0", None),
@@ -221,6 +282,11 @@ mod tests {
         let info = "pos:\t0\nflags:\t02\ntfd:       12 events:     2019 data: c pos:0 ino:1 sdev:e\ntfd:        0 events:        4 data: 0\ntfd:        7 events:        1 data: 7\n";
         assert_eq!(targets(info), [12, 7]);
         let me = std::process::id();
+        let ever = Limit::At(0, NANO);
+        let three: [u64; 2] = [3, 500_000];
+        assert_eq!(Limit::At(three.as_ptr() as u64, MICRO).read(me), Some(Duration::from_millis(3500)));
+        assert_eq!(Limit::Milliseconds(2000).read(me), Some(Duration::from_secs(2)));
+        assert_eq!((Limit::Milliseconds(0xffff_ffff).read(me), ever.read(me)), (None, None));
         // `struct pollfd` as it lies in memory: one is read, one is written, one is left out.
         let entries: Vec<[u8; 8]> = [(5_i32, 1_u16), (6, 4), (-1, 1)]
             .into_iter()
@@ -229,10 +295,10 @@ mod tests {
                 [a, b, c, d, e, f, 0, 0]
             })
             .collect();
-        assert_eq!(Wait::Poll(entries.as_ptr() as u64, 3).watched(me), [5]);
+        assert_eq!(Wait::Poll(entries.as_ptr() as u64, 3, ever).watched(me), [5]);
         let set: [u64; 2] = [0b101, 1 << 3];
-        assert_eq!(Wait::Select(68, set.as_ptr() as u64).watched(me), [0, 2, 67]);
-        assert_eq!(Wait::Select(67, set.as_ptr() as u64).watched(me), [0, 2]);
-        assert_eq!(Wait::Select(67, 0).watched(me), [] as [u64; 0]);
+        assert_eq!(Wait::Select(68, set.as_ptr() as u64, ever).watched(me), [0, 2, 67]);
+        assert_eq!(Wait::Select(67, set.as_ptr() as u64, ever).watched(me), [0, 2]);
+        assert_eq!(Wait::Select(67, 0, ever).watched(me), [] as [u64; 0]);
     }
 }

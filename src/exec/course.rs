@@ -51,6 +51,8 @@ pub(crate) enum Leaving {
     AsOthers,
     /// The person wants it to go on.
     Kept,
+    /// The person wants it to end.
+    Ends,
     /// The program is being left, and it goes on.
     Abandoned,
     /// And nobody here looks after it any more.
@@ -74,6 +76,10 @@ pub(crate) struct Life {
     pub(crate) telling: Telling,
     pub(crate) background: bool,
     pub(crate) needs_input: bool,
+    /// Its leader was seen stopped.
+    pub(crate) stopped: bool,
+    /// What it left behind has let go of its output and its terminal.
+    pub(crate) apart: bool,
     /// Programs in it that ask the person with the helper.
     pub(crate) helpers: usize,
     /// The person typed into it.
@@ -168,7 +174,7 @@ impl Life {
 
     /// The leader has ended; `survivors`: what it started has not, and goes on in the background.
     pub(crate) fn ended(&mut self, end: End, survivors: bool) {
-        self.needs_input = false;
+        (self.needs_input, self.stopped) = (false, false);
         self.background |= survivors;
         self.course = if survivors { Course::Left(end) } else { Course::Over(end) };
     }

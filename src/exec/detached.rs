@@ -102,7 +102,7 @@ impl Detached {
 }
 
 #[cfg(target_os = "linux")]
-fn send_one(pid: Pid, identity: Identity, signal: Signal) {
+pub(crate) fn send_one(pid: Pid, identity: Identity, signal: Signal) {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     // The handle is of whoever had the number when it was opened: only then is it known to be the one.
@@ -113,13 +113,13 @@ fn send_one(pid: Pid, identity: Identity, signal: Signal) {
 
 /// Other systems have no handles: a number that goes to somebody else between the two calls is hit.
 #[cfg(not(target_os = "linux"))]
-fn send_one(pid: Pid, identity: Identity, signal: Signal) {
+pub(crate) fn send_one(pid: Pid, identity: Identity, signal: Signal) {
     if identity.is_alive() {
         ignore_gone(rustix::process::kill_process(pid, signal));
     }
 }
 
-fn mark_of(id: &ProcessId) -> String {
+pub(crate) fn mark_of(id: &ProcessId) -> String {
     format!("{MARK}={}", id.0)
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn watch(process: Arc<Process>, wake: PipeReader, screens: [Arc<Scree
         let changed = || screens.iter().for_each(|screens| screens.touch(&target.id));
         run(&target, wake, &changed, &mut |fds, most| poll(fds, most));
         if !lock(&target.life).is_abandoned() {
-            register.remove(&target.id, target.identify());
+            register.ended(&target.id, target.identify());
         }
     });
     if let Err(error) = started {
@@ -292,7 +292,7 @@ pub(crate) fn ended(process: &Process) {
     lock(&process.out).ended = true;
     process.ended.notify_all();
     process.phase.send_modify(|phase| phase.exited = true);
-    process.outbox.post(ProcessEvent::Exited(process.info()));
+    process.outbox.row(ProcessEvent::Exited, process);
 }
 
 #[cfg(test)]

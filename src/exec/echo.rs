@@ -1,13 +1,14 @@
 //! Leaves the echo of typed keys out of the output: it is the person's, or an answer of ours, and no word of a program.
 //!
 //! What the line discipline will echo is known when the keys are written, so the terminal's output is searched for just
-//! that. A program that reads keys one by one and prints them itself (a shell's editor, another machine's terminal) prints
-//! them first: what it begins its output with is echo, what it says of the keys later is its own.
+//! that. A program that reads keys one by one and prints them itself (a shell's editor, another machine's terminal) may show
+//! them in any way: see `editing`.
 
 use rustix::termios::{InputModes, LocalModes, OutputModes, SpecialCodeIndex, Termios};
-mod redraw;
+mod editing;
+mod row;
 
-use redraw::Redraw;
+use editing::Editing;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -62,6 +63,17 @@ impl From<&Termios> for Discipline {
     }
 }
 
+/// Keys on their way to a terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Typed<'a> {
+    pub(crate) keys: &'a [u8],
+    /// They are the person's.
+    pub(crate) person: bool,
+    /// The end of what the terminal got so far, and whether that is all of it.
+    pub(crate) shown: &'a [u8],
+    pub(crate) all: bool,
+}
+
 /// One run of bytes that the terminal shows in one piece.
 #[derive(Debug)]
 struct Piece {
@@ -81,24 +93,28 @@ pub(crate) struct Echo {
     pieces: VecDeque<Piece>,
     /// Output that may be the beginning of an echo.
     held: Vec<u8>,
-    /// What stands in the row in which a program shows keys by itself, as far as that is known.
-    row: Option<Vec<u8>>,
+    /// Keys in programs that show them by themselves.
+    editing: Editing,
 }
 
 impl Echo {
     /// These keys go to the terminal now.
-    pub(crate) fn typed(&mut self, keys: &[u8], discipline: &Discipline, now: Instant) {
+    pub(crate) fn typed(&mut self, typed: &Typed<'_>, discipline: &Discipline, now: Instant) {
+        let keys = typed.keys;
         let has = |flag| discipline.modes.contains(flag);
-        let (echoes, lines) = (has(LocalModes::ECHO), has(LocalModes::ICANON));
-        let reach = if echoes || lines { REACH } else { 0 };
-        let pieces = match (echoes, lines) {
+        let pieces = match (has(LocalModes::ECHO), has(LocalModes::ICANON)) {
             (true, true) => self.edited(keys, discipline),
             (true, false) => split(plain(keys, discipline), discipline),
             // A password: at most its end shows.
             (false, true) if has(LocalModes::ECHONL) => split(ends(keys, discipline), discipline),
             (false, true) => Vec::new(),
+            (false, false) if typed.person => {
+                return self.editing.typed(keys, || editing::prompt(typed.shown, typed.all));
+            }
+            // What the agent typed it knows: only the plain echo goes.
             (false, false) => printable(keys),
         };
+        let reach = if has(LocalModes::ECHO) || has(LocalModes::ICANON) { REACH } else { 0 };
         for bytes in pieces.into_iter().filter(|bytes| !bytes.is_empty()) {
             if self.pieces.len() < MOST {
                 self.pieces.push_back(Piece { bytes, since: now, reach });
@@ -106,59 +122,47 @@ impl Echo {
         }
     }
 
-    /// Keys come to a program that shows them by itself; `shown` is the end of what its terminal got so far, or all of it.
-    /// Told of another size, it draws its row again, with what was typed.
-    pub(crate) fn begins_at(&mut self, shown: &[u8], all: bool) {
-        let begin = shown.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1).or(all.then_some(0));
-        self.row = begin.map(|begin| redraw::row(&shown[begin..]));
-    }
-
     /// Nothing is waited for: output needs no look.
     pub(crate) fn idle(&self) -> bool {
-        self.pieces.is_empty() && self.held.is_empty() && self.row.is_none()
+        self.pieces.is_empty() && self.held.is_empty() && self.editing.is_idle()
     }
 
     /// Output is held back.
     pub(crate) fn holds(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.editing.holds()
     }
 
-    /// What of this output is not echo. The beginning of an echo at its end is held back until more comes.
-    pub(crate) fn left<'a>(&mut self, output: &'a [u8], now: Instant) -> Cow<'a, [u8]> {
+    /// What of this output is not echo. The beginning of an echo at its end is held back until more comes. `raw`: the program
+    /// shows keys by itself.
+    pub(crate) fn left<'a>(&mut self, output: &'a [u8], raw: bool, now: Instant) -> Cow<'a, [u8]> {
         self.pieces.retain(|piece| now.saturating_duration_since(piece.since) < PATIENCE);
         if self.idle() {
             return Cow::Borrowed(output);
         }
+        if self.editing.is_idle() {
+            return Cow::Owned(self.without_pieces(output));
+        }
+        let kept = self.editing.left(output, raw);
+        Cow::Owned(self.without_pieces(&kept))
+    }
+
+    /// What is left of this output without the echo that is waited for.
+    fn without_pieces(&mut self, output: &[u8]) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(output);
         let mut left = Vec::with_capacity(bytes.len());
         let mut at = 0;
-        loop {
-            match self.row.as_deref().map_or(Redraw::None, |row| redraw::of(&bytes[at..], row)) {
-                // It shows what is there: neither the keys nor the rest is printed once more.
-                Redraw::Whole(length) => {
-                    at += length;
-                    continue;
-                }
-                Redraw::Begun => {
-                    self.held = bytes[at..].to_vec();
-                    return Cow::Owned(left);
-                }
-                Redraw::None => {}
-            }
-            let Some(piece) = self.pieces.front_mut().filter(|_| at < bytes.len()) else { break };
+        while let Some(piece) = self.pieces.front_mut().filter(|_| at < bytes.len()) {
             match find(&bytes[at..], &piece.bytes, piece.reach) {
                 Some((start, true)) => {
                     left.extend_from_slice(&bytes[at..at + start]);
                     at += start + piece.bytes.len();
-                    if let (Some(row), Some(piece)) = (&mut self.row, self.pieces.pop_front()) {
-                        row.extend(piece.bytes);
-                    }
+                    self.pieces.pop_front();
                 }
                 Some((start, false)) => {
                     left.extend_from_slice(&bytes[at..at + start]);
                     self.held = bytes[at + start..].to_vec();
-                    return Cow::Owned(left);
+                    return left;
                 }
                 None if piece.reach < bytes.len() - at => {
                     self.pieces.pop_front();
@@ -169,17 +173,16 @@ impl Echo {
                 }
             }
         }
-        if at < bytes.len() {
-            self.row = None;
-        }
         left.extend_from_slice(&bytes[at..]);
-        Cow::Owned(left)
+        left
     }
 
-    /// Nothing more comes for now: what was held back is output after all.
-    pub(crate) fn give_up(&mut self) -> Vec<u8> {
-        self.row = None;
-        std::mem::take(&mut self.held)
+    /// Nothing more comes for now, or, with `over`, at all: what was held back is output after all, as far as it shows nothing
+    /// that was typed.
+    pub(crate) fn give_up(&mut self, raw: bool, over: bool) -> Vec<u8> {
+        let mut held = std::mem::take(&mut self.held);
+        held.extend(self.editing.settle(raw, over));
+        held
     }
 
     /// What a line that is typed in canonical mode shows.

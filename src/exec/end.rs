@@ -3,7 +3,7 @@
 use super::process::Process;
 use super::{ExitReason, FarSignal, procfs};
 use crate::lock::lock;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -110,20 +110,18 @@ pub(crate) fn send(process: &Process, signal: Signal) {
     let foreground = lock(&process.tty).as_ref().and_then(|tty| tty.foreground());
     let Some(leader) = Pid::from_raw(process.pid as i32) else { return };
     // While this is held the leader is not waited for, so its number cannot belong to a stranger.
-    let life = lock(&process.life);
-    let mut groups = Vec::new();
-    if !life.is_reaped() {
-        groups.push(leader);
-        groups.extend(foreground.filter(|group| *group != leader));
-    }
-    for group in groups {
-        ignore_gone(kill_process_group(group, signal));
-    }
-    for member in members(process.pid) {
-        if member != leader {
-            ignore_gone(kill_process(member, signal));
+    // First: what is about to lose its parent is known by its parent.
+    super::kin::note(process);
+    {
+        let life = lock(&process.life);
+        if !life.is_reaped() {
+            ignore_gone(kill_process_group(leader, signal));
+            if let Some(group) = foreground.filter(|group| *group != leader) {
+                ignore_gone(kill_process_group(group, signal));
+            }
         }
     }
+    super::kin::send(process, signal);
 }
 
 pub(super) fn ignore_gone(result: rustix::io::Result<()>) {

@@ -51,6 +51,44 @@ const PROVIDERS: &[&str] = &[
     "ZAI",
 ];
 
+/// Whether a variable tells of the terminal that this program runs in, which is not the one that a command has: a program
+/// that believes it sends what that terminal knows, or talks to a multiplexer about somebody else's pane.
+fn is_of_host_terminal(name: &OsStr) -> bool {
+    const NAMES: &[&str] = &[
+        "TMUX",
+        "TMUX_PANE",
+        "STY",
+        "WINDOW",
+        "WINDOWID",
+        "WT_SESSION",
+        "WT_PROFILE_ID",
+        "VTE_VERSION",
+        "XTERM_VERSION",
+        "INSIDE_EMACS",
+        "TERMINFO_DIRS",
+        "TERMCAP",
+        "COLORFGBG",
+    ];
+    const STARTS: &[&str] = &[
+        "TERM_PROGRAM",
+        "TERM_SESSION_ID",
+        "ITERM_",
+        "KITTY_",
+        "ALACRITTY_",
+        "WEZTERM_",
+        "GHOSTTY_",
+        "KONSOLE_",
+        "ZELLIJ",
+        "LC_TERMINAL",
+        "TILIX_",
+        "GNOME_TERMINAL_",
+        "FOOT_",
+        "CONTOUR_",
+    ];
+    let Some(name) = name.to_str() else { return false };
+    NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
+}
+
 /// Whether a variable is kept from children. `passthrough` holds exact names that are let through,
 /// `secrets` those that never are.
 pub(crate) fn is_secret(name: &OsStr, passthrough: &[String], secrets: &[String]) -> bool {
@@ -104,6 +142,7 @@ pub(crate) fn compose(own: Env, login: Option<Env>, passthrough: &[String], secr
     for name in ["BASH_ENV", "ENV", "COLUMNS", "LINES", "PWD", "OLDPWD", "_"] {
         env.remove(OsStr::new(name));
     }
+    env.retain(|name, _| !is_of_host_terminal(name));
     // A pager would wait for keys that nobody presses.
     for (name, value) in [
         ("PAGER", "cat"),
@@ -206,6 +245,18 @@ mod tests {
         assert!(!is_secret(OsStr::new("GH_TOKEN"), &["GH_TOKEN".into()], &[]));
         assert!(is_secret(OsStr::new("WORK_LLM"), &["WORK_LLM".into()], &["WORK_LLM".into()]));
         assert!(!is_secret(OsStr::new("WORK_LLM"), &[], &[]));
+    }
+
+    #[test]
+    fn nothing_of_the_terminal_around_reaches_a_command() {
+        let around = ["TMUX", "TMUX_PANE", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "KITTY_WINDOW_ID", "ZELLIJ", "STY"];
+        let own = env(&around.map(|name| (name, "x")));
+        let kept = compose(own, None, &[], &[]);
+        for name in around {
+            assert_eq!(kept.get(OsStr::new(name)), None, "{name}");
+        }
+        let own = env(&[("TERMINAL", "foot"), ("TMUXINATOR_CONFIG", "x"), ("WINDOWS", "x")]);
+        assert_eq!(compose(own.clone(), None, &[], &[]).keys().filter(|name| own.contains_key(*name)).count(), 3);
     }
 
     #[test]

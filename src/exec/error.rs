@@ -35,6 +35,11 @@ pub enum ExecError {
     Elsewhere(ProcessId),
     #[error("{0} processes are running already: end one first")]
     TooMany(usize),
+    #[error(
+        "no room for one more background process: {open} of {most} descriptors are in use, and the rest is kept for \
+         commands in the foreground; end one, or start hermes with a higher limit (ulimit -n)"
+    )]
+    Descriptors { open: u64, most: u64 },
     #[error("cannot prepare the shell in the temporary folder: {0}; is it writable and not full?")]
     Shell(std::io::Error),
     #[error("the working folder {} is gone: nothing was run; make it again, or name another one", .0.display())]

@@ -20,6 +20,8 @@ pub enum ProcessEvent {
     AskClosed(ProcessId, AskId),
     /// A program has a word for the person: touch the key.
     Told(ProcessId, String),
+    /// The table does not have it (any more): its row goes.
+    Gone(ProcessId),
     /// The line with the words that were looked for, which the view has moved to; `None`: there is no other one.
     Found(ProcessId, Option<Hit>),
 }
@@ -64,7 +66,12 @@ pub enum ProcessCommand {
     Kill(ProcessId),
     /// A running foreground command goes on in the background; the agent is told.
     Background(ProcessId),
+    /// Off the list: what has ended, or what the table does not know. What runs stays, and that is told.
     Forget(ProcessId),
+    /// The screen shows these as running: tell what they are.
+    Compare(Vec<ProcessId>),
+    /// What was stopped with Ctrl-Z goes on.
+    Continue(ProcessId),
     /// Goes on, or does not, when this program is left.
     Keep(ProcessId, bool),
     /// Move the view to the next line with these words: up, or down again. Lower-case words find both cases.

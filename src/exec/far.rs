@@ -5,6 +5,7 @@ use super::env;
 use super::keep;
 use super::shell::parse_state;
 use super::{Exec, ExecOptions};
+use crate::environment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -123,12 +124,12 @@ impl ExecOptions {
     pub fn forwarded(&self, names: &[String]) -> Vec<(String, String)> {
         let all = names.iter().chain(&self.env_passthrough);
         let named = all.filter(|name| !env::is_secret(name.as_ref(), std::slice::from_ref(name), &self.secret_names));
-        named.filter_map(|name| Some((name.clone(), std::env::var(name).ok()?))).collect()
+        named.filter_map(|name| Some((name.clone(), environment::get(name)?.into_string().ok()?))).collect()
     }
 
     /// The variables of this program, without those that hold secrets: for clients, which may send them on.
     pub fn clean(&self) -> Variables {
-        let mut own: Variables = std::env::vars_os().collect();
+        let mut own: Variables = environment::all().collect();
         own.retain(|name, _| !env::is_secret(name, &self.env_passthrough, &self.secret_names));
         own
     }

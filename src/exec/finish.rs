@@ -3,8 +3,9 @@
 use super::course::{End, Leaving};
 use super::notice::Notice;
 use super::reader::Reader;
-use super::{Exit, ExitReason, FarEnd, ProcessEvent};
+use super::{Exit, ExitReason, FarEnd, ProcessEvent, kin};
 use crate::lock::lock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -31,17 +32,63 @@ impl Reader {
                 break;
             }
         }
-        self.release_echo();
+        self.release_echo(true);
         super::spill::catch_up(&self.process);
-        if self.pipe.is_some() || self.tty.is_some() {
+        self.settle_strays(deadline);
+        if self.has_left() {
             // What it leaves behind is found by it later.
             self.process.identify();
         }
         let exit = self.reap();
+        self.hub.unclaimed.sweep(Instant::now());
         // Of a command that was moved to the background the state belongs to nobody: the task went on without it.
         let keep = self.keep && !lock(&self.process.life).background;
         let left = self.left(keep, exit.code);
         self.tell_end(exit, left);
+    }
+
+    /// What it started still runs.
+    pub(super) fn has_left(&self) -> bool {
+        self.pipe.is_some() || self.tty.is_some() || !self.strays.is_empty()
+    }
+
+    /// Finds what it left behind without its output and terminal. What is about to end gets a moment for that.
+    fn settle_strays(&mut self, deadline: Instant) {
+        loop {
+            self.strays = kin::strays(&self.process);
+            let left = deadline.saturating_duration_since(Instant::now());
+            if self.strays.is_empty() || left.is_zero() {
+                return;
+            }
+            let mut fds: Vec<PollFd<'_>> =
+                self.strays.iter().map(|stray| PollFd::new(&stray.end, PollFlags::IN)).collect();
+            let most = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+            if !matches!(poll(&mut fds, Some(&most)), Ok(1..)) {
+                return;
+            }
+            drop(fds);
+            self.reap_strays();
+        }
+    }
+
+    /// Something that it left behind has ended: whoever it started is our child now.
+    pub(super) fn stray_exited(&mut self) {
+        self.reap_strays();
+        self.strays = kin::strays(&self.process);
+    }
+
+    fn reap_strays(&self) {
+        self.strays.iter().filter(|stray| !stray.identity.is_alive()).for_each(|stray| kin::reap(stray.identity));
+    }
+
+    /// What is left has let go of output and terminal: nothing is read or typed any more.
+    pub(super) fn goes_apart(&self) {
+        if !self.gone || self.pipe.is_some() || self.tty.is_some() || lock(&self.process.life).apart {
+            return;
+        }
+        lock(&self.process.life).apart = true;
+        *lock(&self.process.tty) = None;
+        self.process.changed();
     }
 
     /// Its reader leaves without having seen its end: what nobody looks after must not run, and whoever waits for it is
@@ -56,6 +103,7 @@ impl Reader {
         }
         super::end::send(&self.process, Signal::KILL);
         (self.pipe, self.tty) = (None, None);
+        self.strays.clear();
         self.gone = true;
         let exit = self.reap();
         self.tell_end(exit, FarEnd::default());
@@ -63,7 +111,7 @@ impl Reader {
 
     /// The leader has ended like this: whoever waits for it goes on, and what still holds its output is left to the table.
     fn tell_end(&self, exit: Exit, left: FarEnd) {
-        let survivors = self.pipe.is_some() || self.tty.is_some();
+        let survivors = self.has_left();
         let notify = {
             let mut life = lock(&self.process.life);
             life.ended(End::new(exit.clone(), left, Instant::now()), survivors);
@@ -76,8 +124,8 @@ impl Reader {
             let tail = lock(&self.process.out).log.tail(8192);
             self.hub.notices.post(Notice::completed(&self.process, exit, &tail, self.hub.masks()));
         }
-        let info = self.process.info();
-        self.hub.outbox.post(if survivors { ProcessEvent::Changed(info) } else { ProcessEvent::Exited(info) });
+        let kind = if survivors { ProcessEvent::Changed } else { ProcessEvent::Exited };
+        self.hub.outbox.row(kind, &self.process);
         self.hub.touch(&self.process);
     }
 
@@ -138,13 +186,13 @@ impl Reader {
         if self.noted {
             // A new run of it may have its id by now: only this one is meant.
             self.hub.keeper.let_go(&self.process.run());
-            self.hub.register.remove(&self.process.id, self.process.identify());
+            self.hub.register.ended(&self.process.id, self.process.identify());
         }
         let survived = lock(&self.process.life).close(Instant::now());
         self.process.ended.notify_all();
         self.process.phase.send_modify(|phase| phase.closed = true);
         if survived {
-            self.hub.outbox.post(ProcessEvent::Exited(self.process.info()));
+            self.hub.outbox.row(ProcessEvent::Exited, &self.process);
         }
     }
 }

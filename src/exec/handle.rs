@@ -133,6 +133,7 @@ impl Exec {
     pub fn new(options: ExecOptions) -> (Self, mpsc::Receiver<ProcessEvent>) {
         let (sender, receiver) = mpsc::channel(EVENTS);
         spawn::make_room(options.max_processes);
+        super::kin::adopt_orphans();
         let hub = Hub::new(options, Arc::new(Outbox::new(sender)));
         (Self { hub: Arc::new(hub) }, receiver)
     }
@@ -181,6 +182,9 @@ impl Exec {
     /// Starts a command: in a session of its own, with the exported variables of its task.
     pub async fn launch(&self, launch: Launch) -> Result<Running, ExecError> {
         self.hub.make_room()?;
+        if launch.spawn.background {
+            spawn::leave_reserve()?;
+        }
         self.launch_as(launch, new_id(), Vec::new()).await
     }
 

@@ -6,6 +6,7 @@ use super::away::Looks;
 use super::detached::MARK;
 use super::env::{self, Env};
 use super::keeper::Keeper;
+use super::kin::Unclaimed;
 use super::notice::Notices;
 use super::outbox::Outbox;
 use super::process::Process;
@@ -52,6 +53,7 @@ pub(crate) struct Hub {
     pub(crate) screens: [Arc<Screens>; 2],
     pub(crate) keeper: Keeper,
     pub(crate) register: Arc<Register>,
+    pub(super) unclaimed: Unclaimed,
     /// Who wants to know of work on machines that were not reached.
     pub(crate) looks: Looks,
     /// Size of new terminals; follows the pane.
@@ -76,6 +78,7 @@ impl Hub {
             asking: UnderWay::default(),
             askpass: OnceCell::new(),
             keeper: Keeper::new(options.program.clone()),
+            unclaimed: Unclaimed::default(),
             register: Arc::new(Register::new(options.register.clone())),
             looks: Looks::default(),
             options,
@@ -120,7 +123,7 @@ impl Hub {
                     None
                 };
                 Arc::new(env::compose(
-                    std::env::vars_os().collect(),
+                    crate::environment::all().collect(),
                     login,
                     &self.options.env_passthrough,
                     &self.options.secret_names,

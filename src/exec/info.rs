@@ -39,6 +39,8 @@ pub struct Vitals {
     pub place: Option<Arc<str>>,
     /// Why it could not be looked for on that machine, and where its files are there.
     pub away: Option<Arc<str>>,
+    /// What is left of it has neither its output nor its terminal: a server that went off by itself.
+    pub apart: bool,
     /// How often it was started again.
     pub restarts: u32,
 }
@@ -82,6 +84,8 @@ pub enum ProcessState {
     Running,
     /// Blocked reading its terminal, with a prompt on the screen.
     NeedsInput,
+    /// Stopped by Ctrl-Z, or by a signal: it does nothing until it is continued.
+    Stopped,
     Exited(Exit),
 }
 
@@ -108,4 +112,6 @@ pub enum ExitReason {
     Unwatched,
     /// It ended while no run of this program looked: how is not known.
     Unseen,
+    /// An earlier run ended it when its window was closed.
+    HungUp,
 }

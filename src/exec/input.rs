@@ -13,12 +13,23 @@ struct Piece {
     bytes: Vec<u8>,
     /// So many are typed already.
     typed: usize,
-    secret: bool,
+    kind: Kind,
+}
+
+/// Whose keys they are, and who may see them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The person's: the agent never learns what they are.
+    Person,
+    /// The agent's, or answers of ours to a program that asks its terminal.
+    Other,
+    /// A password.
+    Secret,
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        if self.secret {
+        if self.kind == Kind::Secret {
             wipe(&mut self.bytes);
         }
     }
@@ -42,31 +53,31 @@ impl Input {
     }
 
     /// Appends keys.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        match self.pieces.back_mut().filter(|piece| !piece.secret) {
+    pub(crate) fn push(&mut self, bytes: &[u8], kind: Kind) {
+        match self.pieces.back_mut().filter(|piece| piece.kind == kind) {
             Some(piece) => piece.bytes.extend_from_slice(bytes),
             None if bytes.is_empty() => {}
-            None => self.pieces.push_back(Piece { bytes: bytes.to_vec(), typed: 0, secret: false }),
+            None => self.pieces.push_back(Piece { bytes: bytes.to_vec(), typed: 0, kind }),
         }
     }
 
     /// Appends a secret; these very bytes are overwritten later.
     pub(crate) fn push_secret(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            self.pieces.push_back(Piece { bytes, typed: 0, secret: true });
+            self.pieces.push_back(Piece { bytes, typed: 0, kind: Kind::Secret });
         }
     }
 
-    /// What comes next, and whether it must not be seen.
-    pub(crate) fn next(&self) -> Option<(&[u8], bool)> {
-        self.pieces.front().map(|piece| (&piece.bytes[piece.typed..], piece.secret))
+    /// What comes next, and whose it is.
+    pub(crate) fn next(&self) -> Option<(&[u8], Kind)> {
+        self.pieces.front().map(|piece| (&piece.bytes[piece.typed..], piece.kind))
     }
 
     /// So many bytes of what came next are typed.
     pub(crate) fn typed(&mut self, count: usize) {
         let Some(piece) = self.pieces.front_mut() else { return };
         let end = (piece.typed + count).min(piece.bytes.len());
-        if piece.secret {
+        if piece.kind == Kind::Secret {
             wipe(&mut piece.bytes[piece.typed..end]);
         }
         piece.typed = end;
@@ -94,21 +105,22 @@ mod tests {
     fn pieces_keep_their_order_and_secrets_stay_apart() {
         let mut input = Input::default();
         assert!(input.is_empty() && input.next().is_none());
-        input.push(b"ab");
-        input.push(b"c");
+        input.push(b"ab", Kind::Person);
+        input.push(b"c", Kind::Person);
         input.push_secret(b"key\r".to_vec());
-        input.push(b"");
-        input.push(b"d");
-        assert_eq!(input.len(), 8);
-        assert_eq!(input.next(), Some((&b"abc"[..], false)));
+        input.push(b"", Kind::Other);
+        input.push(b"d", Kind::Person);
+        input.push(b"e", Kind::Other);
+        assert_eq!(input.len(), 9);
+        assert_eq!(input.next(), Some((&b"abc"[..], Kind::Person)));
         input.typed(2);
-        assert_eq!(input.next(), Some((&b"c"[..], false)));
+        assert_eq!(input.next(), Some((&b"c"[..], Kind::Person)));
         input.typed(1);
-        assert_eq!(input.next(), Some((&b"key\r"[..], true)));
+        assert_eq!(input.next(), Some((&b"key\r"[..], Kind::Secret)));
         input.typed(1);
-        assert_eq!((input.next(), input.len()), (Some((&b"ey\r"[..], true)), 4));
+        assert_eq!((input.next(), input.len()), (Some((&b"ey\r"[..], Kind::Secret)), 5));
         input.give_up();
-        assert_eq!(input.next(), Some((&b"d"[..], false)));
+        assert_eq!(input.next(), Some((&b"d"[..], Kind::Person)));
         input.clear();
         assert!(input.is_empty());
         assert_eq!(input.next(), None);

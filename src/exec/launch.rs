@@ -61,7 +61,8 @@ impl Exec {
             None => self.hub.env_of(&spawn.task).await,
         };
         let wiring = wiring(&launch);
-        let state = match keeps_state(&launch) && launch.far.is_none() {
+        // A program in a terminal of its own can be stopped, too, which takes what the shell reads first.
+        let state = match (keeps_state(&launch) || spawn.pty) && launch.far.is_none() {
             true => Some(shell.state().map_err(ExecError::Shell)?),
             false => None,
         };
@@ -121,6 +122,7 @@ impl Exec {
             command: spawn.command.clone(),
             cwd: spawn.cwd.clone(),
             pid: spawned.child.id(),
+            kin: Mutex::default(),
             identity: OnceLock::new(),
             started_at: since.unwrap_or_else(now_ms),
             started: since.map_or(started, super::recover::moment),
@@ -141,7 +143,7 @@ impl Exec {
             outbox: Arc::clone(&self.hub.outbox),
         });
         self.hub.add(Arc::clone(&process));
-        self.hub.outbox.post(ProcessEvent::Started(process.info()));
+        self.hub.outbox.row(ProcessEvent::Started, &process);
         seat.take(Reader::new(Arc::clone(&self.hub), Arc::clone(&process), spawned, tty, wake_reader, duty));
         if let Some(far) = far {
             far.launched();

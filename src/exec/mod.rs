@@ -30,6 +30,7 @@ mod input;
 mod keep;
 mod keeper;
 mod keys;
+mod kin;
 mod launch;
 mod link;
 mod log;
@@ -56,6 +57,7 @@ mod search;
 mod shell;
 mod spawn;
 mod spill;
+mod stopped;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 
 use super::course::{Leaving, Life};
 use super::end::{self, Graces};
+use super::input::Kind;
 use super::process::Process;
 use super::sandbox::Sandbox;
 use super::screens::{Sight, application_keys};
@@ -77,9 +78,14 @@ impl Exec {
             ProcessCommand::Kill(id) => self.kill(&id),
             ProcessCommand::Background(id) => self.background(&id),
             ProcessCommand::Forget(id) => {
-                self.hub.remove(&id);
+                self.forget(id);
                 Ok(())
             }
+            ProcessCommand::Compare(ids) => {
+                ids.into_iter().for_each(|id| self.compare(id));
+                Ok(())
+            }
+            ProcessCommand::Continue(id) => self.go_on(&id),
         };
         if let Err(error) = result {
             tracing::debug!("{error}");
@@ -114,8 +120,32 @@ impl Exec {
         if process.over() {
             return Err(ExecError::Ended(id.clone()));
         }
-        end::send(&process, *signal);
+        match *known {
+            "CONT" => super::stopped::continues(&process),
+            _ => end::send(&process, *signal),
+        }
+        // A signal may have stopped it, which nothing else tells.
+        process.rouse();
         Ok(known)
+    }
+
+    /// A person takes it off the list. What the table does not have leaves the screen, however it came there.
+    fn forget(&self, id: ProcessId) {
+        self.hub.remove(&id);
+        let event = match self.hub.find(&id) {
+            Err(_) => ProcessEvent::Gone(id),
+            Ok(_) => ProcessEvent::Told(id, "it still runs: end it first".to_owned()),
+        };
+        self.hub.outbox.post(event);
+    }
+
+    /// Tells what a process is that the screen takes for running.
+    fn compare(&self, id: ProcessId) {
+        match self.hub.find(&id) {
+            Ok(process) if process.over() => self.hub.outbox.row(ProcessEvent::Exited, &process),
+            Ok(process) => process.changed(),
+            Err(_) => self.hub.outbox.post(ProcessEvent::Gone(id)),
+        }
     }
 
     /// Gives the terminal of a process another size, columns and rows. While a pane shows it, that one decides.
@@ -139,7 +169,7 @@ impl Exec {
     pub fn press(&self, id: &ProcessId, keys: &Keys) -> Result<(), ExecError> {
         let process = self.hub.find(id)?;
         let application = application_keys(&process, self.hub.size_of(&process));
-        process.type_in(&keys.bytes(application))
+        process.type_in(&keys.bytes(application), Kind::Other)
     }
 
     /// Waits until a process has been silent for a moment after something was typed, or has ended.
@@ -211,7 +241,7 @@ impl Exec {
         let process = self.hub.find(id)?;
         let mut life = lock(&process.life);
         if !life.is_abandoned() {
-            life.leaving = if keep { Leaving::Kept } else { Leaving::AsOthers };
+            life.leaving = if keep { Leaving::Kept } else { Leaving::Ends };
         }
         Ok(())
     }
@@ -221,12 +251,12 @@ impl Exec {
         let process = self.hub.find(id)?;
         process.fit(None, *lock(&self.hub.size));
         lock(&process.life).typed = true;
-        process.type_in(bytes)
+        process.type_in(bytes, Kind::Person)
     }
 
     /// Types into a process.
     pub fn write(&self, id: &ProcessId, bytes: &[u8]) -> Result<(), ExecError> {
-        self.hub.find(id)?.type_in(bytes)
+        self.hub.find(id)?.type_in(bytes, Kind::Other)
     }
 
     /// A running foreground command goes on in the background; who waits for it is told at once.
@@ -248,14 +278,19 @@ impl Exec {
             life.telling.end = true;
         }
         process.phase.send_modify(|phase| phase.moved = true);
-        self.hub.outbox.post(ProcessEvent::Changed(process.info()));
+        process.changed();
         // Its reader sees to it that it outlives this program.
         process.rouse();
         Ok(())
     }
 
+    /// The window was closed: what ends from now on is told at the next start.
+    pub fn hung_up(&self) {
+        self.hub.register.hang_up();
+    }
+
     /// Ends everything, but not what the person keeps, and with `kill` unset no background process: those go on with their
-    /// output in their log files. Returns when that is done, after 3 s at most.
+    /// output in their log files. A server that went off by itself goes on unless the person says otherwise. Returns when that is done, after 3 s at most.
     pub async fn shutdown(&self, kill: bool) {
         self.hub.screens.iter().for_each(|screens| screens.stop());
         self.hub.keeper.see_to_it();
@@ -266,7 +301,8 @@ impl Exec {
             }
             let goes_on = {
                 let mut life = lock(&process.life);
-                let goes_on = life.leaving == Leaving::Kept || life.background && !kill;
+                let by_itself = life.apart || life.background && !kill;
+                let goes_on = life.leaving == Leaving::Kept || life.leaving != Leaving::Ends && by_itself;
                 if goes_on {
                     life.leaving = Leaving::Abandoned;
                 }

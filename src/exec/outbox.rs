@@ -1,9 +1,10 @@
 //! Events on their way to the UI: merged while it is busy, so that memory is bounded and nothing important is lost.
 
-use super::{ProcessEvent, ProcessId};
+use super::process::Process;
+use super::{ProcessEvent, ProcessId, ProcessInfo};
 use crate::lock::lock;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -27,7 +28,19 @@ impl Outbox {
 
     /// Never blocks. Order is kept; a receiver that is gone is ignored.
     pub(crate) fn post(self: &Arc<Self>, event: ProcessEvent) {
-        let mut waiting = lock(&self.waiting);
+        self.queue(lock(&self.waiting), event);
+    }
+
+    /// Posts the row of a process as it is at this place in the order: two threads that tell of one process must not
+    /// overtake each other with what they saw before, or a row that has ended would run again on the screen for ever. Call
+    /// it without a lock of that process.
+    pub(crate) fn row(self: &Arc<Self>, kind: fn(ProcessInfo) -> ProcessEvent, process: &Process) {
+        let waiting = lock(&self.waiting);
+        let event = kind(process.info());
+        self.queue(waiting, event);
+    }
+
+    fn queue(self: &Arc<Self>, mut waiting: MutexGuard<'_, Waiting>, event: ProcessEvent) {
         if waiting.events.is_empty() && !waiting.sending {
             match self.sender.try_send(event) {
                 Ok(()) | Err(TrySendError::Closed(_)) => return,
@@ -76,7 +89,8 @@ fn id(event: &ProcessEvent) -> &ProcessId {
         | ProcessEvent::Lines(id, _)
         | ProcessEvent::Found(id, _)
         | ProcessEvent::AskClosed(id, _)
-        | ProcessEvent::Told(id, _) => id,
+        | ProcessEvent::Told(id, _)
+        | ProcessEvent::Gone(id) => id,
         ProcessEvent::Asks(ask) => &ask.process,
     }
 }
@@ -100,7 +114,7 @@ fn merge(events: &mut VecDeque<ProcessEvent>, event: ProcessEvent) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ProcessInfo, ProcessState};
+    use super::super::ProcessState;
     use super::*;
     use crate::text::Snapshot;
 

@@ -2,7 +2,7 @@
 
 use super::course::Life;
 use super::detached::{Away, Detached};
-use super::input::Input;
+use super::input::{Input, Kind};
 use super::log::{Captured, Output};
 use super::outbox::Outbox;
 use super::procfs::Identity;
@@ -28,6 +28,8 @@ pub(crate) struct Phase {
     pub(crate) closed: bool,
     /// It was in the foreground and is no more.
     pub(crate) moved: bool,
+    /// It was stopped when that happened.
+    pub(crate) stopped: bool,
     /// It waits for input.
     pub(crate) waits: bool,
     /// What it waits for must not be seen.
@@ -55,6 +57,8 @@ pub(crate) struct Process {
     /// The leader, told from any later process with its number; `None` where the system does not say. Looked at once, and
     /// only for what lasts: [`Self::identify`].
     pub(crate) identity: OnceLock<Option<Identity>>,
+    /// What belongs to it beside its leader, as far as it was seen last.
+    pub(crate) kin: Mutex<Vec<Identity>>,
     /// Milliseconds since the epoch.
     pub(crate) started_at: i64,
     pub(crate) started: Instant,
@@ -100,7 +104,8 @@ impl Process {
         let life = lock(&self.life);
         let state = match life.exit() {
             Some(exit) if !life.has_survivors() => ProcessState::Exited(exit.clone()),
-            None if life.needs_input || life.helpers > 0 => ProcessState::NeedsInput,
+            _ if life.stopped => ProcessState::Stopped,
+            _ if life.needs_input || life.helpers > 0 => ProcessState::NeedsInput,
             _ => ProcessState::Running,
         };
         ProcessInfo {
@@ -126,6 +131,7 @@ impl Process {
                     Some(detached) if detached.is_elsewhere() => Origin::Elsewhere,
                     Some(_) => Origin::Earlier,
                 },
+                apart: life.apart && life.has_survivors(),
                 restarts: u32::try_from(self.exits.len()).unwrap_or(u32::MAX),
             },
         }
@@ -138,7 +144,7 @@ impl Process {
 
     /// Tells that something in its row changed.
     pub(crate) fn changed(&self) {
-        self.outbox.post(ProcessEvent::Changed(self.info()));
+        self.outbox.row(ProcessEvent::Changed, self);
     }
 
     /// It prints: the silence is over.
@@ -259,9 +265,9 @@ impl Process {
         }
     }
 
-    /// Queues bytes for its terminal.
-    pub(crate) fn type_in(&self, bytes: &[u8]) -> Result<(), super::ExecError> {
-        self.queue(bytes.len(), |input| input.push(bytes))
+    /// Queues keys for its terminal.
+    pub(crate) fn type_in(&self, bytes: &[u8], kind: Kind) -> Result<(), super::ExecError> {
+        self.queue(bytes.len(), |input| input.push(bytes, kind))
     }
 
     /// Queues a secret: it is typed only while the terminal does not show it, and overwritten then.
@@ -273,7 +279,7 @@ impl Process {
         if lock(&self.tty).is_none() {
             return Err(self.no_terminal());
         }
-        if lock(&self.life).exit().is_some() {
+        if self.over() {
             return Err(super::ExecError::Ended(self.id.clone()));
         }
         {

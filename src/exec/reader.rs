@@ -3,10 +3,10 @@
 mod intake;
 mod typing;
 
-use super::ProcessEvent;
 use super::echo::Echo;
 use super::fullscreen::FullScreen;
 use super::hub::Hub;
+use super::kin::Stray;
 use super::log;
 use super::notice::Matches;
 use super::process::Process;
@@ -52,6 +52,8 @@ pub(crate) struct Reader {
     /// Where a shell of this machine leaves it.
     pub(super) state: Option<StateFile>,
     pub(super) gone: bool,
+    /// What it left behind that is our child by now.
+    pub(super) strays: Vec<Stray>,
     /// It has a line in the register.
     pub(super) noted: bool,
     queries: Queries,
@@ -125,6 +127,7 @@ impl Reader {
             keep: duty.keep,
             state: duty.state,
             gone: false,
+            strays: Vec::new(),
             noted: false,
             queries: Queries::default(),
             fullscreen: Some(FullScreen::default()),
@@ -164,9 +167,10 @@ impl Reader {
             if self.until_noted() == Some(Duration::ZERO) {
                 self.note();
             }
-            if self.gone && self.pipe.is_none() && self.tty.is_none() || lock(&self.process.life).is_abandoned() {
+            if self.gone && !self.has_left() || lock(&self.process.life).is_abandoned() {
                 break;
             }
+            self.goes_apart();
             if self.small_reads >= SMALL_READS && !self.gone {
                 self.pause();
             }
@@ -190,6 +194,9 @@ impl Reader {
             if ready.exit && !self.gone {
                 self.leader_exited();
             }
+            if ready.stray {
+                self.stray_exited();
+            }
             if !ready.pipe && !ready.tty {
                 self.look();
             }
@@ -208,7 +215,7 @@ impl Reader {
 
     /// Until the silence is worth a look.
     fn until_look(&self) -> Option<Duration> {
-        if self.gone || self.tty.is_none() || self.headless {
+        if self.tty.is_none() || self.headless {
             return None;
         }
         if self.look_after > LAST_LOOK && !self.echo.holds() {
@@ -220,7 +227,7 @@ impl Reader {
     pub(super) fn wait(&self, timeout: Option<Duration>) -> Option<Ready> {
         let typing = self.tty.is_some() && !lock(&self.process.input).is_empty();
         let tty_events = if typing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-        let mut fds = Vec::with_capacity(4);
+        let mut fds = Vec::with_capacity(4 + self.strays.len());
         fds.push(PollFd::new(&self.wake, PollFlags::IN));
         let exit = (!self.gone).then(|| {
             fds.push(PollFd::new(&self.exit, PollFlags::IN));
@@ -234,6 +241,8 @@ impl Reader {
             fds.push(PollFd::new(fd, tty_events));
             fds.len() - 1
         });
+        let strays = fds.len();
+        fds.extend(self.strays.iter().map(|stray| PollFd::new(&stray.end, PollFlags::IN)));
         let timeout = timeout.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) => {}
@@ -251,6 +260,7 @@ impl Reader {
             pipe: is(pipe, any),
             tty: is(tty, any),
             type_in: is(tty, PollFlags::OUT),
+            stray: (strays..fds.len()).any(|index| is(Some(index), any)),
         })
     }
 
@@ -302,13 +312,13 @@ impl Reader {
         if self.until_look() != Some(Duration::ZERO) {
             return;
         }
-        if self.release_echo() {
+        if self.release_echo(false) {
             return;
         }
         self.look_after *= 2;
         self.quiet_since = Instant::now();
         if waiting::look(&self.hub, &self.process) {
-            self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
+            self.process.changed();
         }
     }
 }
@@ -321,4 +331,5 @@ pub(super) struct Ready {
     pipe: bool,
     tty: bool,
     type_in: bool,
+    stray: bool,
 }

@@ -55,7 +55,7 @@ impl Exec {
         let process = Arc::new(process);
         detached::read_more(&process);
         self.hub.add(Arc::clone(&process));
-        self.hub.outbox.post(ProcessEvent::Started(process.info()));
+        self.hub.outbox.row(ProcessEvent::Started, &process);
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Exec {
         let process = Arc::new(self.of_entry(entry, wake));
         detached::read_more(&process);
         self.hub.add(Arc::clone(&process));
-        self.hub.outbox.post(ProcessEvent::Started(process.info()));
+        self.hub.outbox.row(ProcessEvent::Started, &process);
         detached::watch(process, wake_reader, self.hub.screens.clone(), Arc::clone(&self.hub.register));
         Ok(())
     }
@@ -72,13 +72,15 @@ impl Exec {
     /// Its row says that it ended, and its log can be read.
     fn tell_end(&self, entry: Entry) -> std::io::Result<()> {
         let (_, wake) = std::io::pipe()?;
+        let hung_up = entry.hung_up;
         let process = Arc::new(self.of_entry(entry, wake));
         detached::read_more(&process);
-        let exit = Exit { code: -1, reason: ExitReason::Unseen, duration: Duration::ZERO };
+        let reason = if hung_up { ExitReason::HungUp } else { ExitReason::Unseen };
+        let exit = Exit { code: -1, reason, duration: Duration::ZERO };
         lock(&process.life).ended(End::new(exit, FarEnd::default(), Instant::now()), false);
         process.phase.send_modify(|phase| phase.exited = true);
         self.hub.add(Arc::clone(&process));
-        self.hub.outbox.post(ProcessEvent::Exited(process.info()));
+        self.hub.outbox.row(ProcessEvent::Exited, &process);
         Ok(())
     }
 
@@ -101,6 +103,7 @@ impl Exec {
             command: entry.command,
             cwd: entry.cwd,
             pid: entry.leader.pid,
+            kin: Mutex::default(),
             identity: OnceLock::from(Some(entry.leader)),
             started_at: entry.started_at,
             started: moment(entry.started_at),
@@ -147,6 +150,7 @@ impl Process {
             masked: command != self.command,
             command,
             foreground: !background,
+            hung_up: false,
             cwd: self.cwd.clone(),
             pty: self.launch.spawn.pty,
             log: lock(&self.out).log.spill().target_path().to_owned(),

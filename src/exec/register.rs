@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// For how long what was started somewhere else is kept here: nobody may come back to say that it ended. In milliseconds.
 const KEPT: i64 = 14 * 24 * 3600 * 1000;
@@ -30,6 +31,9 @@ pub(crate) struct Entry {
     /// A call waited for it: it was to end with its terminal.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) foreground: bool,
+    /// It was ended because the window was closed, and nobody was told.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) hung_up: bool,
     pub(crate) cwd: PathBuf,
     pub(crate) pty: bool,
     pub(crate) log: PathBuf,
@@ -78,6 +82,8 @@ pub(crate) struct Register {
     path: Option<PathBuf>,
     whereabouts: Whereabouts,
     owner: Option<Identity>,
+    /// The window was closed: the next run is told of what ends now.
+    hung_up: AtomicBool,
 }
 
 impl Register {
@@ -85,7 +91,7 @@ impl Register {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
         // Where processes cannot be told apart, none is ever taken for one of ours.
         let owner = Identity::of(std::process::id());
-        Self { path, whereabouts: Whereabouts::here(), owner }
+        Self { path, whereabouts: Whereabouts::here(), owner, hung_up: AtomicBool::new(false) }
     }
 
     /// Names a process.
@@ -103,6 +109,22 @@ impl Register {
         self.change(|all| all.retain(|entry| entry.id != id.0 || Some(entry.leader) != leader));
     }
 
+    /// The window was closed: what ends from now on stays here for the next run to tell of.
+    pub(crate) fn hang_up(&self) {
+        self.hung_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Nothing of the process with this leader runs any more, and that was told unless the window is closed.
+    pub(crate) fn ended(&self, id: &ProcessId, leader: Option<Identity>) {
+        if !self.hung_up.load(Ordering::Relaxed) {
+            return self.remove(id, leader);
+        }
+        self.change(|all| {
+            let of_it = all.iter_mut().filter(|entry| entry.id == id.0 && Some(entry.leader) == leader);
+            of_it.for_each(|entry| entry.hung_up = true);
+        });
+    }
+
     /// Takes over what runs that are gone left behind; `lives` says what still runs, `now` is in milliseconds since the epoch.
     pub(crate) fn adopt(&self, now: i64, lives: impl Fn(&Entry) -> bool) -> Left {
         let mut left = Left::default();
@@ -111,6 +133,7 @@ impl Register {
             for entry in std::mem::take(all) {
                 match self.whereabouts.sees(&entry.whereabouts) {
                     Seen::Here if entry.owner.is_alive() => all.push(entry),
+                    Seen::Here | Seen::Before if entry.hung_up => left.ended.push(entry),
                     // Its client here is nothing without us, and it needs no system of this machine.
                     Seen::Here | Seen::Before if entry.far.is_some() => {
                         let whereabouts = self.whereabouts.clone();
@@ -189,6 +212,7 @@ mod tests {
             command: "serve".into(),
             masked: false,
             foreground: id == "g",
+            hung_up: false,
             cwd: "/".into(),
             pty: false,
             log: "/log".into(),
@@ -217,7 +241,12 @@ mod tests {
         ours.put(entry("b", own));
         let gone = Identity { pid: own.pid, start: own.start + 1 };
         let here = Whereabouts::here();
-        let of = |whereabouts, owner| Register { path: Some(path.clone()), whereabouts, owner: Some(owner) };
+        let of = |whereabouts, owner| Register {
+            path: Some(path.clone()),
+            whereabouts,
+            owner: Some(owner),
+            hung_up: AtomicBool::new(false),
+        };
         let dead = of(here.clone(), gone);
         // A call waited for the last one.
         for id in ["c", "d", "e", "g"] {

@@ -2,13 +2,17 @@
 //!
 //! It holds the commands that tools start, never this program. Landlock bounds what can be written; a mount namespace, where
 //! the system lets us have one, makes everything else read-only and guards files inside the workspace that other programs run
-//! later; seccomp refuses sockets. What cannot be had is an error of the command, never a command without it.
+//! later; it has no capabilities, root included; seccomp refuses calls that go around all that, and sockets. What cannot be had is an error of the command, never a command without it.
 
+#[cfg(target_os = "linux")]
+mod filter;
 mod guard;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod plan;
 mod probe;
+#[cfg(target_os = "linux")]
+mod rights;
 
 pub use guard::{Guard, protected};
 #[cfg(target_os = "linux")]
@@ -79,11 +83,13 @@ impl Sandbox {
                 "this system has no Landlock (Linux 5.13 or later, with landlock among its security modules)",
             ));
         }
-        if !self.network && !support.seccomp {
-            return Err(lacks("this system has no seccomp filters, which refuse sockets"));
+        if !support.seccomp {
+            return Err(lacks(
+                "this system has no seccomp filters (of x86-64 or aarch64), which refuse sockets and mounts",
+            ));
         }
         let plan = Plan::new(self, scratch, state, support.mounts.is_ok());
-        let guard = Guard::new(&plan.absent, &plan.links);
+        let guard = Guard::new(&plan.absent, &plan.links, &plan.deep);
         let private_temp = plan.private_temp.clone();
         let prepared = Prepared::new(self, plan, cwd).map_err(|error| self.fail(error.to_string()))?;
         Ok(Held { prepared, guard, private_temp })
@@ -111,12 +117,14 @@ pub(crate) enum Step {
     Privileges = 4,
     Landlock = 5,
     Seccomp = 6,
+    Capabilities = 7,
 }
 
 impl Step {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing else has this sandbox"))]
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [Self::Namespace, Self::Mounts, Self::Folder, Self::Privileges, Self::Landlock, Self::Seccomp]
+        use Step::{Capabilities, Folder, Landlock, Mounts, Namespace, Privileges, Seccomp};
+        [Namespace, Mounts, Folder, Privileges, Landlock, Seccomp, Capabilities]
             .into_iter()
             .find(|step| *step as u8 == byte)
     }
@@ -129,6 +137,7 @@ impl Step {
             Self::Privileges => "giving up new privileges",
             Self::Landlock => "Landlock",
             Self::Seccomp => "the seccomp filter",
+            Self::Capabilities => "giving up capabilities",
         }
     }
 }

@@ -332,7 +332,7 @@ mod tests {
             }
         };
         shows("first");
-        process.type_in(b"\r").unwrap();
+        process.type_in(b"\r", crate::exec::input::Kind::Other).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
         while !process.captured().head.ends_with(b"second\n") {
             assert!(Instant::now() < deadline, "{:?}", process.captured());

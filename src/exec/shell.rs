@@ -36,6 +36,15 @@ pub(crate) struct ShellState {
 /// sandbox.
 const STATE: &str = "state";
 const TEMPORARY: &str = "tmp";
+/// What the shell of a command reads first. `set +x` hides the trap from a traced command; `>|` works under noclobber.
+const PRELUDE: &str = "unset BASH_ENV\nSTOPS\
+    trap '{ __hermes=$?; set +x; } 2>/dev/null; AGAIN\
+    { pwd -P; export -p; } >|STATE 2>/dev/null || :; eval \"unset __hermes; exit $__hermes\"' EXIT\n";
+/// A command that was stopped (Ctrl-Z in an editor) would be hung up when its shell ends. So the shell stops as well, and
+/// when it is continued it brings the command back to the foreground. No loop: a stopped command breaks all of them.
+const STOPS: &str = "__hermes_stops() { jobs -s >|STATE; [ -s STATE ] || return 0; kill -STOP $$; \
+    if fg; then __hermes=0; else __hermes=$?; fi >/dev/null; __hermes_stops; }\n";
+const AGAIN: &str = "__hermes_stops 2>/dev/null; unset -f __hermes_stops; ";
 /// Bytes of what a shell leaves behind: the system gives the environment of a program no more than some two million.
 const MOST_STATE: u64 = 4 * 1024 * 1024;
 
@@ -62,11 +71,9 @@ impl Shell {
     pub(crate) fn state(&self) -> io::Result<StateFile> {
         let path = self.folder.path().join(STATE).join(format!("{:016x}", fastrand::u64(..)));
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-        // `set +x` hides the trap from a traced command; `>|` works under noclobber.
-        let prelude = format!(
-            "unset BASH_ENV\ntrap '{{ set +x; }} 2>/dev/null; {{ pwd -P; export -p; }} >|{} 2>/dev/null || :' EXIT\n",
-            quote(&path)
-        );
+        // Without job control nothing is stopped.
+        let (stops, again) = if self.bash { (STOPS, AGAIN) } else { ("", "") };
+        let prelude = PRELUDE.replace("STOPS", stops).replace("AGAIN", again).replace("STATE", &quote(&path));
         let state = StateFile { folder: self.folder.path().to_owned(), path };
         file.write_all(prelude.as_bytes())?;
         Ok(state)

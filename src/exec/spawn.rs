@@ -221,6 +221,21 @@ pub(crate) fn make_room(processes: usize) {
     }
 }
 
+/// Descriptors that background processes leave to everything else: a few commands in the foreground, files, the model.
+const RESERVE: u64 = 96;
+
+/// Whether one more background process leaves the reserve as it is. Where the system does not tell, it does.
+///
+/// # Errors
+/// [`ExecError::Descriptors`] when it does not.
+pub(crate) fn leave_reserve() -> Result<(), super::ExecError> {
+    use rustix::process::{Resource, getrlimit};
+    let Some(most) = getrlimit(Resource::Nofile).current else { return Ok(()) };
+    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let Ok(open) = std::fs::read_dir(folder).map(|all| all.count() as u64) else { return Ok(()) };
+    if open + EACH + RESERVE <= most { Ok(()) } else { Err(super::ExecError::Descriptors { open, most }) }
+}
+
 /// The first descriptor that is no standard stream.
 const FIRST: i32 = 3;
 

@@ -1,10 +1,13 @@
 //! Real shells and terminals: what every promise of this room looks like from outside.
 
 mod commands;
+#[cfg(target_os = "linux")]
+mod kin;
 mod life;
 mod many;
 mod output;
 mod panes;
+mod rows;
 mod start;
 mod table;
 mod waits;

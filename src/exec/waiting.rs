@@ -6,6 +6,7 @@ use super::asks::{Answer, Wanted};
 use super::blocked;
 use super::handle::Running;
 use super::hub::Hub;
+use super::input::Kind;
 use super::process::{Phase, Process};
 use super::who::{self, Program};
 use super::{Exec, ExecError, Hidden, ProcessEvent, ProcessId};
@@ -41,15 +42,20 @@ pub(crate) struct Modes {
 }
 
 /// Whether it waits for input, and the number of the process that does.
-fn waits(readers: &blocked::Readers, shown: &Shown, modes: Modes) -> Option<u32> {
+///
+/// A program that waits for keys only until it paints again (`top`, `watch`) asks nothing: it waits when it has stayed silent
+/// for longer than that.
+fn waits(readers: &blocked::Readers, shown: &Shown, modes: Modes, silent: Duration) -> Option<u32> {
     let secret = !modes.echo && !modes.raw;
     let prompted = shown.prompt.is_some() || shown.alternate;
     if readers.reads.is_some() {
         return readers.reads;
     }
     // What waits for several things may wait for another one: a prompt says which.
-    if readers.polls.is_some() && prompted {
-        return readers.polls;
+    if let Some((pid, limit)) = readers.polls.filter(|_| prompted)
+        && limit.is_none_or(|limit| silent > limit)
+    {
+        return Some(pid);
     }
     // Nobody turns the echo off and stops after a prompt for anything else.
     let guessed = if cfg!(target_os = "linux") { secret && shown.prompt.is_some() } else { prompted };
@@ -58,13 +64,22 @@ fn waits(readers: &blocked::Readers, shown: &Shown, modes: Modes) -> Option<u32>
 
 /// Looks at a silent process. `true`: what its row tells has changed.
 pub(crate) fn look(hub: &Hub, process: &Arc<Process>) -> bool {
+    if super::stopped::look(process) {
+        // It reads nothing, whatever it waited in.
+        lock(&process.life).needs_input = false;
+        went_on(hub, process);
+        return false;
+    }
+    let left: Vec<u32> = lock(&process.kin).iter().map(|one| one.pid).collect();
     let (readers, modes) = {
         let tty = lock(&process.tty);
         let Some(tty) = tty.as_ref() else { return false };
-        (blocked::readers(process.pid, tty.foreground(), &tty.name), tty.key_modes())
+        (blocked::readers(process.pid, &left, tty.foreground(), &tty.name), tty.key_modes())
     };
     let shown = shown(hub, process);
-    let found = waits(&readers, &shown, modes);
+    let last = process.last_output.load(Ordering::Relaxed);
+    let silent = Duration::from_millis(u64::try_from(super::now_ms() - last).unwrap_or(0));
+    let found = waits(&readers, &shown, modes, silent);
     let secret = found.is_some() && !modes.echo && !modes.raw;
     let changed = {
         let mut life = lock(&process.life);
@@ -141,14 +156,14 @@ pub(super) fn typed(hub: &Hub, process: &Process, text: Option<&Hidden>, masked:
     // Before the keys: the program may end as soon as it has them.
     lock(&process.life).typed = true;
     let result = match text {
-        None => process.type_in(b"\x03"),
+        None => process.type_in(b"\x03", Kind::Person),
         Some(text) if masked => {
             let mut bytes = Vec::with_capacity(text.reveal().len() + 1);
             bytes.extend_from_slice(text.reveal().as_bytes());
             bytes.push(b'\r');
             process.type_secret(bytes)
         }
-        Some(text) => process.type_in(format!("{}\r", text.reveal()).as_bytes()),
+        Some(text) => process.type_in(format!("{}\r", text.reveal()).as_bytes(), Kind::Person),
     };
     if let Err(error) = result {
         tracing::debug!("{error}");
@@ -175,6 +190,11 @@ impl Running {
         if phase.wait_for(free).await.is_err() {
             std::future::pending().await
         }
+    }
+
+    /// Whether it was stopped (Ctrl-Z) when it went to the background.
+    pub fn was_stopped(&self) -> bool {
+        self.process.phase.borrow().stopped
     }
 
     /// Whether the person typed into it.
@@ -254,7 +274,7 @@ impl Hub {
 
     /// The row of a process may have changed.
     pub(super) fn tell(&self, process: &Process) {
-        self.outbox.post(ProcessEvent::Changed(process.info()));
+        process.changed();
     }
 }
 
@@ -268,7 +288,8 @@ mod tests {
         let prompt = |text: &str| Shown { prompt: Some(text.into()), alternate: false };
         let (empty, full) = (Shown::default(), Shown { prompt: None, alternate: true });
         let reads = || Readers { reads: Some(1), ..Readers::default() };
-        let polls = || Readers { polls: Some(2), ..Readers::default() };
+        let polls = || Readers { polls: Some((2, None)), ..Readers::default() };
+        let paints = |seconds| Readers { polls: Some((2, Some(Duration::from_secs(seconds)))), ..Readers::default() };
         let unseen = || Readers { unseen: Some(3), ..Readers::default() };
         let (lines, keys) = (Modes { raw: false, echo: true }, Modes { raw: true, echo: false });
         let hidden = Modes { raw: false, echo: false };
@@ -283,12 +304,16 @@ mod tests {
             (polls(), prompt("name?"), lines, Some(2)),
             (polls(), full.clone(), keys, Some(2)),
             (polls(), empty.clone(), keys, None),
+            // What paints by itself waits for nobody; what only looks around in between does.
+            (paints(3), full.clone(), keys, None),
+            (paints(3), prompt("top - 12:00"), keys, None),
+            (paints(0), prompt(">>>"), keys, Some(2)),
             // Another user's process: only a password is certain.
             (unseen(), prompt("[sudo] password:"), hidden, Some(3)),
             (unseen(), prompt("Get:1 http"), lines, (!cfg!(target_os = "linux")).then_some(3)),
             (unseen(), empty, hidden, None),
         ] {
-            assert_eq!(waits(&readers, &shown, modes), want, "{readers:?} {shown:?} {modes:?}");
+            assert_eq!(waits(&readers, &shown, modes, Duration::from_secs(1)), want, "{readers:?} {shown:?} {modes:?}");
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Endpoint {
     pub key: Secret,
     /// Where the key came from, or would: `OPENROUTER_API_KEY`, `model.api_key`.
     pub key_source: String,
+    /// The file that holds keys: `~/.hermes/.env`, or where the home is.
+    pub env_file: String,
     pub headers: Vec<(String, String)>,
     pub quirks: Quirks,
     /// On this machine or network.

@@ -58,13 +58,12 @@ pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, de
     let model = if model.is_empty() { "the list of its models" } else { model.as_str() };
     let address = &endpoint.base_url;
     let (what, remedy) = match kind {
-        ErrorKind::Auth if endpoint.key.is_empty() => (
-            format!("{name} wants a key for {model}"),
-            format!("set {key_source} in the environment or in ~/.hermes/.env, or `hermes config set model.api_key …`"),
-        ),
+        ErrorKind::Auth if endpoint.key.is_empty() => {
+            (format!("{name} wants a key for {model}"), key_remedy(endpoint, "set"))
+        }
         ErrorKind::Auth => (
             format!("{name} does not accept the key from {key_source} for {model}"),
-            format!("check {key_source}, and that the key may use this model"),
+            format!("{}; or the key may not use this model", key_remedy(endpoint, "correct")),
         ),
         ErrorKind::Quota => (
             format!("credit or quota at {name} is used up for {model}"),
@@ -125,6 +124,21 @@ pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, de
         message.push_str(&remedy);
     }
     ProviderError { kind, status, message, retry_after: None, partial: None }
+}
+
+/// How a key is given, by where this endpoint's comes from.
+fn key_remedy(endpoint: &Endpoint, verb: &str) -> String {
+    let Endpoint { provider, key_source, env_file, .. } = endpoint;
+    // Entries of the config have dots in their names, variables have none.
+    match key_source.contains('.') {
+        true if key_source.starts_with("model.") => {
+            format!("/login {provider} in the program, or hermes config set {key_source} KEY")
+        }
+        true => format!("{verb} it: hermes config set {key_source} KEY"),
+        false => {
+            format!("/login {provider} in the program, or {verb} {key_source} in the environment or in {env_file}")
+        }
+    }
 }
 
 /// Attaches what had arrived.

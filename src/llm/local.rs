@@ -49,11 +49,48 @@ pub struct LocalServer {
     pub window: Option<u64>,
 }
 
-/// Looks for local servers on their usual ports, all at once: for the first-run card.
-pub async fn scan(http: &Http) -> Vec<LocalServer> {
+/// Ports on which servers of models are found beside the usual ones of the table: llama.cpp beside something else on 8080,
+/// Jan, text-generation-webui, KoboldCpp, SGLang.
+const MORE_PORTS: [u16; 5] = [8081, 1337, 5000, 5001, 30000];
+
+/// Where local servers may be: as `env` says (`OLLAMA_BASE_URL` …), else on their usual ports.
+pub fn usual(env: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let usual = providers::all().iter().filter(|provider| provider.local && !provider.base_url.is_empty());
-    let found = futures::future::join_all(usual.map(|provider| probe(http, &provider.base_url))).await;
-    found.into_iter().flatten().collect()
+    let named = |provider: &providers::Provider| env(&provider.base_env).filter(|base| !base.trim().is_empty());
+    let usual = usual.map(|provider| named(provider).unwrap_or_else(|| provider.base_url.clone()));
+    usual.chain(MORE_PORTS.iter().map(|port| format!("http://127.0.0.1:{port}/v1"))).collect()
+}
+
+/// Asks all of these addresses at once: for the first-run card.
+pub async fn scan(http: &Http, addresses: &[String]) -> Vec<LocalServer> {
+    let look = addresses.iter().map(|base| probe(http, base));
+    futures::future::join_all(look).await.into_iter().flatten().collect()
+}
+
+/// The base address that a person means: `8080`, `localhost:8080`, `models.lan`, `https://models.example.com/v1`. Without
+/// a scheme it is `http://` on this machine and its network and `https://` elsewhere, without a path `/v1`.
+///
+/// # Errors
+/// What is wrong with the text, for the person.
+pub fn address(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.ends_with("://") {
+        return Err(format!("{text:?} is not an address: it has no host"));
+    }
+    let text = text.trim_end_matches('/');
+    let with_host = if text.parse::<u16>().is_ok() { format!("127.0.0.1:{text}") } else { text.to_owned() };
+    let plain = format!("http://{with_host}");
+    let whole = match with_host.split_once("://") {
+        Some(("http" | "https", _)) => with_host,
+        Some((scheme, _)) => return Err(format!("{scheme}:// is not the beginning of a server's address")),
+        None if super::endpoint::is_local(&plain) => plain,
+        None => format!("https://{with_host}"),
+    };
+    let parsed = url::Url::parse(&whole).map_err(|error| format!("{text:?} is not an address: {error}"))?;
+    if parsed.host_str().is_none_or(|host| host.contains(char::is_whitespace) || host.contains('%')) {
+        return Err(format!("{text:?} is not an address: it has no host"));
+    }
+    if parsed.path() == "/" { Ok(format!("{}/v1", whole.trim_end_matches('/'))) } else { Ok(whole) }
 }
 
 /// Asks who serves at an address. `None`: nobody answered in time, or no model server did.

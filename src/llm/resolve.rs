@@ -9,15 +9,16 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     #[error(
-        "no model provider is set up; set a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment or in ~/.hermes/.env, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
+        "no model provider is set up; set a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment or in {env_file}, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
     )]
-    NoProvider,
-    #[error("{name} needs a key; set {} in the environment or in ~/.hermes/.env{}", .variables.join(" or "), .key_url)]
+    NoProvider { env_file: String },
+    #[error("{name} needs a key; set {} in the environment or in {env_file}{}", .variables.join(" or "), .key_url)]
     MissingKey {
         name: String,
         variables: Vec<String>,
         /// ` (get one at …)`, or empty.
         key_url: String,
+        env_file: String,
     },
     #[error("no model is chosen for {name}; run `hermes config set model.default MODEL` (`hermes models` lists them)")]
     NoModel { name: String },
@@ -29,8 +30,8 @@ pub enum SetupError {
     BadUrl { url: String, why: String, key: String },
     #[error("unknown api_mode {mode:?} in {key}; use chat_completions, codex_responses or anthropic_messages")]
     BadApiMode { mode: String, key: String },
-    #[error("{key} refers to ${{{variable}}}, which is not set; set it in the environment or in ~/.hermes/.env")]
-    UnsetVariable { variable: String, key: String },
+    #[error("{key} refers to ${{{variable}}}, which is not set; set it in the environment or in {env_file}")]
+    UnsetVariable { variable: String, key: String, env_file: String },
 }
 
 /// What one entry of the config says, whatever its place.
@@ -225,7 +226,7 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     } else if is_auto(provider) && !own_base.is_empty() {
         by_host(&own_base).unwrap_or(custom())
     } else if is_auto(provider) {
-        automatic(model, env).ok_or(SetupError::NoProvider)?
+        automatic(model, env).ok_or_else(|| SetupError::NoProvider { env_file: env_file(&set) })?
     } else {
         let known: Vec<&str> = providers::all().iter().map(|provider| provider.id.as_str()).collect();
         return Err(SetupError::UnknownProvider { name: provider.to_owned(), known: known.join(", ") });
@@ -273,7 +274,12 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     let (key, key_source) = find_key(&entry, named, known, is_theirs, &set)?;
     if key.is_empty() && !local && known.id != "custom" && is_home {
         let key_url = if known.key_url.is_empty() { String::new() } else { format!(" (get one at {})", known.key_url) };
-        return Err(SetupError::MissingKey { name: label, variables: known.keys.clone(), key_url });
+        return Err(SetupError::MissingKey {
+            name: label,
+            variables: known.keys.clone(),
+            key_url,
+            env_file: env_file(&set),
+        });
     }
 
     let default_model = named.map(|(_, named)| named.default_model.as_str()).filter(|model| !model.is_empty());
@@ -311,6 +317,7 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
         auth,
         key,
         key_source,
+        env_file: env_file(&set),
         headers,
         quirks: known.quirks.clone(),
         local,
@@ -367,6 +374,7 @@ fn find_key(
             let key = set(key_env).ok_or_else(|| SetupError::UnsetVariable {
                 variable: key_env.to_owned(),
                 key: format!("{place}.key_env"),
+                env_file: env_file(set),
             })?;
             return Ok((Secret::new(key), key_env.to_owned()));
         }
@@ -383,14 +391,24 @@ fn find_key(
     Ok((Secret::default(), source))
 }
 
+/// The file of keys in the home that is in use, as people write it.
+fn env_file(set: &dyn Fn(&str) -> Option<String>) -> String {
+    let home = set("HERMES_HOME").unwrap_or_else(|| "~/.hermes".to_owned());
+    format!("{}/.env", home.trim_end_matches('/'))
+}
+
 /// Replaces every `${NAME}`.
 fn expand(text: &str, key: &str, set: &dyn Fn(&str) -> Option<String>) -> Result<String, SetupError> {
     let mut out = String::new();
     let mut rest = text.trim();
     while let Some((before, after)) = rest.split_once("${") {
         let Some((variable, tail)) = after.split_once('}') else { break };
-        let value = set(variable)
-            .ok_or_else(|| SetupError::UnsetVariable { variable: variable.to_owned(), key: key.to_owned() })?;
+        let unset = || SetupError::UnsetVariable {
+            variable: variable.to_owned(),
+            key: key.to_owned(),
+            env_file: env_file(set),
+        };
+        let value = set(variable).ok_or_else(unset)?;
         out.push_str(before);
         out.push_str(&value);
         rest = tail;

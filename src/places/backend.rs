@@ -98,7 +98,10 @@ impl Programs {
         let once = Once { command, input: Vec::new(), bounds, rest: Rest::Stays };
         let Done { status, stdout, stderr } = once.block(&|| self.leaving.is_set()).map_err(|error| match error {
             OnceError::Stopped => Leaving::GIVEN_UP.to_owned(),
-            error => format!("{program} {error}: is it installed?"),
+            OnceError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                format!("{program} is not here: is it installed?")
+            }
+            error => format!("{program} {error}"),
         })?;
         let (out, words) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         if status.success() {
@@ -163,6 +166,16 @@ pub trait Backend: Send + Sync {
 
     /// The client that runs these words there. Only after [`start`](Self::start).
     fn client(&self, words: &[&str], terminal: Terminal) -> Command;
+
+    /// What the person should know of how it was made ready, said with the next command: a bound that cannot be had.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What [`start`](Self::start) waits for now, when that is somebody else's turn: a queue. Asked while it waits.
+    fn waiting(&self) -> Option<String> {
+        None
+    }
 
     /// Whether what an earlier run of this program left running may still be there to be found by [`start`](Self::start).
     /// Makes and starts nothing. By default the place goes with the program, and all that ran in it.

@@ -2,6 +2,7 @@
 //! Only containers with our label are ever touched.
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
+use super::keys::mark;
 use super::reaper;
 use crate::config::TerminalConfig;
 use crate::lock::lock;
@@ -14,10 +15,13 @@ use std::time::Duration;
 const WORD: Duration = Duration::from_secs(30);
 /// How long a start may take: an image is fetched.
 const FETCH: Duration = Duration::from_secs(900);
-/// Labels: that it is ours, of which work, of which home.
+/// Labels: that it is ours, of which work, of which home: its mark, whose and where it is. One engine serves many people,
+/// and nearly every home ends in `.hermes`.
 pub(crate) const OURS: &str = "hermes-agent=1";
 const TASK: &str = "hermes-task-id";
 const PROFILE: &str = "hermes-profile";
+const USER: &str = "hermes-user";
+const HOME: &str = "hermes-home";
 /// What its first process is: it waits, and keeps nothing else from being seen as idle.
 const SLEEP: [&str; 2] = ["sleep", "infinity"];
 /// Capabilities that package managers need inside.
@@ -34,9 +38,54 @@ pub(crate) struct Container {
     /// Keeps what a container keeps: `HOME/sandboxes/docker`.
     sandboxes: PathBuf,
     task: String,
-    profile: String,
+    /// Whose containers these are.
+    home: PathBuf,
     /// The container that was found or made.
     name: Mutex<Option<String>>,
+    notes: Mutex<Vec<String>>,
+}
+
+/// Flags of `run` that an engine, a driver or a kernel may refuse: it works without them. And the words by which a refusal
+/// is known.
+const OPTIONAL: [(&str, &[&str]); 4] = [
+    ("--storage-opt", &["storage", "quota", "xfs", "overlay", "driver"]),
+    ("--cpus", &["cpu", "cfs", "cgroup"]),
+    ("--memory", &["memory", "cgroup"]),
+    ("--pids-limit", &["pids", "cgroup"]),
+];
+/// Failures that leaving out a flag does not change.
+const OTHER: [&str; 8] =
+    ["pull", "manifest", "no such image", "denied", "cannot connect", "daemon", "is it installed", "no space left"];
+
+/// The optional flags that a refusal is about: those that it names, else those whose words it has. All of them where it
+/// names none and says nothing that is known.
+fn refused(words: &[String], why: &str) -> Vec<&'static str> {
+    let why = why.to_lowercase();
+    let there = |flag: &str| words.iter().any(|word| word == flag);
+    let all = || OPTIONAL.iter().filter(|(flag, _)| there(flag));
+    let named: Vec<_> = all().filter(|(flag, _)| why.contains(flag.trim_start_matches('-'))).collect();
+    let hinted: Vec<_> = all().filter(|(_, hints)| hints.iter().any(|hint| why.contains(hint))).collect();
+    let chosen = match (named.is_empty(), hinted.is_empty()) {
+        (false, _) => named,
+        (true, _) if OTHER.iter().any(|other| why.contains(other)) => Vec::new(),
+        (true, false) => hinted,
+        (true, true) => all().collect(),
+    };
+    chosen.into_iter().map(|(flag, _)| *flag).collect()
+}
+
+/// The words without these flags and their values.
+fn without(words: &[String], flags: &[&str]) -> Vec<String> {
+    let mut kept = Vec::with_capacity(words.len());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if flags.contains(&word.as_str()) {
+            words.next();
+        } else {
+            kept.push(word.clone());
+        }
+    }
+    kept
 }
 
 /// The command line of an engine.
@@ -77,26 +126,46 @@ impl Container {
             Some(begin(&config.cwd, if mounted || config.container_persistent { "/workspace" } else { "/root" }));
         traits.isolated = config.docker_volumes.is_empty() && !mounted && config.docker_extra_args.is_empty();
         traits.patience = FETCH;
-        let profile = setting.home.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         Self {
             engine: Engine { program, programs: setting.programs.clone() },
             workspace: setting.workspace.clone(),
             sandboxes: setting.home.join("sandboxes").join("docker"),
             task: setting.task.clone(),
-            profile,
+            home: std::fs::canonicalize(&setting.home).unwrap_or_else(|_| setting.home.clone()),
             config: config.clone(),
             traits,
             name: Mutex::default(),
+            notes: Mutex::default(),
         }
     }
 
+    /// What tells the containers of this work and home from all others.
+    ///
+    /// # Errors
+    /// When the home cannot be read or written.
+    fn labels(&self) -> Result<[String; 4], String> {
+        let mark = mark(&self.home).map_err(|error| format!("{}: {error}", self.home.display()))?;
+        Ok(self.labels_of(&mark))
+    }
+
+    fn labels_of(&self, mark: &str) -> [String; 4] {
+        [
+            format!("{TASK}={}", self.task),
+            format!("{PROFILE}={mark}"),
+            format!("{USER}={}", rustix::process::getuid().as_raw()),
+            format!("{HOME}={}", self.home.display()),
+        ]
+    }
+
     /// Words after `run`: the whole of what a container may and has.
-    fn flags(&self, name: &str) -> Vec<String> {
+    fn flags(&self, name: &str, labels: &[String]) -> Vec<String> {
         let config = &self.config;
         let mut words: Vec<String> = Vec::new();
         let mut add = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));
         add(&["run", "-d", "--init", "--name", name, "--label", OURS]);
-        add(&["--label", &format!("{TASK}={}", self.task), "--label", &format!("{PROFILE}={}", self.profile)]);
+        for label in labels {
+            add(&["--label", label]);
+        }
         if let Some(cwd) = &self.traits.cwd {
             add(&["-w", &cwd.display().to_string()]);
         }
@@ -152,20 +221,11 @@ impl Container {
 
     /// Those of ours for this work, with their states: `NAME STATE`.
     fn known(&self) -> Result<Vec<(String, String)>, String> {
-        let (ours, task) = (format!("label={OURS}"), format!("label={TASK}={}", self.task));
-        let profile = format!("label={PROFILE}={}", self.profile);
-        let words = [
-            "ps",
-            "-a",
-            "--filter",
-            &ours,
-            "--filter",
-            &task,
-            "--filter",
-            &profile,
-            "--format",
-            "{{.Names}} {{.State}}",
-        ];
+        let mut words = vec!["ps".to_owned(), "-a".to_owned()];
+        for label in self.labels()?.iter().map(String::as_str).chain([OURS]) {
+            words.extend(["--filter".to_owned(), format!("label={label}")]);
+        }
+        words.extend(["--format".to_owned(), "{{.Names}} {{.State}}".to_owned()]);
         let all = self.engine.run(&words, WORD)?;
         let pair = |line: &str| line.split_once(' ').map(|(name, state)| (name.to_owned(), state.to_ascii_lowercase()));
         Ok(all.lines().filter_map(pair).collect())
@@ -205,20 +265,27 @@ impl Container {
             }
         }
         let name = format!("hermes-{:08x}", fastrand::u32(..));
-        let words = self.flags(&name);
-        let rest = [self.image(), SLEEP[0].to_owned(), SLEEP[1].to_owned()];
-        let disk = format!("size={}m", self.config.container_disk);
-        // Most drivers cannot bound the disk: it is tried once, and left out where it is not understood.
+        let mut words = self.flags(&name, &self.labels()?);
+        // Most drivers cannot bound the disk, and podman's default one never can.
         if self.config.container_disk > 0 && self.traits.kind == "docker" {
-            let bounded = [words.clone(), vec!["--storage-opt".into(), disk], rest.to_vec()].concat();
-            match self.engine.run(&bounded, FETCH) {
-                Err(error) if error.contains("storage-opt") || error.contains("quota") => {
-                    let _ = self.engine.run(&["rm", "-f", name.as_str()], WORD);
-                }
-                done => return done.map(|_| name),
-            }
+            words.extend(["--storage-opt".to_owned(), format!("size={}m", self.config.container_disk)]);
         }
-        self.engine.run(&[words, rest.to_vec()].concat(), FETCH).map(|_| name)
+        let rest = [self.image(), SLEEP[0].to_owned(), SLEEP[1].to_owned()];
+        let run = |words: &[String]| self.engine.run(&[words, &rest].concat(), FETCH);
+        let why = match run(&words) {
+            Ok(_) => return Ok(name),
+            Err(why) => why,
+        };
+        let flags = refused(&words, &why);
+        if flags.is_empty() {
+            return Err(why);
+        }
+        // Some engines have made it by the time they refuse.
+        let _ = self.engine.run(&["rm", "-f", name.as_str()], WORD);
+        run(&without(&words, &flags))?;
+        tracing::warn!("{} runs without {}: {why}", self.traits.label, flags.join(", "));
+        lock(&self.notes).push(format!("{} runs without {}: {why}", self.traits.label, flags.join(", ")));
+        Ok(name)
     }
 
     fn name(&self) -> Option<String> {
@@ -273,6 +340,10 @@ impl Backend for Container {
         });
         command.arg(self.name().unwrap_or_default()).args(words);
         command
+    }
+
+    fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notes))
     }
 
     fn remains(&self) -> Result<bool, PlaceError> {
@@ -331,11 +402,12 @@ mod tests {
     fn a_container_may_little() {
         let made =
             container(TerminalConfig { container_memory: 100, docker_network: false, ..TerminalConfig::default() });
-        let line = made.flags("hermes-1").join(" ");
+        let line = made.flags("hermes-1", &made.labels_of("0a1b2c3d")).join(" ");
+        let user = format!("--label hermes-user={} ", rustix::process::getuid().as_raw());
         assert_eq!(
-            line,
+            line.replace(&user, ""),
             "run -d --init --name hermes-1 --label hermes-agent=1 --label hermes-task-id=default \
-             --label hermes-profile=.hermes -w /workspace --cap-drop ALL --cap-add DAC_OVERRIDE --cap-add CHOWN \
+             --label hermes-profile=0a1b2c3d --label hermes-home=/h/.hermes -w /workspace --cap-drop ALL --cap-add DAC_OVERRIDE --cap-add CHOWN \
              --cap-add FOWNER --cap-add SETUID --cap-add SETGID --security-opt no-new-privileges --pids-limit 256 \
              --tmpfs /tmp:rw,nosuid,size=512m --tmpfs /var/tmp:rw,noexec,nosuid,size=256m \
              --tmpfs /run:rw,noexec,nosuid,size=64m --cpus 1 --memory 100m --network=none \
@@ -348,7 +420,7 @@ mod tests {
         let config =
             TerminalConfig { container_persistent: false, docker_run_as_host_user: true, ..TerminalConfig::default() };
         let made = container(config);
-        let line = made.flags("n").join(" ");
+        let line = made.flags("n", &[]).join(" ");
         assert!(
             line.contains("--tmpfs /workspace:rw,exec,size=10g --tmpfs /home:rw,exec,size=1g --tmpfs /root"),
             "{line}"
@@ -357,7 +429,7 @@ mod tests {
         assert!(made.traits().isolated);
         let mounted = TerminalConfig { docker_mount_cwd_to_workspace: true, ..TerminalConfig::default() };
         let made = container(mounted);
-        assert!(made.flags("n").join(" ").contains("-v /w:/workspace") && !made.traits().isolated);
+        assert!(made.flags("n", &[]).join(" ").contains("-v /w:/workspace") && !made.traits().isolated);
     }
 
     #[test]
@@ -371,5 +443,26 @@ mod tests {
         ] {
             assert_eq!(begin(configured, "/root"), Path::new(want), "{configured}");
         }
+    }
+    #[test]
+    fn a_refusal_is_read_for_the_flags_that_it_is_about() {
+        let words = ["run", "--cpus", "1", "--memory", "5m", "--pids-limit", "256", "--storage-opt", "size=1m", "x"];
+        let words = words.map(str::to_owned);
+        for (why, want) in [
+            ("Error: --storage-opt is supported only for overlay over xfs with 'pquota'", &["--storage-opt"][..]),
+            ("configure storage: size option only supported for backingFS XFS", &["--storage-opt"]),
+            ("unknown flag: --pids-limit", &["--pids-limit"]),
+            (
+                "OCI runtime error: the requested cgroup controller `cpu` is not available",
+                &["--cpus", "--memory", "--pids-limit"],
+            ),
+            ("Error: invalid argument", &["--storage-opt", "--cpus", "--memory", "--pids-limit"]),
+            ("Error response from daemon: pull access denied for x", &[]),
+            ("Cannot connect to the Docker daemon", &[]),
+        ] {
+            assert_eq!(refused(&words, why), want, "{why}");
+        }
+        assert_eq!(without(&words, &["--memory", "--storage-opt"]), ["run", "--cpus", "1", "--pids-limit", "256", "x"]);
+        assert_eq!(refused(&["run".to_owned()], "invalid argument"), [""; 0], "there is nothing to leave out");
     }
 }

@@ -35,7 +35,7 @@ impl Keys {
 ///
 /// # Errors
 /// When it can neither be read nor written.
-fn mark(home: &Path) -> std::io::Result<String> {
+pub(crate) fn mark(home: &Path) -> std::io::Result<String> {
     let path = home.join("sandboxes").join("mark");
     if let Some(known) = read(&path) {
         return Ok(known);

@@ -21,6 +21,7 @@ mod script;
 mod search;
 mod service;
 mod singularity;
+mod slot;
 mod slurm;
 mod ssh;
 mod transfer;

@@ -91,7 +91,7 @@ impl Needs {
         Ok(match kind {
             "ssh" => Box::new(Ssh::new(config, setting.programs, traits)?),
             "kubernetes" => Box::new(Kubernetes::new(config, &setting, traits)),
-            "slurm" => Box::new(Slurm::new(config, setting.programs, traits)),
+            "slurm" => Box::new(Slurm::new(config, setting, traits)),
             "modal" => Box::new(Modal::new(config, setting, &self.keys, traits)?),
             "daytona" => Box::new(Daytona::new(config, setting, &self.keys, traits)?),
             "singularity" | "apptainer" => Box::new(Singularity::new(config, &setting, traits)),

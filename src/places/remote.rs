@@ -126,6 +126,8 @@ pub struct Remote {
     /// Tasks that have worked there.
     arrived: Mutex<HashSet<String>>,
     tasks: Mutex<HashMap<String, Arc<Variables>>>,
+    /// What the next command says of how the place was made ready.
+    notes: Mutex<Vec<String>>,
     pub(crate) looked: Mutex<Looked>,
 }
 
@@ -140,6 +142,7 @@ impl Remote {
             session: format!("s-{:012x}", fastrand::u64(..1 << 48)),
             arrived: Mutex::default(),
             tasks: Mutex::default(),
+            notes: Mutex::default(),
             looked: Mutex::default(),
         }
     }
@@ -246,6 +249,16 @@ impl Remote {
         self.connect(&mut open)
     }
 
+    /// What there is to say of how the place was made ready, once.
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notes))
+    }
+
+    /// Whose turn is waited for while it is made ready. Blocks for a moment.
+    pub fn waiting(&self) -> Option<String> {
+        self.backend.waiting()
+    }
+
     /// How often the link broke.
     pub(crate) fn breaks(&self) -> u64 {
         self.breaks.load(Ordering::Relaxed)
@@ -268,6 +281,7 @@ impl Remote {
         // What is given up half made need not stay either.
         open.is_made = true;
         self.backend.start()?;
+        lock(&self.notes).extend(self.backend.notes());
         let leaving = &self.backend.traits().leaving;
         let client = self.backend.client(&["sh"], Terminal::None);
         let mut link = Link::open(client, FIRST, &|| leaving.is_set()).map_err(why)?;

@@ -2,6 +2,7 @@
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Setting, begin};
+use super::slot::{Slot, Slots};
 use crate::config::TerminalConfig;
 use crate::lock::lock;
 use std::path::PathBuf;
@@ -23,8 +24,10 @@ pub(crate) struct Singularity {
     memory: u64,
     /// Keeps what is written in the container; `None`: nothing is kept.
     overlay: Option<PathBuf>,
-    name: String,
-    started: Mutex<bool>,
+    /// Keeps the names of instances.
+    home: PathBuf,
+    /// The name of the instance that was started.
+    held: Mutex<Option<Slot>>,
 }
 
 impl Singularity {
@@ -43,13 +46,13 @@ impl Singularity {
             cpu: config.container_cpu,
             memory: config.container_memory,
             overlay: config.container_persistent.then_some(overlay),
-            name: format!("hermes-{:08x}", fastrand::u32(..)),
+            home: setting.home.clone(),
             traits,
-            started: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 
-    fn words(&self, bounds: bool) -> Vec<String> {
+    fn words(&self, name: &str, bounds: bool) -> Vec<String> {
         let mut words: Vec<String> = ["instance", "start", "--containall", "--no-home"].map(str::to_owned).to_vec();
         match &self.overlay {
             Some(folder) => words.extend(["--overlay".to_owned(), folder.display().to_string()]),
@@ -61,17 +64,32 @@ impl Singularity {
         if bounds && self.memory > 0 {
             words.extend(["--memory".to_owned(), format!("{}M", self.memory)]);
         }
-        words.extend([self.image.clone(), self.name.clone()]);
+        words.extend([self.image.clone(), name.to_owned()]);
         words
     }
 
-    fn is_started(&self) -> bool {
-        *lock(&self.started)
+    fn name(&self) -> Option<String> {
+        lock(&self.held).as_ref().map(|slot| slot.name.clone())
     }
 
-    fn runs(&self) -> bool {
-        let listed = self.programs.run(self.traits.kind, &["instance", "list", &self.name], WORD);
-        listed.is_ok_and(|rows| rows.contains(&self.name))
+    fn runs(&self, name: &str) -> bool {
+        let listed = self.programs.run(self.traits.kind, &["instance", "list", name], WORD);
+        listed.is_ok_and(|rows| rows.contains(name))
+    }
+
+    fn stop_it(&self, name: &str) {
+        if let Err(error) = self.programs.run(self.traits.kind, &["instance", "stop", name], WORD) {
+            tracing::warn!("the instance {name} stays: {error}");
+        }
+    }
+
+    /// A name for an instance. What programs of this home left that were killed is stopped: what it keeps is in its folder.
+    fn slot(&self) -> Result<Slot, String> {
+        let slots = Slots::take(&self.home, self.traits.kind).map_err(|error| error.to_string())?;
+        for slot in slots.free.iter().chain([&slots.own]).filter(|slot| self.runs(&slot.name)) {
+            self.stop_it(&slot.name);
+        }
+        Ok(slots.own)
     }
 }
 
@@ -81,15 +99,17 @@ impl Backend for Singularity {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        if self.is_started() && self.runs() {
+        if self.name().is_some_and(|name| self.runs(&name)) {
             return Ok(());
         }
         let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
+        *lock(&self.held) = None;
+        let slot = self.slot().map_err(unreachable)?;
         if let Some(folder) = &self.overlay {
             let made = std::fs::create_dir_all(folder);
             made.map_err(|error| unreachable(format!("{}: {error}", folder.display())))?;
         }
-        let run = |bounds| self.programs.run(self.traits.kind, &self.words(bounds), FETCH);
+        let run = |bounds| self.programs.run(self.traits.kind, &self.words(&slot.name, bounds), FETCH);
         // Bounds need groups of the kernel that not every user may make.
         match run(true) {
             Err(why) if why.contains("cgroup") => {
@@ -98,14 +118,14 @@ impl Backend for Singularity {
             }
             done => done.map_err(unreachable)?,
         };
-        *lock(&self.started) = true;
+        *lock(&self.held) = Some(slot);
         Ok(())
     }
 
     fn identity(&self, _: &str) -> String {
         // Each instance has the files of the folder that keeps them.
         let keeps = self.overlay.as_ref().map(|folder| folder.display().to_string());
-        format!("{} {}", self.traits.kind, keeps.as_deref().unwrap_or(&self.name))
+        format!("{} {}", self.traits.kind, keeps.or_else(|| self.name()).unwrap_or_default())
     }
 
     fn client(&self, words: &[&str], _: Terminal) -> Command {
@@ -113,21 +133,19 @@ impl Backend for Singularity {
         // The terminal that the client has is the one there, so its warnings would stand in the output; one is that the
         // folder here is not there. By itself it sends all of this machine's environment.
         command.args(["--silent", "exec", "--cleanenv", "--pwd", "/"]);
-        command.arg(format!("instance://{}", self.name)).args(words);
+        command.arg(format!("instance://{}", self.name().unwrap_or_default())).args(words);
         command
     }
 
     fn gone(&self) -> Option<String> {
-        let gone = || format!("its instance {} was stopped from outside; the next command starts it again", self.name);
-        (!self.runs()).then(gone)
+        let name = self.name()?;
+        let gone = || format!("its instance {name} was stopped from outside; the next command starts it again");
+        (!self.runs(&name)).then(gone)
     }
 
     fn stop(&self) -> Result<(), String> {
-        if !self.is_started() {
-            return Ok(());
-        }
-        if let Err(error) = self.programs.run(self.traits.kind, &["instance", "stop", &self.name], WORD) {
-            tracing::warn!("the instance {} stays: {error}", self.name);
+        if let Some(name) = self.name() {
+            self.stop_it(&name);
         }
         Ok(())
     }
@@ -148,9 +166,9 @@ mod tests {
         for (persistent, want) in [(true, "--overlay /h/sandboxes/singularity/default"), (false, "--writable-tmpfs")] {
             let config = TerminalConfig { container_persistent: persistent, ..TerminalConfig::default() };
             let made = Singularity::new(&config, &setting, Traits { kind: "apptainer", ..Traits::default() });
-            let line = made.words(true).join(" ");
+            let line = made.words("hermes-1", true).join(" ");
             let head = format!("instance start --containall --no-home {want} --cpus 1 --memory 5120M docker://");
-            assert!(line.starts_with(&head) && line.ends_with(&made.name), "{line}");
+            assert!(line.starts_with(&head) && line.ends_with("hermes-1"), "{line}");
             assert_eq!(made.client(&["sh"], Terminal::Full).get_args().count(), 7);
         }
     }

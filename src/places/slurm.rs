@@ -2,6 +2,8 @@
 //! of commands are in one.
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
+use super::container::Setting;
+use super::slot::{Slot, Slots};
 use crate::config::TerminalConfig;
 use crate::lock::lock;
 use std::path::PathBuf;
@@ -21,17 +23,38 @@ const SENT: &str = "--export=HOME,USER,LOGNAME,SHELL,PATH";
 pub(crate) struct Slurm {
     traits: Traits,
     programs: Programs,
+    /// Keeps the names of allocations.
+    home: PathBuf,
     args: Vec<String>,
-    job: Mutex<Option<String>>,
+    /// Minutes that an allocation lasts at most; 0: as long as the partition says.
+    minutes: u64,
+    held: Mutex<Option<Held>>,
+    /// The name that is asked for while the queue is waited for.
+    asked: Mutex<Option<String>>,
+}
+
+/// An allocation of ours.
+struct Held {
+    job: String,
+    /// Its name: nobody else's while it is held.
+    _slot: Slot,
 }
 
 impl Slurm {
-    pub(crate) fn new(config: &TerminalConfig, programs: Programs, mut traits: Traits) -> Self {
+    pub(crate) fn new(config: &TerminalConfig, setting: Setting, mut traits: Traits) -> Self {
         let partition = config.slurm_args.iter().find_map(|arg| arg.strip_prefix("--partition="));
         traits.label = partition.map_or_else(|| "slurm".to_owned(), |partition| format!("slurm {partition}"));
         traits.cwd = Some(config.cwd.trim()).filter(|cwd| cwd.starts_with('/')).map(PathBuf::from);
         traits.patience = QUEUE;
-        Self { traits, programs, args: config.slurm_args.clone(), job: Mutex::default() }
+        Self {
+            traits,
+            programs: setting.programs,
+            home: setting.home,
+            args: config.slurm_args.clone(),
+            minutes: config.slurm_minutes,
+            held: Mutex::default(),
+            asked: Mutex::default(),
+        }
     }
 
     fn state(&self, job: &str) -> Result<String, String> {
@@ -39,8 +62,77 @@ impl Slurm {
     }
 
     fn held(&self) -> Option<String> {
-        lock(&self.job).clone()
+        lock(&self.held).as_ref().map(|held| held.job.clone())
     }
+
+    /// Number and state of the jobs of a name.
+    fn named(&self, name: &str) -> Result<Vec<(String, String)>, String> {
+        let said = self.programs.run("squeue", &["-h", "-n", name, "-o", "%i %T"], WORD)?;
+        let pair = |line: &str| line.trim().split_once(' ').map(|(job, state)| (job.to_owned(), state.to_owned()));
+        Ok(said.lines().filter_map(pair).filter(|(job, _)| job.bytes().all(|b| b.is_ascii_digit())).collect())
+    }
+
+    fn cancel(&self, job: &str) {
+        if let Err(error) = self.programs.run("scancel", &[job], WORD) {
+            tracing::warn!("the job {job} stays: {error}");
+        }
+    }
+
+    /// Gives back what programs of this home left that were killed; the one that is like what is wanted is used again.
+    fn left(&self, slots: &Slots, wanted: &str) -> Result<Option<String>, String> {
+        for slot in &slots.free {
+            self.named(&slot.name)?.iter().for_each(|(job, _)| self.cancel(job));
+        }
+        let mut again = None;
+        for (job, state) in self.named(&slots.own.name)? {
+            if again.is_none() && state == "RUNNING" && slots.own.before == wanted {
+                again = Some(job);
+            } else {
+                self.cancel(&job);
+            }
+        }
+        Ok(again)
+    }
+
+    /// Minutes to ask for: what is set, and no more than the partition gives, which would never start.
+    fn limit(&self) -> Option<String> {
+        if self.minutes == 0 || self.args.iter().any(|arg| arg == "-t" || arg.starts_with("--time")) {
+            return None;
+        }
+        let most = self.programs.run("sinfo", &["-h", "-o", "%P %l"], WORD).unwrap_or_default();
+        let named = self.args.iter().find_map(|arg| arg.strip_prefix("--partition="));
+        let is_it = |name: &str| named.map_or(name.ends_with('*'), |named| name.trim_end_matches('*') == named);
+        let most = most.lines().filter_map(|line| line.split_once(' ')).find(|(name, _)| is_it(name));
+        let most = most.and_then(|(_, limit)| minutes(limit)).unwrap_or(u64::MAX);
+        Some(format!("--time={}", self.minutes.min(most)))
+    }
+
+    fn ask(&self, slot: &Slot) -> Result<String, String> {
+        let limit = self.limit();
+        let name = format!("--job-name={}", slot.name);
+        let mut words = vec!["--no-shell", name.as_str(), "--nodes=1", "--ntasks=1"];
+        words.extend(limit.as_deref());
+        words.extend(self.args.iter().map(String::as_str));
+        *lock(&self.asked) = Some(slot.name.clone());
+        let said = self.programs.run("salloc", &words, QUEUE);
+        *lock(&self.asked) = None;
+        said.and_then(|said| granted(&said).ok_or_else(|| format!("salloc says no number: {said}"))).inspect_err(|_| {
+            // What still stands in the queue is not wanted any more.
+            self.named(&slot.name).unwrap_or_default().iter().for_each(|(job, _)| self.cancel(job));
+        })
+    }
+}
+
+/// Minutes of a limit as Slurm writes it: `30`, `30:00`, `8:00:00`, `2-12:00:00`; `None`: there is none.
+fn minutes(limit: &str) -> Option<u64> {
+    let (days, rest) = limit.trim().split_once('-').unwrap_or(("0", limit.trim()));
+    let parts: Vec<u64> = rest.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let within = match parts.as_slice() {
+        [minutes] | [minutes, _] => *minutes,
+        [hours, minutes, _] => hours * 60 + minutes,
+        _ => return None,
+    };
+    Some(days.parse::<u64>().ok()? * 24 * 60 + within)
 }
 
 /// The number in `salloc: Granted job allocation 42`.
@@ -58,13 +150,28 @@ impl Backend for Slurm {
         if self.held().is_some_and(|job| self.state(&job).is_ok_and(|state| state == "RUNNING")) {
             return Ok(());
         }
-        let mut words = vec!["--no-shell", "--job-name=hermes", "--nodes=1", "--ntasks=1"];
-        words.extend(self.args.iter().map(String::as_str));
-        let said = self.programs.run("salloc", &words, QUEUE);
-        let job = said.and_then(|said| granted(&said).ok_or_else(|| format!("salloc says no number: {said}")));
-        let job = job.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?;
-        *lock(&self.job) = Some(job);
+        let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
+        let wanted = self.args.join(" ");
+        // The name of a job that has ended is free again.
+        *lock(&self.held) = None;
+        let slots = Slots::take(&self.home, "slurm").map_err(|error| unreachable(error.to_string()))?;
+        let left = self.left(&slots, &wanted).map_err(unreachable)?;
+        let mut slot = slots.own;
+        slot.note(&wanted).map_err(|error| unreachable(format!("{}: {error}", self.home.display())))?;
+        let job = match left {
+            Some(job) => job,
+            None => self.ask(&slot).map_err(unreachable)?,
+        };
+        *lock(&self.held) = Some(Held { job, _slot: slot });
         Ok(())
+    }
+
+    fn waiting(&self) -> Option<String> {
+        let name = lock(&self.asked).clone()?;
+        let said = self.programs.run("squeue", &["-h", "-n", &name, "-o", "%i %T %r"], WORD).ok()?;
+        let (job, rest) = said.lines().next()?.trim().split_once(' ')?;
+        let (state, why) = rest.split_once(' ')?;
+        (state == "PENDING").then(|| format!("waiting in the queue of {}: job {job}, {why}", self.traits.label))
     }
 
     fn identity(&self, _: &str) -> String {
@@ -97,9 +204,7 @@ impl Backend for Slurm {
 
     fn stop(&self) -> Result<(), String> {
         let Some(job) = self.held() else { return Ok(()) };
-        if let Err(error) = self.programs.run("scancel", &[job.as_str()], WORD) {
-            tracing::warn!("the job {job} stays: {error}");
-        }
+        self.cancel(&job);
         Ok(())
     }
 }
@@ -116,6 +221,20 @@ mod tests {
             ("salloc: Granted job allocation x", None),
         ] {
             assert_eq!(granted(said).as_deref(), want, "{said}");
+        }
+    }
+
+    #[test]
+    fn limits_are_read_as_slurm_writes_them() {
+        for (limit, want) in [
+            ("30", Some(30)),
+            ("30:00", Some(30)),
+            ("1:00:00", Some(60)),
+            ("2-12:00:00", Some(3600)),
+            ("infinite", None),
+            ("n/a", None),
+        ] {
+            assert_eq!(minutes(limit), want, "{limit}");
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod files;
 pub mod frozen;
 pub mod glob;
 pub mod granted;
+mod later;
 pub mod low_risk;
 pub mod permissions;
 pub mod place;
@@ -32,6 +33,7 @@ pub use approval::{
     Approval, ApprovalId, Decision, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Width,
 };
 pub use decide::{decide, decide_in};
+pub use later::runs_later;
 pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
@@ -187,8 +189,8 @@ pub trait World: Send + Sync {
     }
 }
 
-/// How questions are treated. Shown as *ask*, *auto*, *yolo*.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How questions are treated, the strictest first. Shown as *ask*, *auto*, *yolo*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     #[default]

@@ -83,6 +83,8 @@ pub struct PathClass {
     pub file_read: Option<Level>,
     /// Whoever works elsewhere may write here as well.
     pub free: bool,
+    /// Programs run or obey it without being told to: closed in the sandbox, at any depth of a workspace.
+    pub later: bool,
     /// Means nothing for what is inside the working folder, unless that is the home folder.
     pub elsewhere: bool,
 }
@@ -116,10 +118,17 @@ const COMMANDS: &[(&str, &str)] = &[
     ("commands/files.yaml", include_str!("../../assets/policy/commands/files.yaml")),
     ("commands/git.yaml", include_str!("../../assets/policy/commands/git.yaml")),
     ("commands/hermes.yaml", include_str!("../../assets/policy/commands/hermes.yaml")),
+    ("commands/lost.yaml", include_str!("../../assets/policy/commands/lost.yaml")),
     ("commands/machine.yaml", include_str!("../../assets/policy/commands/machine.yaml")),
     ("commands/net.yaml", include_str!("../../assets/policy/commands/net.yaml")),
     ("commands/sql.yaml", include_str!("../../assets/policy/commands/sql.yaml")),
     ("commands/wrappers.yaml", include_str!("../../assets/policy/commands/wrappers.yaml")),
+];
+
+/// More rules for commands of those.
+const MORE: &[(&str, &str)] = &[
+    ("commands/more.yaml", include_str!("../../assets/policy/commands/more.yaml")),
+    ("commands/more_lost.yaml", include_str!("../../assets/policy/commands/more_lost.yaml")),
 ];
 
 fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
@@ -146,9 +155,12 @@ static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {
     let folded = Classes::of(&paths.classes, str::to_lowercase)?;
     let variables = variable_patterns(&commands.variables)?;
     let mut table = Table { commands, paths, patterns, folded, ignore_case, variables, ..Table::default() };
-    let more = include_str!("../../assets/policy/commands/more.yaml");
-    for (key, rules) in read::<BTreeMap<String, Vec<RuleSpec>>>("commands/more.yaml", more)? {
-        table.more.extend(key.split(',').map(|name| (name.trim().to_owned(), rules.clone())));
+    for (name, text) in MORE {
+        for (key, rules) in read::<BTreeMap<String, Vec<RuleSpec>>>(name, text)? {
+            for name in key.split(',') {
+                table.more.entry(name.trim().to_owned()).or_default().extend(rules.iter().cloned());
+            }
+        }
     }
     let mut globs = Vec::new();
     for key in table.commands.commands.keys() {

@@ -115,6 +115,7 @@ fn judge_cases() {
         .chain(cases!("judge-lasting.jsonl"))
         .chain(cases!("judge-classes.jsonl"))
         .chain(cases!("judge-attack.jsonl"))
+        .chain(cases!("judge-attach.jsonl"))
     {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
         let got = judge(command, &[], Mode::Manual);

@@ -127,7 +127,9 @@ impl Hands {
                 let _ = self.jobs.send(job);
             }
             Effect::Load(LoadRequest::Demo) => return Then::Leave { code: 0, demo: true },
-            Effect::Load(request @ (LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. })) => {
+            Effect::Load(
+                request @ (LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::UseServer { .. }),
+            ) => {
                 let _ = self.writes.send(request);
             }
             Effect::Load(request) => self.load(request, model),

@@ -1,6 +1,6 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
-use super::{Context, reports};
+use super::{Context, own_server, reports};
 use crate::agent::event::{RewindPoint, RewindPreview};
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
@@ -42,6 +42,8 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Models { refresh } => models(&context, refresh).await,
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
+        LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
+        LoadRequest::TryServer { address, key } => own_server::tried(&context, address, key).await,
         LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts).await),
         LoadRequest::Look { skin, theme, save } => look(context, skin, theme, save).await,
         LoadRequest::Git => {
@@ -85,9 +87,11 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
             super::extensions::command(&context, &facts, name, &argument).await
         }
         // Writes go through [`write`], the demo through the loop, paths through their index.
-        LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::Paths { .. } | LoadRequest::Demo => {
-            return None;
-        }
+        LoadRequest::SetConfig { .. }
+        | LoadRequest::SaveKey { .. }
+        | LoadRequest::UseServer { .. }
+        | LoadRequest::Paths { .. }
+        | LoadRequest::Demo => return None,
     };
     Some(Msg::Loaded(reply))
 }
@@ -118,6 +122,7 @@ pub fn write(request: LoadRequest) -> impl FnOnce(&Context) -> Option<Msg> + Sen
             let result = save_key(context, &provider, &key);
             Some(Msg::Loaded(LoadReply::KeySaved { provider, result }))
         }
+        LoadRequest::UseServer { server, model } => Some(Msg::Loaded(own_server::save(context, &server, model))),
         LoadRequest::SetConfig { key, value } => {
             let write = || crate::config::edit::set(&context.paths.config(), &key, &value);
             let text = context.policy.ours(write).err()?.to_string();
@@ -163,14 +168,14 @@ async fn models(context: &Context, refresh: bool) -> LoadReply {
 async fn found(context: &Context) -> Found {
     let loaded = fresh(context);
     let env = |name: &str| loaded.env(name).map(str::to_owned);
+    let addresses = local::usual(&env);
     let keys = ready::keys_found(&env, |name| match loaded.locate(name) {
         Some((_, Place::Dotenv)) => "~/.hermes/.env",
         Some((_, Place::Environment)) | None => "the environment",
     });
-    let servers = local::scan(&http::client()).await;
-    let server = |s: local::LocalServer| (s.kind.provider().to_owned(), s.base_url, s.models.len());
+    let servers = local::scan(&http::client(), &addresses).await;
     let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
-    Found { keys, servers: servers.into_iter().map(server).collect(), providers: ready::pasteable(), names }
+    Found { keys, servers: servers.into_iter().map(own_server::row).collect(), providers: ready::pasteable(), names }
 }
 
 /// One live call with a pasted key, which advises and never walls.

@@ -8,6 +8,7 @@ mod frame;
 mod images;
 mod input;
 mod loads;
+mod own_server;
 mod paths;
 mod permissions;
 mod reports;
@@ -58,6 +59,8 @@ pub struct Screen {
     /// Orders of the last frame, not yet carried out.
     owed: Vec<Effect>,
     trace: bool,
+    /// The terminal is gone: nobody was asked what goes on.
+    hung_up: bool,
 }
 
 /// What the loop ended with.
@@ -71,6 +74,8 @@ pub struct Ended {
     pub session: Option<crate::agent::event::SessionInfo>,
     /// Commands that go on: the first line of each, and its process number or the machine that it is on.
     pub kept: Vec<(String, String)>,
+    /// The window was closed: nobody was asked what goes on.
+    pub hung_up: bool,
 }
 
 impl Screen {
@@ -90,6 +95,7 @@ impl Screen {
             better_at: None,
             owed: Vec::new(),
             trace,
+            hung_up: false,
         };
         screen.draw()?;
         Ok(screen)
@@ -165,7 +171,14 @@ impl Screen {
                         input.stop().await;
                         let spoke = !self.model.transcript.cells.is_empty();
                         let kept = std::mem::take(&mut self.model.processes.kept);
-                        return Ok(Ended { code, demo, spoke, session: self.model.session.take(), kept });
+                        return Ok(Ended {
+                            code,
+                            demo,
+                            spoke,
+                            session: self.model.session.take(),
+                            kept,
+                            hung_up: self.hung_up,
+                        });
                     }
                 }
             }
@@ -173,6 +186,7 @@ impl Screen {
                 if let Err(error) = self.draw() {
                     // The terminal is gone: leave the orderly way, with drafts and sessions saved.
                     tracing::warn!("the terminal took no frame: {error}");
+                    self.hang_up(&workers.exec);
                     self.take_in(Msg::Terminated, Urgency::Background);
                     self.clock.drawn(Instant::now());
                 }
@@ -184,14 +198,22 @@ impl Screen {
             let frame_at = self.clock.due(Instant::now()).map(tokio::time::Instant::from_std);
             let first = tokio::select! {
                 biased;
-                () = signals.next() => (Msg::Terminated, Urgency::Input),
+                hung_up = signals.next() => {
+                    if hung_up {
+                        self.hang_up(&workers.exec);
+                    }
+                    (Msg::Terminated, Urgency::Input)
+                }
                 event = input.next() => match event {
                     Some(event) => match input::message(event) {
                         Some(msg) => (msg, Urgency::Input),
                         None => continue,
                     },
                     // The terminal is gone.
-                    None => (Msg::Terminated, Urgency::Input),
+                    None => {
+                        self.hang_up(&workers.exec);
+                        (Msg::Terminated, Urgency::Input)
+                    }
                 },
                 () = until(frame_at) => continue,
                 () = until(better_at) => {
@@ -218,6 +240,12 @@ impl Screen {
             hands.look();
             self.drain(&mut workers, &mut input, &mut heard);
         }
+    }
+
+    /// The terminal is gone: who is left to be told is the next run.
+    fn hang_up(&mut self, exec: &Exec) {
+        self.hung_up = true;
+        exec.hung_up();
     }
 
     /// One message into the model.

@@ -5,7 +5,7 @@ use super::{Context, figures};
 use crate::app::msg::LoadReply;
 use crate::exec::{ProcessState, Repo};
 use crate::llm::ToolSchema;
-use crate::llm::message::{Item, ItemId};
+use crate::llm::message::{Item, ItemId, SessionId};
 use crate::text::tokens;
 use crate::tools::offer::Offer;
 use std::time::{Duration, Instant};
@@ -129,6 +129,7 @@ fn processes(facts: &Facts) -> String {
             let state = match &p.state {
                 ProcessState::Running => "running".to_owned(),
                 ProcessState::NeedsInput => "needs input".to_owned(),
+                ProcessState::Stopped => "stopped".to_owned(),
                 ProcessState::Exited(exit) => format!("exit {}", exit.code),
             };
             format!("{}  pid {}  {state}\n  {}\n", p.id.0, p.pid, p.command)
@@ -151,6 +152,13 @@ async fn git_diff(facts: &Facts) -> String {
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("git could not be started: {error}"),
     }
+}
+
+/// A stored session to read.
+pub async fn session(id: &SessionId, facts: &Facts) -> LoadReply {
+    let text = crate::cli::sessions::export_text(&facts.store, id, "md").await;
+    let text = text.unwrap_or_else(|error| format!("session {id} cannot be read: {error:#}"));
+    LoadReply::Report { title: format!("Session {id}"), text }
 }
 
 /// Writes the session to a file in its folder; the argument is a format or a path whose ending names one.

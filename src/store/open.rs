@@ -106,11 +106,15 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
     }
     let mut path = home.join(PRIMARY);
     if let Found::Foreign | Found::Unreadable(_) = look(&path) {
-        notes.push(format!(
-            "{} was not made by this program and is left as it is; sessions are kept in {SECOND} beside it",
-            path.display()
-        ));
-        path = home.join(SECOND);
+        let second = home.join(SECOND);
+        // Said when the second file is made: afterwards it is no news.
+        if !second.exists() {
+            notes.push(format!(
+                "{} was not made by this program and is left as it is; sessions are kept in {SECOND} beside it",
+                path.display()
+            ));
+        }
+        path = second;
     }
     match attempt(&path) {
         Ok(conn) => return Ok((conn, path)),

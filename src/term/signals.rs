@@ -20,12 +20,12 @@ impl Signals {
         })
     }
 
-    /// Comes back when one arrived.
-    pub async fn next(&mut self) {
+    /// Comes back when one arrived; `true`: the terminal hung up.
+    pub async fn next(&mut self) -> bool {
         tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.hup.recv() => {}
-            _ = self.int.recv() => {}
+            _ = self.term.recv() => false,
+            _ = self.hup.recv() => true,
+            _ = self.int.recv() => false,
         }
     }
 }

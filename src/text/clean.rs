@@ -21,8 +21,16 @@ fn cleaned(bytes: &[u8], cut: bool) -> String {
     if !text.bytes().any(needs_work) && !text.contains('\u{85}') && !has_c1(&text) {
         return text.into_owned();
     }
-    let mut page =
-        Page { out: String::with_capacity(text.len()), open: Vec::new(), row: 0, column: 0, alternate: false, cut };
+    let mut page = Page {
+        out: String::with_capacity(text.len()),
+        open: Vec::new(),
+        row: 0,
+        column: 0,
+        alternate: false,
+        cut,
+        draws: [false; 2],
+        set: 0,
+    };
     let mut rest: &str = &text;
     while !rest.is_empty() {
         rest = page.step(rest);
@@ -111,6 +119,16 @@ struct Page {
     alternate: bool,
     /// The beginning is missing, and nothing has told yet on which screen it was.
     cut: bool,
+    /// Whether the two sets of characters draw lines, and which one is in use.
+    draws: [bool; 2],
+    set: usize,
+}
+
+/// A character of the set that draws lines (`ESC ( 0`).
+fn drawn(c: char) -> char {
+    const FROM: &str = "`afgjklmnopqrstuvwxyz{|}~";
+    const TO: &str = "◆▒°±┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·";
+    FROM.find(c).and_then(|at| TO.chars().nth(at)).unwrap_or(c)
 }
 
 impl Page {
@@ -138,8 +156,20 @@ impl Page {
                 self.column = self.column.saturating_sub(1);
                 &text[1..]
             }
+            '\x0e' | '\x0f' => {
+                self.set = usize::from(c == '\x0e');
+                &text[1..]
+            }
             '\x1b' | '\u{80}'..='\u{9f}' => {
                 let found = sequence(text);
+                match &text[..found.length] {
+                    "\x1b(0" => self.draws[0] = true,
+                    "\x1b)0" => self.draws[1] = true,
+                    "\x1bc" => (self.draws, self.set) = ([false; 2], 0),
+                    other if other.starts_with("\x1b(") => self.draws[0] = false,
+                    other if other.starts_with("\x1b)") => self.draws[1] = false,
+                    _ => {}
+                }
                 match found.control {
                     Some((parameters, last @ ('h' | 'l'))) => self.switch(parameters, last == 'h'),
                     Some((parameters, last)) if !self.alternate => self.control(parameters, last),
@@ -174,12 +204,13 @@ impl Page {
 
     fn write(&mut self, text: &str) {
         let column = self.column;
+        let draws = self.draws[self.set];
         let row = self.row();
         if row.len() < column {
             row.resize(column, ' ');
         }
         let mut at = column;
-        for c in text.chars() {
+        for c in text.chars().map(|c| if draws { drawn(c) } else { c }) {
             match row.get_mut(at) {
                 Some(cell) => *cell = c,
                 None => row.push(c),
@@ -279,6 +310,15 @@ fn push_row(out: &mut String, row: &[char]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drawn_lines_are_lines() {
+        for (bytes, want) in
+            [(&b"\x1b(0lqqk\x1b(B\nx lx"[..], "┌──┐\nx lx"), (b"\x1b)0a\x0eqq\x0fq", "a──q"), (b"\x1b(0x\x1bcx", "│x")]
+        {
+            assert_eq!(clean(bytes), want, "{}", String::from_utf8_lossy(bytes).escape_debug());
+        }
+    }
 
     #[test]
     fn cleans_as_the_cases_say() {

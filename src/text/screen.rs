@@ -1,11 +1,14 @@
 //! A terminal screen: bytes in, [`Snapshot`] out. Wraps the emulator so that nothing else knows it.
 
+mod insert;
+
 use super::{Cell, Line, Modes, MouseFormat, MouseReports, Paint, Role, Snapshot, Span};
 use std::num::NonZeroU16;
 
 /// An emulated terminal without scrollback.
 pub struct Screen {
     parser: vt100::Parser<Title>,
+    insert: insert::Insert,
 }
 
 /// Catches the window title.
@@ -27,12 +30,18 @@ impl Screen {
     /// An empty screen of `columns` × `rows` cells (at least one each).
     pub fn new(columns: u16, rows: u16) -> Self {
         let (rows, columns) = size(columns, rows);
-        Self { parser: vt100::Parser::new_with_callbacks(rows, columns, 0, Title::default()) }
+        Self {
+            parser: vt100::Parser::new_with_callbacks(rows, columns, 0, Title::default()),
+            insert: Default::default(),
+        }
     }
 
     /// Takes output of the program as it came from a terminal (lines end with CR LF).
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.parser.process(bytes);
+        match self.insert.through(bytes) {
+            Some(bytes) => self.parser.process(&bytes),
+            None => self.parser.process(bytes),
+        }
     }
 
     /// Takes output as a program wrote it, where a lone line feed also returns the carriage. On the alternate screen it
@@ -40,11 +49,11 @@ impl Screen {
     pub fn feed_lines(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while let Some(at) = rest.iter().position(|&b| b == b'\n') {
-            self.parser.process(&rest[..at]);
-            self.parser.process(if self.alternate() { b"\n" } else { b"\r\n" });
+            self.feed(&rest[..at]);
+            self.feed(if self.alternate() { b"\n" } else { b"\r\n" });
             rest = &rest[at + 1..];
         }
-        self.parser.process(rest);
+        self.feed(rest);
     }
 
     /// Prints the first rows of a snapshot, with the cursor behind the last of them in this column.
@@ -66,7 +75,7 @@ impl Screen {
     /// Ends what a program asked for and did not take back: the alternate screen, the mouse, special keys.
     pub fn settle(&mut self) {
         self.feed(
-            b"\x1b[?1049l\x1b[?47l\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m",
+            b"\x1b[4l\x1b[?1049l\x1b[?47l\x1b[?1l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m",
         );
     }
 

@@ -84,6 +84,9 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
         if sandbox.mode == SandboxMode::Off {
             continue;
         }
+        if SIGNAL.as_ref().is_some_and(|signal| signal.is_match(line)) {
+            return Some("a signal to a process that this command did not start".into());
+        }
         let Some(refused) = REFUSED.as_ref().and_then(|refused| refused.find(line)) else { continue };
         // `cannot copy 'a' to 'b'`: what is written stands last.
         let mut named: Vec<&str> = paths_in(&line[..refused.start()]).collect();
@@ -103,6 +106,11 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
             let what = if protected(&sandbox.workspace, &path) { "writing" } else { "moving away or removing" };
             return Some(format!("{what} {}, which other programs run later or look into", path.display()));
         }
+        if matches!(refused.as_str(), "Permission denied" | "EACCES" | "Operation not permitted" | "EPERM")
+            && let Some(path) = named.clone().find(|path| is_of_another(path))
+        {
+            return Some(format!("{}, which belongs to another user: root has no right over it there", path.display()));
+        }
         match named.find(|path| is_closed(path, sandbox)) {
             Some(path) if protected(&sandbox.workspace, &path) => {
                 return Some(format!("writing {}, which other programs run later", path.display()));
@@ -116,6 +124,15 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
         }
     }
     unclear
+}
+
+/// Whether we are root and a file, or the folder that it would be in, is another user's: without capabilities root is a user
+/// like the others.
+fn is_of_another(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let is_root = rustix::process::geteuid().is_root();
+    let there = path.ancestors().find_map(|path| path.symlink_metadata().ok());
+    is_root && there.is_some_and(|about| about.uid() != 0)
 }
 
 /// Whether the sandbox closes a path that is open without it.
@@ -173,6 +190,8 @@ static NETWORK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let why = "operation not permitted|EPERM";
     Regex::new(&format!("(?i){names}|{calls}.*({why})|({why}).*{calls}")).ok()
 });
+static SIGNAL: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\bp?kill(all)?\b.*(Operation not permitted|EPERM)").ok());
 static BEHIND: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"^(?:: |: [a-z -]+, [a-z]+ )'([^']+)'"#).ok());
 static NAMED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"['"`‘“]([^'"`‘’“”]+)['"`’”]|([^\s:'"`(]+)"#).ok());
@@ -245,6 +264,16 @@ mod tests {
                 Some("becoming another user".into()),
             ),
             (&write, "error: database is locked: Read-only file system".into(), Some("writing something".into())),
+            (
+                &write,
+                "bash: line 1: kill: (123) - Operation not permitted".into(),
+                Some("a signal to a process".into()),
+            ),
+            (
+                &write,
+                "pkill: killing pid 12 failed: Operation not permitted".into(),
+                Some("a signal to a process".into()),
+            ),
             // Failures of other kinds, and what is open.
             (&write, "test result: FAILED. 3 passed; 1 failed".into(), None),
             (&write, "bash: ./run.sh: Permission denied".into(), None),

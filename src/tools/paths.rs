@@ -182,19 +182,15 @@ mod tests {
         use crate::places::Places;
         use serde_json::json;
         let mut bench = crate::tools::testing::Bench::new();
+        let home = tempfile::tempdir().unwrap();
         bench.write("f.txt", "one\n");
         let terminal = TerminalConfig {
             backend: "docker".into(),
             docker_program: bench.path("no-such-engine").display().to_string(),
             ..TerminalConfig::default()
         };
-        bench.places = Places::new(
-            &terminal,
-            &crate::tools::testing::exec(),
-            &bench.path(""),
-            &bench.path(""),
-            Default::default(),
-        );
+        bench.places =
+            Places::new(&terminal, &crate::tools::testing::exec(), home.path(), &bench.path(""), Default::default());
         let patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch";
         for (tool, args) in [
             ("terminal", json!({"command": "touch n.txt"})),

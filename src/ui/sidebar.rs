@@ -225,6 +225,7 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
             ProcessState::Running if row.vitals.origin == Origin::Elsewhere => ("◌", Role::Dim, "elsewhere".to_owned()),
             ProcessState::Running => ("●", Role::Good, format!("{port}{age}")),
             ProcessState::NeedsInput => ("⌨", Role::Careful, "needs input".to_owned()),
+            ProcessState::Stopped => ("‖", Role::Careful, "stopped".to_owned()),
             ProcessState::Exited(exit) if exit.code == 0 => ("✓", Role::Dim, "done".to_owned()),
             ProcessState::Exited(exit) if exit.code < 0 => ("✗", Role::Dim, "ended".to_owned()),
             ProcessState::Exited(exit) => ("✗", Role::Bad, format!("exit {}", exit.code)),

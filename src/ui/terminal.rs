@@ -289,6 +289,7 @@ fn state(model: &Model, process: &ProcessInfo) -> (String, Role) {
         ProcessState::Running if process.background => ("●".to_owned(), Role::Good),
         ProcessState::Running => (live::spinner(model.now).to_owned(), Role::Accent),
         ProcessState::NeedsInput => ("⌨".to_owned(), Role::Careful),
+        ProcessState::Stopped => ("‖ stopped".to_owned(), Role::Careful),
         ProcessState::Exited(exit) if exit.code == 0 => ("✓".to_owned(), Role::Dim),
         // How it ended is not known: an earlier run had started it.
         ProcessState::Exited(exit) if exit.code < 0 => ("✗".to_owned(), Role::Dim),

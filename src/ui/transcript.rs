@@ -155,7 +155,7 @@ pub fn draw(
     let activity = live::activity(model);
     if transcript.cells.is_empty() && activity.is_none() {
         layout.at_top = true;
-        cells::empty::draw(model, paint, area);
+        cells::empty::draw(model, paint, area, layout);
         return None;
     }
     // while scrolled back, a row of its own says how much came

@@ -477,3 +477,41 @@ async fn switching_to_yolo_and_back_stands_in_the_audit_log() {
     assert_eq!(modes, ["ask → yolo", "yolo → ask"]);
     store.close().await;
 }
+
+/// The session that was just opened.
+async fn opened(talk: &mut super::Talk) -> hermes::agent::event::SessionInfo {
+    let seen = talk.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = seen.into_iter().last() else { unreachable!() };
+    session
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_looser_mode_ends_with_its_session() {
+    let script =
+        "steps:\n  - text: one\n  - calls: [{ name: terminal, args: { command: \"rm -rf kept\" } }]\n  - text: two\n";
+    let world = World::new(script);
+    std::fs::create_dir(world.work().join("kept")).unwrap();
+    let mut talk = world.start(None);
+    let first = opened(&mut talk).await.id;
+    talk.say("hi").await;
+    talk.finished().await;
+    let resume = || AgentCommand::Resume(first.clone());
+    for (mode, order) in [
+        (Mode::Off, AgentCommand::New),
+        (Mode::Off, resume()),
+        (Mode::Smart, AgentCommand::New),
+        (Mode::Smart, resume()),
+        (Mode::Off, AgentCommand::New),
+    ] {
+        talk.order(AgentCommand::SetMode(mode)).await;
+        talk.until(|event| matches!(event, AgentEvent::SessionChanged(session) if session.mode == mode)).await;
+        talk.order(order).await;
+        assert_eq!(opened(&mut talk).await.mode, Mode::Manual, "{mode:?}");
+    }
+    // Not only what is shown: the gate asks.
+    talk.say("delete it").await;
+    let seen =
+        talk.until(|event| matches!(event, AgentEvent::ApprovalRequested(_) | AgentEvent::TurnFinished(_))).await;
+    assert!(matches!(seen.last(), Some(AgentEvent::ApprovalRequested(_))), "{seen:?}");
+    assert!(world.work().join("kept").exists());
+}

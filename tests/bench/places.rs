@@ -25,8 +25,7 @@ pub fn places() -> Vec<Row> {
         }
         Err(why) => rows.push(row("a command over ssh", "skipped", "15 ms", why)),
     }
-    // The home's name is the mark of its containers.
-    match Engine::find("bench-home") {
+    match Engine::find(&home()) {
         Ok(engine) => {
             let config = TerminalConfig {
                 backend: "podman".into(),
@@ -43,10 +42,15 @@ pub fn places() -> Vec<Row> {
     rows
 }
 
+/// The home whose containers these are: removed with the engine.
+fn home() -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("hermes-bench-{}", std::process::id()))
+}
+
 fn compare(kind: &str, config: &TerminalConfig) -> Row {
     let root = tempfile::tempdir().unwrap();
     let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
-    let places = Places::new(config, &exec, &root.path().join("bench-home"), root.path(), Keys::default());
+    let places = Places::new(config, &exec, &home(), root.path(), Keys::default());
     let there = places.current().unwrap();
     let cwd = there.begin().unwrap();
     let (mut ours, mut bare): (Vec<Duration>, Vec<Duration>) = (Vec::new(), Vec::new());

@@ -14,7 +14,9 @@ fn broken_yaml_is_named_and_the_program_starts() {
     assert!(text.contains("config.yaml") && !done.status.success(), "{text}");
     // The screen says so too, and goes on with the defaults.
     let term = Term::start(&home, &[]);
-    term.wait("config.yaml").wait("defaults").wait("Welcome");
+    term.wait("config.yaml:2:").wait("using defaults").wait("config.yaml cannot be read").wait("/reload");
+    assert_eq!(term.text().matches("config.yaml:2").count(), 1, "the place is named once:\n{}", term.text());
+    assert!(!term.text().contains("Welcome"), "this is no first day");
     assert_eq!(std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap(), "model:\n  default: [unclosed\n");
 }
 
@@ -126,7 +128,8 @@ fn every_size_of_terminal_works() {
 #[test]
 fn a_huge_paste_is_instant_and_whole() {
     let mock = Mock::start(vec![]);
-    let home = Home::with(&mock, "");
+    let home = Home::empty();
+    home.window(&mock, 2_000_000, "");
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     let text = "a line of a large file\n".repeat(100_000);
@@ -146,4 +149,53 @@ fn wild_output_of_commands() {
     let result = messages.as_array().unwrap().last().unwrap()["content"].to_string();
     assert!(result.contains("the-end") && result.contains("progress 3") && !result.contains("progress 2"));
     assert!(result.len() < 100_000, "{} bytes", result.len());
+}
+
+#[test]
+fn what_is_no_news_is_said_once() {
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "");
+    let env = home.hermes().join(".env");
+    std::fs::write(&env, "MY_KEY=value-of-my-key\n").unwrap();
+    std::fs::set_permissions(&env, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::write(home.hermes().join("state.db"), b"SQLite format 3\0somebody else's".repeat(100)).unwrap();
+    let said = |number: usize| {
+        let done = home.run(&["-p", "hello"]);
+        assert!(done.status.success(), "{number}: {}", err(&done));
+        err(&done)
+    };
+    let first = said(1);
+    assert!(first.contains("chmod 600") && first.contains("state.db"), "{first}");
+    assert_eq!(said(2), "", "the second run has nothing new to say");
+}
+
+#[test]
+fn a_dead_server_is_not_told_in_the_same_words_at_each_try() {
+    let home = Home::empty();
+    home.config("model:\n  default: m\n  provider: custom\n  base_url: http://127.0.0.1:9/v1\n  api_key: k\nagent:\n  api_max_retries: 3\n");
+    let said = err(&home.run(&["-p", "hello"]));
+    assert_eq!(said.matches("cannot reach").count(), 2, "at the first failure and at the end:\n{said}");
+    assert_eq!(said.matches("still failing").count(), 2, "{said}");
+}
+
+#[test]
+fn a_wrong_key_is_told_with_the_way_to_a_right_one() {
+    let refusal = r#"{"error":{"message":"no such key"}}"#;
+    let mock = Mock::start(vec![Step::Error(401, refusal.into(), None)]);
+    let mut home = Home::empty();
+    home.set("OPENROUTER_BASE_URL", &format!("{}/v1", mock.url()));
+    home.set("OPENROUTER_API_KEY", "sk-or-wrong-one");
+    let said = err(&home.run(&["-p", "hello", "-m", "openrouter:m"]));
+    let file = home.hermes().join(".env").display().to_string();
+    for part in ["/login openrouter", "OPENROUTER_API_KEY", file.as_str()] {
+        assert!(said.contains(part), "{part} is missing:\n{said}");
+    }
+}
+
+#[test]
+fn without_a_model_the_doctor_does_not_end_well() {
+    let home = Home::empty();
+    let done = home.run(&["doctor"]);
+    assert!(out(&done).contains("fail  model"), "{}", out(&done));
+    assert_eq!(done.status.code(), Some(1));
 }

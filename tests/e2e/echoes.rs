@@ -22,7 +22,8 @@ fn running(command: &str, sign: &str) -> (Mock, Home, Term) {
         Step::Text("all-is-said".into()),
     ]);
     let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
-    let mut term = Term::start(&home, &[]);
+    // High enough for all that is printed.
+    let mut term = Term::sized(&home, &[], (120, 100));
     term.wait("❯");
     term.send("run it\r").wait(sign);
     (mock, home, term)
@@ -99,4 +100,62 @@ fn programs_that_turn_the_echo_off_open_the_masked_field() {
         assert_eq!(told["note"], "the user typed into this command's terminal", "{program}");
         assert!(!String::from_utf8_lossy(&term.raw()).contains(TYPED), "{program}: it was on the screen");
     }
+}
+
+/// Recalled, searched for, edited, completed, pasted and cut over rows: whatever a line editor draws of a typed line.
+#[test]
+fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
+    // The program, its prompt, a line that it takes, and what it answers to that.
+    let python = format!("print('got-%d' % len('{TYPED}'))");
+    let sql = format!("select 'got-' || length('{TYPED}');");
+    let shell = format!("echo got-$((6*2)); : {TYPED}");
+    let answer = "got-12";
+    let mut told_of = 0;
+    for (program, command, prompt, line) in [
+        ("python3", "python3 -q -i", ">>>", &python),
+        ("bash", "PS1='prompt> ' bash --norc -i", "prompt>", &shell),
+        ("bash", "while read -e -p 'prompt> ' x; do history -s \"$x\"; eval \"$x\"; done", "prompt>", &shell),
+        ("sqlite3", "sqlite3 -interactive :memory:", "sqlite>", &sql),
+    ] {
+        if !has(program) {
+            skipped("e2e::echoes::lines_that_are_recalled_and_edited", &format!("{program} is not installed"));
+            continue;
+        }
+        let (mock, _home, mut term) = running(command, prompt);
+        term.send(F9).wait("TAKEN OVER");
+        let mut answers = 0;
+        let mut enter = |term: &mut Term, keys: &str, shows: bool| {
+            if shows {
+                term.send(keys)
+                    .shows("the line", |text| text.rsplit(prompt).next().is_some_and(|row| row.contains(TYPED)));
+                term.send("\r");
+            } else {
+                // All at once: what is drawn comes late.
+                term.send(&format!("{keys}\r"));
+            }
+            answers += 1;
+            term.shows("its answer", |text| {
+                let rows = text.lines().filter(|row| row.trim() == answer).count();
+                rows >= answers && text.trim_end().lines().any(|row| row.trim() == prompt)
+            });
+        };
+        enter(&mut term, line, true);
+        // Up, and up again after a pause; then edited at both ends.
+        enter(&mut term, "\x1b[A", true);
+        enter(&mut term, "\x1b[A\x01 \x08\x05 \x7f", true);
+        enter(&mut term, "\x1b[A", false);
+        enter(&mut term, &format!("\x12{}", &TYPED[..5]), false);
+        // Completion lists, and the row drawn again.
+        term.send(&TYPED[..4]).send("\t\t").send("\x15");
+        enter(&mut term, "\x1b[A\x01\x05", true);
+        term.paste(line);
+        enter(&mut term, "", false);
+        term.send("\x04");
+        let told = told(&mock, &term);
+        let output = told["output"].as_str().unwrap();
+        assert!(output.contains(answer), "{program}: {told}");
+        assert!(output.contains("[left out: this may show what the user typed]"), "{program}: {told}");
+        told_of += 1;
+    }
+    assert!(told_of > 0 || !has("bash"));
 }

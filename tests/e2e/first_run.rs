@@ -12,12 +12,17 @@ fn bare(mock: &Mock) -> Home {
 
 /// Takes the row of a provider.
 fn choose(term: &mut Term, name: &str) {
-    term.wait(name);
+    select(term, name);
+    term.send("\r").wait(&format!("Key for {name}"));
+}
+
+/// Selects a row of the card.
+fn select(term: &mut Term, name: &str) {
+    term.wait("Without an account").gone("looking for keys");
     let chosen = |text: &str, row: &str| text.lines().any(|line| line.contains("▸") && line.contains(row));
-    for _ in 0..30 {
+    for _ in 0..40 {
         let before = term.text();
         if chosen(&before, name) {
-            term.send("\r").wait(&format!("Key for {name}"));
             return;
         }
         term.send("\x1b[B").shows("the selection moves", |text| *text != before);
@@ -94,4 +99,63 @@ fn an_unreachable_provider_is_no_wall_either() {
     term.send("\r").wait("Esc leaves");
     term.send("\r").gone("Key for");
     assert_eq!(env_file(&home), "OPENROUTER_API_KEY=sk-or-offline\n");
+}
+
+#[test]
+fn a_server_that_was_found_answers_after_one_key() {
+    let mock = Mock::start(vec![Step::Text("from your own server".into())]);
+    let mut home = Home::empty();
+    home.set("LM_BASE_URL", &format!("{}/v1", mock.url()));
+    for size in [(140, 45), (100, 30), (60, 20)] {
+        std::fs::remove_file(home.hermes().join("config.yaml")).ok();
+        mock.push(vec![Step::Text("from your own server".into())]);
+        let mut term = Term::sized(&home, &[], size);
+        let port = mock.url().rsplit(':').next().unwrap_or_default().to_owned();
+        select(&mut term, &format!("server on port {port}"));
+        term.send("\r").gone("Welcome");
+        term.send("hello\r").wait("from your own server");
+        let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+        assert!(config.contains("mock-model") && config.contains(&mock.url()), "{config}");
+        term.quit();
+        assert_eq!(term.ended(), 0);
+    }
+    // Tomorrow it starts with the same.
+    let term = Term::start(&home, &[]);
+    term.wait("custom:mock-model");
+}
+
+#[test]
+fn an_address_can_be_given_in_the_program() {
+    let mock = Mock::start(vec![Step::Text("from that address".into())]);
+    let home = Home::empty();
+    let mut term = Term::start(&home, &[]);
+    select(&mut term, "My own server");
+    term.send("\r").wait("Address of your server");
+    term.send("127.0.0.1:9\r").wait("nothing answers at http://127.0.0.1:9/v1");
+    term.send("\x15");
+    term.send(mock.url().trim_start_matches("http://")).send("\r").gone("Welcome");
+    term.send("hello\r").wait("from that address");
+}
+
+/// No list of models or providers is a dead end: without a key and a server it still leads to both.
+#[test]
+fn the_model_picker_without_models_leads_on() {
+    let home = Home::empty();
+    let mut term = Term::start(&home, &[]);
+    term.wait("Nothing is sent anywhere");
+    term.send("/model \r").wait("My own server…").wait("A provider…");
+    term.send("zzzz").wait("My own server…");
+    term.send("\x1b[B\r").wait("Address of your server");
+}
+
+#[test]
+fn the_demo_offers_its_scenes_and_a_click_takes_one() {
+    let home = Home::empty();
+    let mut term = Term::start(&home, &["--demo"]);
+    // The facts above are complete: nothing moves any more.
+    term.wait("danger: a command that needs approval").wait(" skills").wait(" ready");
+    let row = term.text().lines().position(|line| line.contains("ask: a question")).unwrap() + 1;
+    term.send(&format!("\x1b[<0;12;{row}M\x1b[<0;12;{row}m"));
+    term.shows("it stands in the composer", |text| text.matches("ask: a question").count() == 2);
+    term.send("\r").wait("What shall the greeter say?");
 }

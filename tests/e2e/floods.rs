@@ -66,10 +66,8 @@ fn bytes_that_are_no_text_harm_nothing() {
 #[test]
 fn a_paste_of_ten_megabytes_is_whole_and_cheap() {
     let mock = Mock::start(vec![]);
-    // Into a window that takes it: what cannot fit is not sent.
-    let home = Home::with(&mock, "");
-    let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
-    home.config(&config.replace("context_length: 200000", "context_length: 100000000"));
+    let home = Home::empty();
+    home.window(&mock, 10_000_000, "");
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     let before = term.peak();

@@ -353,3 +353,109 @@ fn fifty_commands_leave_nothing_over() {
     // Screens of the newest ended commands can still be looked at: none of them holds a terminal or a thread.
     until("nothing is left", || descriptors() <= before + 12 && threads() == 0 && zombies() == 0);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_window_keeps_servers_and_the_next_start_says_so() {
+    let mut driver = Driver::start("");
+    driver.call("terminal", json!({ "command": SERVER, "background": true }));
+    let server = pid(&driver.home.project().join("pid"));
+    until("it is in the register", || registered(&driver.home).len() == 1);
+    // One that somebody waits for has nobody any more.
+    let waited = json!({ "command": "echo $$ > waited; exec sleep 600" });
+    driver.mock.push(vec![Step::Calls(String::new(), vec![call("terminal", waited)])]);
+    driver.term.send("go\r");
+    let waited = pid(&driver.home.project().join("waited"));
+    until("it is in the register, too", || registered(&driver.home).len() == 2);
+    driver.term.signal(rustix::process::Signal::HUP);
+    driver.term.ended();
+    assert!(alive(&server));
+    until("what was waited for has ended", || !alive(&waited));
+    let mut term = Term::sized(&driver.home, &[], (140, 45));
+    term.wait("still runs, from an earlier session").wait("ended when the window was closed");
+    term.send("\x14").wait("tick");
+    term.send("\x1b[20~").wait("cannot be typed into");
+    term.send("K").wait("End a command");
+    term.send("y\r");
+    until("it is ended", || !alive(&server));
+    until("and forgotten", || registered(&driver.home).is_empty());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_window_ends_servers_where_the_settings_say_so_and_that_is_told_once() {
+    let mut driver = Driver::start("terminal:\n  on_hangup: end\n");
+    driver.call("terminal", json!({ "command": SERVER, "background": true }));
+    let server = pid(&driver.home.project().join("pid"));
+    until("it is in the register", || registered(&driver.home).len() == 1);
+    driver.term.signal(rustix::process::Signal::HUP);
+    driver.term.ended();
+    until("it is ended", || !alive(&server));
+    let mut term = Term::sized(&driver.home, &[], (140, 45));
+    term.wait("ended when the window was closed");
+    until("it is forgotten", || registered(&driver.home).is_empty());
+    term.quit().ended();
+}
+
+/// Lines that leave something running which has let go of its terminal, session or parent. It tells its number in a file.
+const LEAVES: &[&str] = &[
+    "(sh -c 'echo $$ > pid; exec sleep 600' </dev/null >/dev/null 2>&1 &)",
+    "nohup setsid sh -c 'echo $$ > pid; exec sleep 600' </dev/null >out 2>&1 &",
+    // It takes no hint.
+    "(setsid sh -c 'trap \"\" INT TERM HUP; echo $$ > pid; while :; do sleep 0.1; done' </dev/null >/dev/null 2>&1 &)",
+];
+
+/// The command that runs this script.
+fn script(driver: &Driver, lines: &str) -> Value {
+    std::fs::write(driver.home.project().join("start.sh"), lines).unwrap();
+    json!({ "command": "bash start.sh; echo begun" })
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_went_into_a_session_of_its_own_ends_with_its_command() {
+    for line in LEAVES.iter().chain(&["setsid -w sh -c 'echo $$ > pid; exec sleep 600'"]) {
+        let mut driver = Driver::start("");
+        let command = script(&driver, &format!("{line}\nsleep 600\n"));
+        driver.mock.push(vec![Step::Calls(String::new(), vec![call("terminal", command)])]);
+        driver.term.send("go\r");
+        let started = pid(&driver.home.project().join("pid"));
+        assert!(alive(&started), "{line}");
+        driver.term.send("\x1b").wait("stopped");
+        until("all of it ends", || !alive(&started));
+        // Nothing runs: nothing is asked.
+        driver.term.quit().ended();
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_command_left_behind_is_listed_and_quit_does_as_it_says() {
+    for (line, ends) in LEAVES.iter().flat_map(|line| [(line, true), (line, false)]) {
+        let mut driver = Driver::start("");
+        let command = script(&driver, line);
+        let answer = driver.call("terminal", command);
+        let started = pid(&driver.home.project().join("pid"));
+        assert!(answer["hint"].as_str().is_some_and(|hint| hint.contains("still runs")), "{answer}");
+        let listed = driver.call("process", json!({ "action": "list" }));
+        assert_eq!(listed["processes"][0]["survivors"], true, "{listed}");
+        // It would go on without this program: so it does, unless the person says otherwise.
+        driver.term.send("\x04").wait("these still run").wait("goes on");
+        if ends {
+            driver.term.send(" ").wait("✗ ends");
+        }
+        driver.term.send("\r").ended();
+        if ends {
+            until("it ends", || !alive(&started));
+            continue;
+        }
+        assert!(alive(&started), "{line}");
+        let mut term = Term::sized(&driver.home, &[], (140, 45));
+        term.wait("still runs, from an earlier session");
+        term.send("\x14").wait("no typing");
+        term.send("\x1b[20~").wait("cannot be typed into");
+        term.send("K").wait("End a command");
+        term.send("y\r");
+        until("it is ended", || !alive(&started));
+    }
+}

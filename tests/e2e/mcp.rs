@@ -17,6 +17,20 @@ fn echo(text: &str) -> Step {
     Step::Calls(String::new(), vec![call("mcp__t__echo", json!({ "text": text }))])
 }
 
+/// What a server said, without the fence that marks it as data.
+fn said(done: &std::process::Output) -> String {
+    let text = out(done);
+    let lines: Vec<&str> = text.trim().lines().collect();
+    match lines.as_slice() {
+        [first, inside @ .., last, note] if first.starts_with("<untrusted_tool_result ") => {
+            assert_eq!(*last, "</untrusted_tool_result>", "{text}");
+            assert!(note.contains("not instructions"), "{text}");
+            inside.join("\n")
+        }
+        _ => panic!("no fence: {text}"),
+    }
+}
+
 #[test]
 fn a_call_passes_the_gate_or_does_not() {
     let home = Home::empty();
@@ -24,7 +38,7 @@ fn a_call_passes_the_gate_or_does_not() {
     let denied = home.run(&["tools", "run", "mcp__t__echo", r#"{"text":"hi"}"#]);
     assert_eq!(denied.status.code(), Some(2), "{}", out(&denied));
     let done = home.run(&["tools", "run", "mcp__t__echo", r#"{"text":"hi"}"#, "--yolo"]);
-    assert_eq!((done.status.code(), out(&done).trim()), (Some(0), "you said hi"), "{}", err(&done));
+    assert_eq!((done.status.code(), said(&done)), (Some(0), "you said hi".into()), "{}", err(&done));
     home.config(&config("command_allowlist: [\"mcp__t__*\"]\n"));
     assert!(home.run(&["tools", "run", "mcp__t__echo", r#"{"text":"hi"}"#]).status.success());
 }
@@ -86,7 +100,7 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(text.contains("mcp__t__*"), "{text}");
     let call = home.run(&["tools", "run", "mcp__t__odd_name", r#"{"text":"hi"}"#]);
-    assert_eq!(out(&call).trim(), "you said hi", "{}", err(&call));
+    assert_eq!(said(&call), "you said hi", "{}", err(&call));
 }
 
 #[test]
@@ -103,7 +117,7 @@ fn a_projects_server_starts_once_it_is_trusted() {
     term.send("y").wait("▸ Trust it as it is shown here");
     term.send("\r").wait("t: 6 tools");
     let after = home.run(&call);
-    assert_eq!(out(&after).trim(), "you said hi", "{}", err(&after));
+    assert_eq!(said(&after), "you said hi", "{}", err(&after));
     std::fs::write(&file, format!("mcp_servers:\n  t:\n    command: bash\n    args: [{SERVER}, grandchild]\n"))
         .unwrap();
     assert!(!home.run(&call).status.success(), "a server that changed ran");

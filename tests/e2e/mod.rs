@@ -25,6 +25,7 @@ mod mcp_login;
 mod mcp_many;
 mod mcp_official;
 mod one_terminal;
+mod own_keys;
 mod panes;
 mod permissions;
 mod person;

@@ -246,3 +246,73 @@ fn a_repaint_costs_the_person_what_changed() {
     // It wrote more than 80 × 24 bytes each time.
     assert!(each < 80 * 24 / 2, "{each} bytes for each repaint");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_z_stops_an_editor_and_a_key_continues_it() {
+    let Some(vi) = first("ctrl_z_stops_an_editor_and_a_key_continues_it", VI) else { return };
+    for command in [format!("{vi} -u NONE -N -n notes.txt"), format!("cd . && {vi} -u NONE -N -n notes.txt")] {
+        let mut person = Person::at(&command, "\n  ~");
+        person.term.send("iunsaved words\x1b").wait("unsaved words");
+        person.term.send("\x1a").wait("is stopped: F9 continues it");
+        // The agent is told, and goes on without it.
+        let told = person.told();
+        assert_eq!((&told["stopped"], &told["exit_code"]), (&json!(true), &Value::Null), "{told}");
+        assert!(told["hint"].as_str().unwrap().contains("signal CONT"), "{told}");
+        assert!(!told.to_string().contains("unsaved"), "{told}");
+        // Stopped twice and continued twice, with nothing lost.
+        for _ in 0..2 {
+            person.term.send(F9).wait("TAKEN OVER").wait("unsaved words");
+            person.term.send("\x1a").gone("TAKEN OVER").wait("stopped");
+        }
+        assert_eq!(person.file("notes.txt"), "");
+        person.term.send(F9).wait("TAKEN OVER").wait("unsaved words");
+        person.term.send(":wq\r");
+        until("it is written", || person.file("notes.txt") == "unsaved words\n");
+        person.term.gone("TAKEN OVER");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_agent_continues_what_was_stopped() {
+    let (mock, home) = Person::place();
+    let mut person = Person::with(mock, home, "echo ready; cat > typed", "ready");
+    person.term.send("words\r").wait("words");
+    person.term.send("\x1a").wait("is stopped: F9 continues it");
+    let told = person.told();
+    let id = told["session_id"].as_str().unwrap();
+    let order = |action: Value| Step::Calls(String::new(), vec![call("process", action)]);
+    person.mock.push(vec![
+        order(json!({ "action": "poll", "session_id": id })),
+        order(json!({ "action": "signal", "session_id": id, "signal": "CONT" })),
+        order(json!({ "action": "submit", "session_id": id, "data": "more" })),
+        order(json!({ "action": "close", "session_id": id })),
+        order(json!({ "action": "wait", "session_id": id })),
+        Step::Text("it-went-on".into()),
+    ]);
+    person.term.send("go on\r").wait("it-went-on");
+    let messages = person.mock.requests().pop().unwrap()["messages"].to_string();
+    assert!(messages.contains("\\\"stopped\\\":true"), "{messages}");
+    assert_eq!(person.file("typed"), "words\nmore\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_paints_by_itself_asks_nothing() {
+    for (program, command, quit) in [("top", "top -d 1", "q"), ("watch", "watch -n 1 date +now-is-%s", "\x03")] {
+        if first("what_paints_by_itself_asks_nothing", &[program]).is_none() {
+            continue;
+        }
+        let sign = if program == "top" { "load average" } else { "now-is-" };
+        let mut person = Person::at(command, sign);
+        let line = |text: &str| text.lines().find(|line| line.contains(sign)).unwrap_or_default().to_owned();
+        for _ in 0..3 {
+            let before = line(&person.term.text());
+            person.term.shows("it paints again", |text| line(text) != before && !line(text).is_empty());
+        }
+        assert!(!String::from_utf8_lossy(&person.term.raw()).contains("needs input"), "{program}");
+        person.term.send(quit);
+        person.told();
+    }
+}

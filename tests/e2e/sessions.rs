@@ -68,3 +68,25 @@ fn another_session_is_resumed_in_the_middle_of_an_answer() {
     term.send("zebra").shows("only the other is listed", |text| text.contains("1 session") && text.contains("⌕ zebra"));
     term.send("\r").wait("running words").gone("older goes on");
 }
+
+#[test]
+fn a_session_that_is_open_in_another_window_can_be_read_or_forked() {
+    let mock = Mock::start(vec![Step::Text("said in the first window".into()), Step::Text("said in the copy".into())]);
+    let home = Home::with(&mock, "");
+    let mut first = Term::start(&home, &[]);
+    first.wait("❯");
+    first.send("hello\r").wait("said in the first window");
+    let mut second = Term::start(&home, &["-c"]);
+    second.wait("Open in another window");
+    // Reading is what is marked: it changes nothing.
+    second.send("\r").wait("said in the first window");
+    second.send("q");
+    assert_eq!(mock.count(), 1);
+    second.quit();
+    second.ended();
+    let mut third = Term::start(&home, &["-c"]);
+    third.wait("Open in another window");
+    third.send("y\r").gone("Open in another window").wait("said in the first window");
+    third.send("go on\r").wait("said in the copy");
+    assert!(!first.text().contains("said in the copy"), "the first window has its own conversation");
+}

@@ -172,3 +172,28 @@ fn a_run_without_a_person_waits_for_nothing() {
     let output = told(&mock)["output"].as_str().unwrap().to_owned();
     assert!(output.contains("nobody can answer") && output.contains("code-1"), "{output}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn su_in_a_session_of_its_own_asks_by_the_masked_field() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    // The superuser is not asked.
+    let user = match rustix::process::geteuid().is_root() {
+        true => "setpriv --reuid=65534 --clear-groups ",
+        false => "",
+    };
+    if !has("su") || !has("setsid") || !user.is_empty() && !has("setpriv") {
+        return crate::harness::skipped("e2e::waits::su_in_a_session_of_its_own", "su, setsid or setpriv is missing");
+    }
+    for how in ["", "setsid -w ", "setsid "] {
+        let mock = Mock::start(vec![terminal(&format!("{user}{how}su -c id")), Step::Text("all-is-said".into())]);
+        let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
+        let mut term = Term::start(&home, &[]);
+        term.wait("❯");
+        term.send("be root\r").wait("asks for a password").wait("Password:");
+        term.send(SECRET).wait(&"•".repeat(SECRET.len()));
+        term.send("\r").gone("asks for a password").wait("Authentication failure");
+        is_nowhere(&home, &mock, &term);
+    }
+}

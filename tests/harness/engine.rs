@@ -1,6 +1,6 @@
 //! A real container engine: podman with an image made from a Debian root file system, as `tests/run` prepares it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The image.
@@ -9,16 +9,20 @@ pub const IMAGE: &str = "hermes-test";
 /// The engine's command line, and the mark of this test's containers; they are removed with the value.
 pub struct Engine {
     program: PathBuf,
-    profile: String,
+    /// The home whose containers they are.
+    home: String,
 }
 
 impl Engine {
-    /// The engine for containers whose label says `profile`; the reason when this machine has none.
-    pub fn find(profile: &str) -> Result<Self, String> {
+    /// The engine for containers of this home; the reason when this machine has none.
+    pub fn find(home: &Path) -> Result<Self, String> {
         let Some(folder) = std::env::var_os("HERMES_TEST_CONTAINERS") else {
             return Err("HERMES_TEST_CONTAINERS is not set: tests/run prepares an engine".into());
         };
-        let engine = Self { program: PathBuf::from(folder).join("engine"), profile: profile.to_owned() };
+        let engine = Self {
+            program: PathBuf::from(folder).join("engine"),
+            home: home.canonicalize().unwrap_or(home.to_owned()).display().to_string(),
+        };
         match engine.run(&["image", "inspect", IMAGE]) {
             Ok(_) => Ok(engine),
             Err(why) => Err(format!("no container engine works here: {why}")),
@@ -42,7 +46,7 @@ impl Engine {
 
     /// Names of this test's containers.
     pub fn containers(&self) -> Vec<String> {
-        let filter = format!("label=hermes-profile={}", self.profile);
+        let filter = format!("label=hermes-home={}", self.home);
         let all = self.run(&["ps", "-a", "--filter", &filter, "--format", "{{.Names}}"]).unwrap();
         all.lines().map(str::to_owned).collect()
     }

@@ -29,8 +29,13 @@ impl Home {
 
     /// Writes a `config.yaml` whose model is this server.
     pub fn model(&self, mock: &Mock, more: &str) {
+        self.window(mock, 200_000, more);
+    }
+
+    /// The same with a window of so many tokens.
+    pub fn window(&self, mock: &Mock, tokens: u64, more: &str) {
         self.config(&format!(
-            "model:\n  default: mock-model\n  provider: custom\n  base_url: {}/v1\n  api_key: mock\n  context_length: 200000\n{more}",
+            "model:\n  default: mock-model\n  provider: custom\n  base_url: {}/v1\n  api_key: mock\n  context_length: {tokens}\n{more}",
             mock.url()
         ));
     }

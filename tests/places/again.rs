@@ -185,16 +185,11 @@ fn a_machine_that_is_away_is_named_and_asked_again_when_somebody_looks() {
 fn work_in_a_container_is_found_again_and_none_is_made_to_look_for_it() {
     let test = "work_in_a_container_is_found_again_and_none_is_made_to_look_for_it";
     let mock = Mock::start(vec![]);
-    let mut home = Home::empty();
-    // The name of its home is the mark of its containers.
-    let profile = format!("again-{:08x}", std::process::id());
-    let engine = match Engine::find(&profile) {
+    let home = Home::empty();
+    let engine = match Engine::find(&home.hermes()) {
         Ok(engine) => engine,
         Err(why) => return skipped(test, &why),
     };
-    let named = home.user().join(&profile);
-    std::os::unix::fs::symlink(home.hermes(), &named).unwrap();
-    home.set("HERMES_HOME", &named.display().to_string());
     let terminal = format!(
         "terminal:\n  backend: podman\n  docker_program: {}\n  docker_image: {IMAGE}\n  docker_network: false\n",
         engine.program()

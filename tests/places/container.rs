@@ -15,7 +15,7 @@ fn site(test: &str, change: impl FnOnce(&mut Config)) -> Option<(Engine, Site)> 
         ..TerminalConfig::default()
     };
     let mut config = Config { terminal, ..Config::default() };
-    let probe = match Engine::find("none") {
+    let probe = match Engine::find(Path::new("/nowhere")) {
         Ok(engine) => engine,
         Err(why) => {
             skipped(test, &why);
@@ -27,7 +27,7 @@ fn site(test: &str, change: impl FnOnce(&mut Config)) -> Option<(Engine, Site)> 
     let mode = if config.approvals.containers == InContainers::Relax { Mode::Manual } else { Mode::Off };
     let site = Site::with(config, mode);
     let home = Site::home_in(site.root.path());
-    let engine = Engine::find(&home.file_name().unwrap().to_string_lossy()).unwrap();
+    let engine = Engine::find(&home).unwrap();
     Some((engine, site))
 }
 
@@ -157,4 +157,32 @@ fn questions_about_what_stays_in_it_may_be_left_out_and_refusals_may_not() {
         let result = site.run(line);
         assert!(result["error"].as_str().is_some_and(|why| why.contains(word)), "{line}: {result}");
     }
+}
+
+/// Nearly every home ends in `.hermes`: one engine must still tell them apart.
+#[test]
+fn two_homes_of_one_name_share_nothing() {
+    let test = "two_homes_of_one_name_share_nothing";
+    let Some((engine, one)) = site(test, |_| {}) else { return };
+    let Some((other_engine, two)) = site(test, |_| {}) else { return };
+    one.prints("echo one >/workspace/mine; echo one >/root/mine; echo one >/tmp/mine");
+    for file in ["/workspace/mine", "/root/mine", "/tmp/mine"] {
+        assert_eq!(two.prints(&format!("cat {file} 2>/dev/null || echo none")), "none", "{file}");
+    }
+    assert_eq!(one.prints("cat /tmp/mine"), "one");
+    assert_eq!((engine.containers().len(), other_engine.containers().len()), (1, 1));
+    assert_ne!(engine.containers(), other_engine.containers());
+}
+
+/// Where podman stands behind the name `docker` it refuses a bound on the disk.
+#[test]
+fn a_bound_that_the_engine_refuses_is_left_out_and_said_once() {
+    let test = "a_bound_that_the_engine_refuses_is_left_out_and_said_once";
+    let Some((engine, site)) = site(test, |config| config.terminal.backend = "docker".into()) else { return };
+    let first = site.run("echo works");
+    assert_eq!(first["output"], "works", "{first}");
+    let note = first["backend_note"].as_str().unwrap_or_else(|| panic!("no note: {first}"));
+    assert!(note.contains("runs without --storage-opt"), "{note}");
+    assert_eq!(site.run("echo again")["backend_note"], Value::Null, "once is enough");
+    assert_eq!(engine.containers().len(), 1, "the one that was refused is not left behind");
 }

@@ -92,7 +92,7 @@ impl Site {
         Self { runtime, places, gate, ctx, root }
     }
 
-    /// The program's own home: its name is the mark of its containers.
+    /// The program's own home: containers are found by it.
     fn home_in(root: &Path) -> PathBuf {
         root.join(format!("home-{}", root.file_name().unwrap().to_string_lossy().trim_start_matches('.')))
     }

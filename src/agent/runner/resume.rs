@@ -25,8 +25,8 @@ impl Runner {
         match self.deps.store.open_session(id, PAGE, quiet).await {
             Ok(opening) => match opening.live_elsewhere {
                 Some(pid) => {
-                    let text = format!("session {id} is open in another hermes (process {pid}); close it there first");
-                    self.notice(Level::Error, text).await;
+                    let session = id.clone();
+                    self.out.send(AgentEvent::OpenElsewhere { session, pid }).await;
                     None
                 }
                 None => Some(opening),
@@ -169,6 +169,20 @@ impl Runner {
         self.leaving = false;
     }
 
+    /// Forgets what held for the session that was just left: its answers, what it was still to be told, and how it treated
+    /// questions, where that was looser than what the program was started with.
+    async fn forget(&mut self) {
+        self.gate.leave();
+        self.ended.clear();
+        let begins = self.start.mode.unwrap_or(self.deps.loaded.config.approvals.mode);
+        if begins < self.session.mode {
+            let was = self.session.mode.word();
+            self.set_mode(begins, "left the session in which it was chosen").await;
+            let text = format!("approvals: {} again, since {was} was for the session that you left", begins.word());
+            self.notice(Level::Info, text).await;
+        }
+    }
+
     /// Leaves this session for a past one.
     pub(super) async fn switch(&mut self, id: SessionId) {
         if id == self.session.id {
@@ -181,6 +195,7 @@ impl Runner {
         };
         self.leave().await;
         self.farewell(false, false).await;
+        self.forget().await;
         self.gate.restore_grants(Vec::new());
         self.enter(id, opening, false).await;
         self.greet("resume");
@@ -190,6 +205,7 @@ impl Runner {
     pub(super) async fn new_session(&mut self) {
         self.leave().await;
         self.farewell(true, false).await;
+        self.forget().await;
         let cwd = lock(&self.session.cwd).clone();
         let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
         self.session = Session::new(&self.deps, &start, self.session.mode);

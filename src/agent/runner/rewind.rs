@@ -161,6 +161,18 @@ impl Runner {
         }
     }
 
+    /// Goes on in a copy of a session that another process may have open.
+    pub(super) async fn fork_of(&mut self, id: SessionId) {
+        let new = crate::store::new_session_id();
+        match self.deps.store.fork(&id, &new).await {
+            Ok(_) => self.switch(new).await,
+            Err(error) => {
+                self.notice(Level::Error, format!("session {id} was not forked: {error}")).await;
+                self.out.send(AgentEvent::SessionKept).await;
+            }
+        }
+    }
+
     /// The stored copy of this session; `None` when there is none, which was said.
     async fn copied(&mut self) -> Option<SessionId> {
         if !self.is_quiet("fork").await {

@@ -12,6 +12,44 @@ pub struct FirstRun {
     pub all: bool,
     /// Rows of the screen; 0 while they are not known.
     pub room: u16,
+    /// There is a config, and it could not be read: this is no first day.
+    pub broken: bool,
+}
+
+/// A server of models that answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Server {
+    /// What people call it: `Ollama`; empty where it only speaks the dialect.
+    pub name: String,
+    /// With `http://` and `/v1`, as the configuration takes it.
+    pub base_url: String,
+    /// Ids, loaded ones first.
+    pub models: Vec<String>,
+}
+
+impl Server {
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        let rest = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
+        rest.split('/').next().unwrap_or(rest)
+    }
+
+    /// What the card calls it: two servers of one kind differ at least in their ports.
+    pub fn label(&self) -> String {
+        let name = if self.name.is_empty() { "server" } else { &self.name };
+        match self.address().rsplit_once(':') {
+            Some((_, port)) => format!("{name} on port {port}"),
+            None => format!("{name} at {}", self.address()),
+        }
+    }
+}
+
+/// A server that is being set up by its address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnServer {
+    pub base_url: String,
+    /// Key that it accepted; empty where it wants none.
+    pub key: String,
 }
 
 /// Keys and servers that are there already.
@@ -19,8 +57,8 @@ pub struct FirstRun {
 pub struct Found {
     /// Provider and where its key comes from: `OPENAI_API_KEY in the environment`.
     pub keys: Vec<(String, String)>,
-    /// Provider, address and number of models of local servers that answered.
-    pub servers: Vec<(String, String, usize)>,
+    /// Local servers that answered.
+    pub servers: Vec<Server>,
     /// Names of providers that take a pasted key.
     pub providers: Vec<String>,
     /// What people call a provider, by its id.

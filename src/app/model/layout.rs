@@ -104,5 +104,7 @@ pub enum Hit {
     Link(String),
     ToEnd,
     FirstRunRow(usize),
+    /// Index of a suggested prompt.
+    Suggestion(usize),
     Border(Border),
 }

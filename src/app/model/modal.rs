@@ -257,6 +257,8 @@ pub struct Picker {
 pub enum PickerKind {
     Palette,
     Model,
+    /// The models of one server.
+    Served,
     Skin,
     Theme,
     Provider,
@@ -281,6 +283,8 @@ pub struct PickItem {
     /// Points beside those of a match: it is used or useful.
     pub boost: u32,
     pub current: bool,
+    /// Shown last whatever the filter says: a way on where nothing else fits.
+    pub always: bool,
 }
 
 /// Past sessions, with search and preview.
@@ -339,6 +343,10 @@ pub enum ConfirmThen {
     Quit,
     NewSession,
     DeleteSession(crate::llm::message::SessionId),
+    /// Go on in a copy of a session that is open elsewhere.
+    ForkOf(crate::llm::message::SessionId),
+    /// Show a session that is open elsewhere.
+    ReadSession(crate::llm::message::SessionId),
     KillProcess(crate::exec::ProcessId),
     Rewind(crate::agent::event::RewindOrder),
     /// Take a rule back.
@@ -368,6 +376,12 @@ pub enum InputThen {
     Title,
     /// A key for this provider.
     Key(String),
+    /// The address of a server of models.
+    Server,
+    /// A key for the server at this address.
+    ServerKey(String),
+    /// The name of a model of a server that lists none.
+    ServerModel(super::first_run::OwnServer),
     /// Find in the transcript.
     Find,
     /// Find in the output of the shown command.

@@ -237,3 +237,45 @@ fn a_key_for_a_command_that_has_just_ended_takes_over_no_other() {
     script_at(&mut model, 4100, "<f9>");
     assert!(model.processes.pane.taken_over);
 }
+
+#[test]
+fn a_row_that_ended_does_not_run_again_and_a_phantom_can_be_removed() {
+    let mut model = running(false);
+    update(&mut model, 1500, Msg::Process(ProcessEvent::Exited(info("a", false, exit(130)))));
+    // What was seen before its end and comes after it.
+    update(&mut model, 1501, Msg::Process(ProcessEvent::Changed(info("a", false, ProcessState::Running))));
+    assert_eq!(model.processes.rows[0].state, exit(130));
+    end_turn(&mut model, 1502);
+    assert!(model.processes.rows.is_empty());
+    update(&mut model, 1503, Msg::Process(ProcessEvent::Changed(info("a", false, exit(130)))));
+    assert!(model.processes.rows.is_empty(), "it left the list with its turn");
+    // What the list has as running when a turn ends is asked about.
+    let mut model = running(false);
+    let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 0 };
+    let effects = update(&mut model, 2000, Msg::Agent(AgentEvent::TurnFinished(outcome)));
+    let a = ProcessId("a".into());
+    let asked = Effect::Process(ProcessCommand::Compare(vec![a.clone()]));
+    assert!(effects.contains(&asked), "{effects:?}");
+    // And a person may take any row off the list: the table says whether it runs.
+    script(&mut model, "<C-t>");
+    focus::set(&mut model, Pane::Terminal);
+    let effects = script(&mut model, "x");
+    assert!(effects.contains(&Effect::Process(ProcessCommand::Forget(a.clone()))), "{effects:?}");
+    assert_eq!(model.processes.rows.len(), 1);
+    update(&mut model, 2001, Msg::Process(ProcessEvent::Gone(a)));
+    assert!(model.processes.rows.is_empty() && !model.processes.pane.open);
+}
+
+#[test]
+fn a_command_that_was_stopped_gives_the_keys_back_and_a_key_continues_it() {
+    let mut model = running(false);
+    script(&mut model, "<f9>");
+    assert!(model.processes.pane.taken_over);
+    update(&mut model, 2000, Msg::Process(ProcessEvent::Changed(info("a", true, ProcessState::Stopped))));
+    assert!(!model.processes.pane.taken_over && model.focus == Pane::Composer);
+    let said = |model: &Model| model.notices.shown.iter().map(|notice| notice.text.clone()).collect::<Vec<_>>();
+    assert_eq!(said(&model).last().unwrap(), "run a is stopped: F9 continues it");
+    let effects = script(&mut model, "<f9>");
+    assert!(effects.contains(&Effect::Process(ProcessCommand::Continue(ProcessId("a".into())))), "{effects:?}");
+    assert!(model.processes.pane.taken_over);
+}

@@ -34,6 +34,9 @@ fn field<'a>(model: &'a mut Model, name: Option<&str>) -> Option<&'a mut InputMo
             InputThen::Login(_)
             | InputThen::Title
             | InputThen::Key(_)
+            | InputThen::Server
+            | InputThen::ServerKey(_)
+            | InputThen::ServerModel(_)
             | InputThen::Find
             | InputThen::Ask(_)
             | InputThen::Seek => None,

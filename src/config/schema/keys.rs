@@ -16,6 +16,8 @@ const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `terminal.on_input`.
 const ON_INPUT: &[&str] = &["notify", "ask-agent", "ask-user"];
+/// Values of `terminal.on_hangup`.
+const ON_HANGUP: &[&str] = &["keep", "end"];
 /// Values of `approvals.containers`.
 pub const CONTAINERS: &[&str] = &["ask", "relax"];
 /// Values of `terminal.backend`.
@@ -95,6 +97,12 @@ pub const KEYS: &[KeySpec] = &[
         Never,
         "a command waits for input: `notify` tells you, `ask-agent` hands it to the model, `ask-user` asks you",
     ),
+    key(
+        "terminal.on_hangup",
+        Choice(ON_HANGUP),
+        Never,
+        "the window is closed: `keep` lets commands in the background go on, `end` ends them",
+    ),
     key("terminal.shell_init_files", TextList, Never, "files sourced before commands, instead of the usual ones"),
     key(
         "terminal.lifetime_seconds",
@@ -144,6 +152,12 @@ pub const KEYS: &[KeySpec] = &[
     key("terminal.kubernetes_context", Text, Never, "context of `kubectl`; empty: the current one"),
     key("terminal.kubernetes_image", Text, Never, "image of a pod of our own"),
     key("terminal.slurm_args", TextList, Never, "more words for `salloc`: `--partition=short`"),
+    key(
+        "terminal.slurm_minutes",
+        Integer(0, 525_600),
+        Never,
+        "minutes that an allocation lasts at most; 0: as its partition says",
+    ),
     key("terminal.modal_image", Text, Never, "image of a sandbox of `modal`"),
     key("terminal.modal_mode", Choice(MODAL_MODES), Never, "both use your own token; the service decides nothing else"),
     key("terminal.daytona_image", Text, Never, "image of a sandbox of `daytona`; empty: what the service gives"),

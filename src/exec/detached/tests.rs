@@ -11,6 +11,7 @@ fn entry(id: &str, leader: Identity, log: &Path) -> register::Entry {
         command: "serve".into(),
         masked: false,
         foreground: false,
+        hung_up: false,
         cwd: "/".into(),
         pty: false,
         log: log.to_owned(),

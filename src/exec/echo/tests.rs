@@ -25,16 +25,31 @@ fn cooked() -> Discipline {
     discipline(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG | LocalModes::IEXTEN)
 }
 
+/// Keys of the person on a terminal that showed this.
+fn typed<'a>(keys: &'a [u8], shown: &'a [u8]) -> Typed<'a> {
+    Typed { keys, person: true, shown, all: true }
+}
+
+#[test]
+fn of_what_the_agent_typed_only_the_plain_echo_goes() {
+    let now = Instant::now();
+    let mut echo = Echo::default();
+    echo.typed(&Typed { person: false, ..typed(b"ada\x1b[A\r", b"") }, &discipline(LocalModes::empty()), now);
+    assert_eq!(&*echo.left(b"ada\x1b[K\r\nhello-ada\r\n$ ada", true, now), b"\x1b[K\r\nhello-ada\r\n$ ada");
+}
+
 /// What is left of `output`, read in pieces of every size.
 fn left(keys: &[&[u8]], discipline: &Discipline, output: &[u8]) -> String {
     let all: Vec<String> = (1..=output.len())
         .map(|size| {
             let now = Instant::now();
             let mut echo = Echo::default();
-            keys.iter().for_each(|keys| echo.typed(keys, discipline, now));
+            keys.iter().for_each(|keys| echo.typed(&typed(keys, b""), discipline, now));
             let mut left = Vec::new();
-            output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, now)));
-            left.extend(echo.give_up());
+            output
+                .chunks(size)
+                .for_each(|piece| left.extend_from_slice(&echo.left(piece, discipline.modes.is_empty(), now)));
+            left.extend(echo.give_up(false, true));
             String::from_utf8(left).unwrap()
         })
         .collect();
@@ -73,25 +88,78 @@ fn a_password_shows_nothing_and_takes_nothing() {
     assert_eq!(left(&[b"secret\r"], &end, b"\nok\n"), "ok\n");
 }
 
+/// What stands for what was left out.
+fn out() -> &'static str {
+    std::str::from_utf8(editing::LEFT_OUT).unwrap()
+}
+
 #[test]
-fn programs_that_echo_themselves_show_what_is_printable() {
+fn of_programs_that_show_keys_by_themselves_the_row_of_the_keys_goes() {
     let raw = discipline(LocalModes::empty());
     assert_eq!(left(&[b"ls\r"], &raw, b"ls\r\nfile\r\n"), "\r\nfile\r\n");
-    assert_eq!(left(&[b"\x1b[A"], &raw, b"[A stays"), "[A stays");
     assert_eq!(left(&[b"l", b"s"], &raw, b"ls\r\nls"), "\r\nls");
-    // What it says of them is its own.
-    assert_eq!(left(&[b"ada"], &raw, b"hello-ada\n"), "hello-ada\n");
+    assert_eq!(left(&[b"\r", b"\x04"], &raw, b"\r\nbye"), "\r\nbye", "nothing was typed");
+    let note = out();
+    for (keys, output, expected) in [
+        // What stands in the row of the keys may be anything.
+        (&[&b"ada"[..]][..], "hello-ada\n", format!("{note}\n")),
+        (&[b"\x1b[A"], "old line", note.to_owned()),
+        (&[b"\x1b[A\r"], "old line\r\nits answer\r\n", format!("{note}\r\nits answer\r\n")),
+        // Searched for, completed with a list, and rubbed out.
+        (&[b"\x12old", b"\r"], "(search)`old': old line\r\nout\r\n", format!("{note}\r\nout\r\n")),
+        (&[b"ol\t\td\r"], "ol\r\nold older\r\n$ old\r\nout\r\n", format!("{note}\r\nout\r\n")),
+        (&[b"old\x7f\x7fk\r"], "old\x08\x1b[K\x08\x1b[Kk\r\nout\r\n", format!("{note}\r\nout\r\n")),
+        // Typed ahead: the second echo stands behind a prompt that comes later.
+        (&[b"first\rsecond\r"], "first\r\nout\r\n$ second\r\nmore\r\n", format!("\r\nout\r\n{note}\nmore\r\n")),
+        // As it is set, a terminal is set.
+        (&[b"\x1b[A\r"], "x\x1b[?2004l\r\nout", "\x1b[?2004l".to_owned() + note + "\r\nout"),
+        // A program with the whole screen leaves nothing of it.
+        (
+            &[b"\x1b:wq\r"],
+            "\x1b[?1049hwords\nwords\x1b[?1049lleft\n",
+            "\x1b[?1049hwords\nwords\x1b[?1049lleft\n".to_owned(),
+        ),
+    ] {
+        let got = left(keys, &raw, output.as_bytes());
+        if keys[0] == b"ol\t\td\r" {
+            // How much of a list is left depends on when Enter was pressed, never whether the line shows.
+            assert!(!got.contains("$ old") && got.ends_with("out\r\n"), "{got:?}");
+            continue;
+        }
+        assert_eq!(got, expected, "{output:?}");
+    }
+}
+
+#[test]
+fn a_key_alone_costs_one_row_and_what_follows_is_output() {
+    let raw = discipline(LocalModes::empty());
+    let now = Instant::now();
+    let mut echo = Echo::default();
+    echo.typed(&typed(b"y", b"go on? "), &raw, now);
+    // The program took it and left the terminal as it was: all that it prints is its own.
+    assert_eq!(&*echo.left(b"building", false, now), b"building");
+    assert_eq!(&*echo.left(b" it\n", false, now), b" it\n");
+    echo.give_up(false, false);
+    assert!(echo.idle());
+    // One that goes on reading keys: a server with keys of its own.
+    echo.typed(&typed(b"h", b""), &raw, now);
+    assert_eq!(&*echo.left(b"help:\nkeys\n", true, now), format!("{}\nkeys\n", out()).as_bytes());
+    // Keys that are no line never swallow more than a list of completions.
+    echo.typed(&typed(b"\x1b[B", b""), &raw, now);
+    let flood = "row\n".repeat(500);
+    let kept = echo.left(flood.as_bytes(), true, now).into_owned();
+    assert!(String::from_utf8(kept).unwrap().ends_with(&"row\n".repeat(300)));
 }
 
 #[test]
 fn an_echo_that_does_not_come_is_not_waited_for() {
     let (mut echo, now) = (Echo::default(), Instant::now());
-    echo.typed(b"x\r", &cooked(), now);
-    assert_eq!(&*echo.left(b"later: x\n", now + PATIENCE), b"later: x\n");
+    echo.typed(&typed(b"x\r", b""), &cooked(), now);
+    assert_eq!(&*echo.left(b"later: x\n", false, now + PATIENCE), b"later: x\n");
     assert!(echo.idle());
-    echo.typed(b"x\r", &cooked(), now);
+    echo.typed(&typed(b"x\r", b""), &cooked(), now);
     let flood = vec![b'y'; REACH + 1];
-    assert_eq!(echo.left(&flood, now).len(), flood.len());
+    assert_eq!(echo.left(&flood, false, now).len(), flood.len());
     assert!(echo.idle());
 }
 
@@ -102,11 +170,10 @@ fn left_of_editor(shown: &[u8], keys: &[u8], output: &[u8]) -> String {
         .map(|size| {
             let now = Instant::now();
             let mut echo = Echo::default();
-            echo.begins_at(shown, true);
-            echo.typed(keys, &discipline(LocalModes::empty()), now);
+            echo.typed(&typed(keys, shown), &discipline(LocalModes::empty()), now);
             let mut left = Vec::new();
-            output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, now)));
-            left.extend(echo.give_up());
+            output.chunks(size).for_each(|piece| left.extend_from_slice(&echo.left(piece, true, now)));
+            left.extend(echo.give_up(false, true));
             String::from_utf8(left).unwrap()
         })
         .collect();
@@ -119,21 +186,18 @@ fn a_row_that_an_editor_draws_again_shows_no_key_to_the_model() {
     for shown in [&b"out\nname? "[..], b"name? "] {
         editor_shows_no_key(shown);
     }
-    let mut echo = Echo::default();
-    echo.begins_at(b"no line has begun here", false);
-    assert!(echo.idle());
 }
 
 fn editor_shows_no_key(shown: &[u8]) {
     for (output, expected) in [
-        ("ada\r\nhello\r\n", "\r\nhello\r\n"),
+        ("ada\r\nhello\r\n", "\r\nhello\r\n".to_owned()),
         // Before the echo, after it, and in its middle.
-        ("\r\x1b[Kname? ada\r\nhello\r\n", "\r\nhello\r\n"),
-        ("ada\r\x1b[K\x1b[?2004hname? ada\r\nhello\r\n", "\r\nhello\r\n"),
-        ("\r\x1b[Kname? ada\r\x1b[Kname? ada\r\nhello", "\r\nhello"),
-        // No row that is known: it is output.
-        ("\r\x1b[Kother? x\r\n", "\r\x1b[Kother? x\r\n"),
-        ("hello\r\x1b[Kname? x", "hello\r\x1b[Kname? x"),
+        ("\r\x1b[Kname? ada\r\nhello\r\n", "\r\nhello\r\n".to_owned()),
+        ("ada\r\x1b[K\x1b[?2004hname? ada\r\nhello\r\n", "\x1b[?2004h\r\nhello\r\n".to_owned()),
+        ("\r\x1b[Kname? ada\r\x1b[Kname? ada\r\nhello", "\r\nhello".to_owned()),
+        // Anything else in that row is doubtful.
+        ("\r\x1b[Kother? x\r\n", format!("{}\r\n", out())),
+        ("hello\r\x1b[Kname? x", out().to_owned()),
     ] {
         assert_eq!(left_of_editor(shown, b"ada", output.as_bytes()), expected, "{output:?}");
     }

@@ -1,7 +1,6 @@
 //! What a process prints: into the log and onto the pane, to the file, and to who looks for something in it.
 
 use super::Reader;
-use crate::exec::ProcessEvent;
 use crate::exec::log::{self, Got};
 use crate::exec::notice::{Mask, Notice};
 use crate::exec::{port, spill, waiting};
@@ -88,7 +87,8 @@ impl Reader {
     /// Keeps what the terminal showed, and does what it asks for.
     pub(super) fn took(&mut self, bytes: &[u8]) {
         spill::wait_for_room(&self.process, bytes.len() + 4096);
-        let kept = self.echo.left(bytes, Instant::now());
+        let raw = self.shows_keys();
+        let kept = self.echo.left(bytes, raw, Instant::now());
         let (before, start) = {
             let mut out = lock(&self.process.out);
             let (before, start) = (out.log.total(), out.pane_end());
@@ -106,9 +106,20 @@ impl Reader {
         self.printed(before, kept.len());
     }
 
-    /// What was held back as the beginning of an echo is output after all; false when there was nothing.
-    pub(in crate::exec) fn release_echo(&mut self) -> bool {
-        let kept = self.echo.give_up();
+    /// Whether its program reads keys one by one and shows them by itself. Looked at only where that matters.
+    fn shows_keys(&self) -> bool {
+        !self.echo.idle()
+            && lock(&self.process.tty).as_ref().is_some_and(|tty| {
+                let modes = tty.key_modes();
+                modes.raw && !modes.echo
+            })
+    }
+
+    /// What was held back as the beginning of an echo is output after all; false when there was nothing. `over`: nothing
+    /// comes any more.
+    pub(in crate::exec) fn release_echo(&mut self, over: bool) -> bool {
+        let raw = !over && self.shows_keys();
+        let kept = self.echo.give_up(raw, over);
         if kept.is_empty() {
             return false;
         }
@@ -156,7 +167,7 @@ impl Reader {
         }
         if changed {
             self.bytes_shown = Instant::now();
-            self.hub.outbox.post(ProcessEvent::Changed(self.process.info()));
+            self.process.changed();
         }
     }
 

@@ -1,7 +1,8 @@
 //! What goes into the terminal of a process: answers to what its program asks of it, and keys.
 
 use super::Reader;
-use crate::exec::echo::Discipline;
+use crate::exec::echo::{Discipline, Typed};
+use crate::exec::input::Kind;
 use crate::exec::{screens, waiting};
 use crate::lock::lock;
 use rustix::termios::LocalModes;
@@ -48,7 +49,7 @@ impl Reader {
             }
             answers.extend(question.answer(size, || screen.at(process, start + end as u64)));
         }
-        lock(&process.input).push(&answers);
+        lock(&process.input).push(&answers, Kind::Other);
     }
 
     pub(super) fn type_in(&mut self) {
@@ -64,9 +65,9 @@ impl Reader {
         let mut input = lock(&self.process.input);
         // After the lock: nothing that takes long comes between this and the typing.
         let modes = lock(&self.process.tty).as_ref().and_then(|tty| tty.modes());
-        let Some((run, secret)) = input.next() else { return };
+        let Some((run, kind)) = input.next() else { return };
         let shows = modes.as_ref().is_none_or(|modes| modes.local_modes.contains(LocalModes::ECHO));
-        if secret && shows {
+        if kind == Kind::Secret && shows {
             input.give_up();
             drop(input);
             waiting::held_back(&self.hub, &self.process);
@@ -75,10 +76,8 @@ impl Reader {
         match rustix::io::write(fd, run) {
             Ok(count) => {
                 if let Some(modes) = modes {
-                    if !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON) {
-                        self.echo.begins_at(&shown, all);
-                    }
-                    self.echo.typed(&run[..count], &Discipline::from(&modes), Instant::now());
+                    let typed = Typed { keys: &run[..count], person: kind != Kind::Other, shown: &shown, all };
+                    self.echo.typed(&typed, &Discipline::from(&modes), Instant::now());
                 }
                 input.typed(count);
             }

@@ -2,6 +2,8 @@
 //! start-up files, our own settings.
 
 use super::plan::{Kept, on_the_way};
+use crate::policy::runs_later;
+use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 /// Names at the top of a workspace, and below each of its folders.
@@ -54,6 +56,12 @@ const START_UP: &[&str] = &[
 /// Folders of the workspace that are looked into, and folders of submodules.
 const FOLDERS: usize = 512;
 
+/// Folders that are looked through at any depth, those nearest to the top first.
+const DEEP: usize = 4_096;
+
+/// Folders that tools fill by the thousand, and the repository, which has rules of its own.
+const FILLED: &[&str] = &[".git", "node_modules", "target", "__pycache__", ".venv", "venv", ".tox"];
+
 /// What such a look found.
 pub(super) struct Found {
     pub(super) kept: Vec<Kept>,
@@ -61,6 +69,7 @@ pub(super) struct Found {
     pub(super) absent: Vec<PathBuf>,
     /// Links, and what they hold: no mount closes a link, so one that is another afterwards is put back.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    pub(super) deep: Deep,
 }
 
 /// Whether a path below a workspace is one of those that run later.
@@ -72,15 +81,73 @@ pub fn protected(workspace: &Path, path: &Path) -> bool {
         || holds(workspace, START_UP)
         || below.is_some_and(|folder| holds(&folder, LATER))
         || inside.starts_with(".git/modules") && (inside.ends_with("hooks") || inside.ends_with("config"))
+        || inside.ancestors().any(|part| part.to_str().is_some_and(|part| runs_later(part).is_some()))
+}
+
+/// What the gate's own list names, at any depth.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deep {
+    workspace: PathBuf,
+    /// Folders that were looked through.
+    folders: HashSet<PathBuf>,
+    /// Each with the folder that its name in the list begins below.
+    pub(super) found: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Looks through a workspace, up to a number of folders. Links are not followed.
+pub(super) fn deep(workspace: &Path, is_home: bool) -> Deep {
+    let most = if is_home { FOLDERS } else { DEEP };
+    let mut deep = Deep { workspace: workspace.to_owned(), ..Deep::default() };
+    let mut waiting = VecDeque::from([workspace.to_owned()]);
+    while let Some(folder) = waiting.pop_front() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let inside = path.strip_prefix(workspace).ok().and_then(Path::to_str);
+            if let Some(parts) = inside.and_then(runs_later) {
+                let below = path.ancestors().nth(parts).unwrap_or(workspace).to_owned();
+                deep.found.push((path, below));
+                continue;
+            }
+            let is_filled = FILLED.iter().any(|filled| name == *filled);
+            let known = deep.folders.len() + waiting.len();
+            if known < most && !is_filled && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push_back(path);
+            }
+        }
+        deep.folders.insert(folder);
+    }
+    deep
+}
+
+impl Deep {
+    /// What is there now and was not, below folders that were there.
+    fn appeared(&self) -> Vec<PathBuf> {
+        if self.folders.is_empty() {
+            return Vec::new();
+        }
+        let known: HashSet<&PathBuf> = self.found.iter().map(|(path, _)| path).collect();
+        let now = deep(&self.workspace, false).found.into_iter();
+        let new = now.filter(|(path, below)| !known.contains(path) && self.folders.contains(below));
+        new.map(|(path, _)| path).collect()
+    }
 }
 
 /// Looks at the top of a workspace, at each of its folders, and at submodules. `is_home`: every hidden entry counts.
 pub(super) fn find(workspace: &Path, is_home: bool) -> Found {
-    let mut found = Found { kept: Vec::new(), absent: Vec::new(), links: Vec::new() };
+    let deep = deep(workspace, is_home);
     let (mut closed, mut links) = (Vec::new(), Vec::new());
+    for (path, _) in &deep.found {
+        match path.read_link() {
+            Ok(target) => links.push((path.clone(), target)),
+            Err(_) => closed.push(path.clone()),
+        }
+    }
+    let mut found = Found { kept: Vec::new(), absent: Vec::new(), links: Vec::new(), deep };
     let mut keep = |path: PathBuf| closed.push(path);
     let mut keep_link = |path: PathBuf| {
-        if let Ok(target) = path.read_link() {
+        if let Ok(target) = path.read_link()
+            && !links.iter().any(|(known, _)| *known == path)
+        {
             links.push((path, target));
         }
     };
@@ -148,11 +215,12 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 pub struct Guard {
     absent: Vec<PathBuf>,
     links: Vec<(PathBuf, PathBuf)>,
+    deep: Deep,
 }
 
 impl Guard {
-    pub(super) fn new(absent: &[PathBuf], links: &[(PathBuf, PathBuf)]) -> Self {
-        Self { absent: absent.to_vec(), links: links.to_vec() }
+    pub(super) fn new(absent: &[PathBuf], links: &[(PathBuf, PathBuf)], deep: &Deep) -> Self {
+        Self { absent: absent.to_vec(), links: links.to_vec(), deep: deep.clone() }
     }
 
     /// Puts aside what appeared at such a name: it is renamed to `NAME.sandboxed`, where nothing runs it. Gives each old path
@@ -160,6 +228,7 @@ impl Guard {
     pub fn close(&self) -> Vec<(PathBuf, Result<PathBuf, std::io::Error>)> {
         let appeared = self.absent.iter().filter(|path| path.symlink_metadata().is_ok());
         let mut closed: Vec<_> = appeared.map(|path| (path.clone(), put_aside(path))).collect();
+        closed.extend(self.deep.appeared().into_iter().map(|path| (path.clone(), put_aside(&path))));
         for (path, target) in &self.links {
             let is_other = path.read_link().map_or(true, |now| now != *target);
             if is_other && path.symlink_metadata().is_ok() {
@@ -201,7 +270,7 @@ mod tests {
             "what it leads to"
         );
         assert_eq!(found.links.len(), 2, "{:?}", found.links);
-        let guard = Guard::new(&[], &found.links);
+        let guard = Guard::new(&[], &found.links, &found.deep);
         assert!(guard.close().is_empty());
         std::fs::remove_file(root.join(".envrc")).unwrap();
         std::fs::write(root.join(".envrc"), "theirs").unwrap();

@@ -1,8 +1,10 @@
 //! The Linux side: everything is made ready in the parent, and the child only makes plain system calls between fork and exec.
 //!
-//! The only other unsafe code of this room beside `spawn`.
+//! With `filter` and `rights` beside it, the only other unsafe code of this room than `spawn`.
 
+use super::filter::filter;
 use super::plan::Plan;
+use super::rights;
 use super::{Sandbox, Step};
 use crate::config::SandboxMode;
 use landlock::{
@@ -11,7 +13,7 @@ use landlock::{
 };
 use std::ffi::CString;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,6 +22,8 @@ use std::process::{Command, Stdio};
 /// A sandbox, ready to be entered.
 pub(crate) struct Prepared {
     mounts: Option<Mounts>,
+    /// Whether it gives up its capabilities.
+    bare: bool,
     /// Landlock's rules.
     rules: Option<OwnedFd>,
     filter: Vec<libc::sock_filter>,
@@ -30,8 +34,8 @@ struct Mounts {
     binds: Vec<(CString, Bind)>,
     /// Entered again: the folder that the process was in is that of the mounts below.
     cwd: CString,
-    /// Texts for `/proc/self/uid_map` and `gid_map`.
-    maps: [CString; 2],
+    /// The user namespace that gives the right to mount, where we do not have it.
+    users: Option<OwnedFd>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,8 +52,8 @@ impl Prepared {
             (mode, network) => ruleset(&plan, mode != SandboxMode::Off, network)?,
         };
         let mounts = plan.mounts.then(|| Mounts::new(&plan, cwd)).transpose()?;
-        let filter = if sandbox.network { Vec::new() } else { no_network() };
-        Ok(Self { mounts, rules, filter })
+        let bare = sandbox.mode != SandboxMode::Off;
+        Ok(Self { mounts, bare, rules, filter: filter(bare, sandbox.network) })
     }
 
     /// Has the child enter the sandbox before it runs anything. The reader tells, when the child could not be started, in
@@ -74,6 +78,9 @@ impl Prepared {
     fn apply(&self) -> Result<(), (Step, io::Error)> {
         if let Some(mounts) = &self.mounts {
             mounts.apply()?;
+        }
+        if self.bare {
+            rights::drop_all()?;
         }
         // SAFETY: plain system calls on numbers, a descriptor that is open and a filter that lives as long as `self`.
         unsafe {
@@ -121,22 +128,16 @@ impl Mounts {
         for path in &plan.reopened {
             binds.push((c_path(path)?, Bind::Writable));
         }
-        // SAFETY: they ask for numbers and cannot fail.
-        let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-        let map = |id: u32| CString::new(format!("{id} {id} 1")).map_err(io::Error::other);
-        Ok(Self { binds, cwd: c_path(cwd)?, maps: [map(user)?, map(group)?] })
+        Ok(Self { binds, cwd: c_path(cwd)?, users: rights::user_namespace()? })
     }
 
     fn apply(&self) -> Result<(), (Step, io::Error)> {
         // SAFETY: plain system calls on texts that end with NUL and live as long as `self`.
         unsafe {
-            if libc::unshare(libc::CLONE_NEWNS) < 0 {
-                // Without the right to mount a namespace of users gives it, in which we are who we are and nobody else.
-                done(libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).into(), Step::Namespace)?;
-                write(c"/proc/self/setgroups".as_ptr(), c"deny".to_bytes())?;
-                write(c"/proc/self/uid_map".as_ptr(), self.maps[0].to_bytes())?;
-                write(c"/proc/self/gid_map".as_ptr(), self.maps[1].to_bytes())?;
+            if let Some(users) = &self.users {
+                done(libc::setns(users.as_raw_fd(), libc::CLONE_NEWUSER).into(), Step::Namespace)?;
             }
+            done(libc::unshare(libc::CLONE_NEWNS).into(), Step::Namespace)?;
             let nothing = std::ptr::null();
             let private = libc::MS_REC | libc::MS_PRIVATE;
             done(libc::mount(nothing, c"/".as_ptr(), nothing, private, nothing.cast()).into(), Step::Mounts)?;
@@ -185,22 +186,6 @@ unsafe fn attribute(path: *const libc::c_char, flags: i32, set: u64, clear: u64)
     done(result, Step::Mounts)
 }
 
-/// Writes a file of `/proc` in one go.
-///
-/// # Safety
-/// `path` points to a text that ends with NUL.
-unsafe fn write(path: *const libc::c_char, text: &[u8]) -> Result<(), (Step, io::Error)> {
-    // SAFETY: the caller's word for the path; the descriptor is ours and closed here.
-    unsafe {
-        let file: RawFd = libc::open(path, libc::O_WRONLY | libc::O_CLOEXEC);
-        done(file.into(), Step::Namespace)?;
-        let wrote = libc::write(file, text.as_ptr().cast(), text.len());
-        let result = done(wrote as libc::c_long, Step::Namespace);
-        libc::close(file);
-        result
-    }
-}
-
 /// Landlock's rules for a plan. Reading is never bounded.
 fn ruleset(plan: &Plan, files: bool, network: bool) -> io::Result<Option<OwnedFd>> {
     let version = ABI::V6;
@@ -213,6 +198,8 @@ fn ruleset(plan: &Plan, files: bool, network: bool) -> io::Result<Option<OwnedFd
     let fail = |error: landlock::RulesetError| io::Error::other(format!("Landlock: {error}"));
     if files {
         rules = rules.handle_access(handled).map_err(fail)?;
+        // Since Linux 6.12: no signals to processes outside, and no sockets of theirs that no folder bounds.
+        rules = rules.scope(Scope::from_all(version)).map_err(fail)?;
     }
     if !network {
         rules = rules.handle_access(AccessNet::from_all(version)).map_err(fail)?;
@@ -229,47 +216,6 @@ fn ruleset(plan: &Plan, files: bool, network: bool) -> io::Result<Option<OwnedFd
     Ok(rules.into())
 }
 
-/// Numbers of `linux/audit.h` and `linux/seccomp.h`.
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: Option<u32> = Some(0xC000_003E);
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: Option<u32> = Some(0xC000_00B7);
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const ARCHITECTURE: Option<u32> = None;
-
-/// A filter that lets a process have sockets of this machine only (`AF_UNIX`, `AF_NETLINK`), loopback not included. Programs
-/// of another architecture, whose calls have other numbers, are killed.
-fn no_network() -> Vec<libc::sock_filter> {
-    let code = |class: u32, jump: (u8, u8), k: u32| libc::sock_filter { code: class as u16, jt: jump.0, jf: jump.1, k };
-    let load = |offset: u32| code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, (0, 0), offset);
-    let equals = |value: u32, yes: u8, no: u8| code(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (yes, no), value);
-    let at_least = |value: u32, yes: u8, no: u8| code(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, (yes, no), value);
-    let answer = |value: u32| code(libc::BPF_RET | libc::BPF_K, (0, 0), value);
-    let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    // Offsets in `struct seccomp_data`: the number, the architecture, the low half of the first argument.
-    let (number, architecture, first) = (0, 4, 16);
-    // The second table of calls of x86-64 begins here.
-    let other_table = 0x4000_0000;
-    vec![
-        load(architecture),
-        equals(ARCHITECTURE.unwrap_or_default(), 1, 0),
-        answer(libc::SECCOMP_RET_KILL_PROCESS),
-        load(number),
-        at_least(other_table, 0, 1),
-        answer(libc::SECCOMP_RET_KILL_PROCESS),
-        // It can make sockets without the call below.
-        equals(libc::SYS_io_uring_setup as u32, 0, 1),
-        answer(libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        equals(libc::SYS_socket as u32, 1, 0),
-        answer(libc::SECCOMP_RET_ALLOW),
-        load(first),
-        equals(libc::AF_UNIX as u32, 2, 0),
-        equals(libc::AF_NETLINK as u32, 1, 0),
-        answer(refuse),
-        answer(libc::SECCOMP_RET_ALLOW),
-    ]
-}
-
 /// Version of Landlock's interface; 0: there is none.
 pub(super) fn landlock_version() -> i32 {
     let version_flag: libc::c_uint = 1;
@@ -280,19 +226,11 @@ pub(super) fn landlock_version() -> i32 {
     i32::try_from(version).unwrap_or(0).max(0)
 }
 
-/// Whether filters are known here, on an architecture that ours is written for.
-pub(super) fn has_seccomp() -> bool {
-    let action: u32 = libc::SECCOMP_RET_KILL_PROCESS;
-    // SAFETY: the call reads one number.
-    let known = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, &raw const action) };
-    known == 0 && ARCHITECTURE.is_some()
-}
-
 /// Tries a mount namespace with read-only mounts in a child.
 pub(super) fn try_mounts() -> Result<(), String> {
     let plan = Plan { mounts: true, open: vec!["/tmp".into()], ..Plan::default() };
     let mounts = Mounts::new(&plan, Path::new("/")).map_err(|error| error.to_string())?;
-    let prepared = Prepared { mounts: Some(mounts), rules: None, filter: Vec::new() };
+    let prepared = Prepared { mounts: Some(mounts), bare: true, rules: None, filter: Vec::new() };
     let mut child = Command::new("/bin/sh");
     child.args(["-c", ":"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let reader = prepared.enter(&mut child).map_err(|error| error.to_string())?;

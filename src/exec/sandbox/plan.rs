@@ -1,7 +1,7 @@
 //! What a sandbox lets a command write, as lists of paths: from the settings and a bounded look at the disk.
 
 use super::Sandbox;
-use super::guard::{self, LATER};
+use super::guard::{self, Deep, LATER};
 use crate::config::SandboxMode;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ const DEVICES: &[&str] =
 const SHARED: &[&str] = &["/tmp", "/dev/shm"];
 
 /// The lists.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     /// Folders in which everything is open.
     pub(super) open: Vec<PathBuf>,
@@ -32,6 +32,8 @@ pub(super) struct Plan {
     pub(super) absent: Vec<PathBuf>,
     /// Such names that are links, with what they hold.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
+    /// What the gate's own list names.
+    pub(super) deep: Deep,
     pub(super) private_temp: Option<PathBuf>,
 }
 
@@ -68,6 +70,7 @@ impl Plan {
             plan.kept = found.kept;
             plan.absent = found.absent;
             plan.links = found.links;
+            plan.deep = found.deep;
         }
         roots.extend(sandbox.writable.iter().filter(|path| path.is_dir()).map(|path| real(path)));
         let shared: Vec<PathBuf> = [std::env::temp_dir()].into_iter().chain(SHARED.iter().map(PathBuf::from)).collect();
@@ -81,7 +84,7 @@ impl Plan {
         } else {
             // Nothing can be closed below an open folder: its entries are opened one by one, but those that run later.
             let mut shut: Vec<PathBuf> =
-                plan.kept.iter().filter(|kept| kept.read_only).map(|kept| top(&workspace, &kept.path)).collect();
+                plan.kept.iter().filter(|kept| kept.read_only).map(|kept| shut(&workspace, &kept.path)).collect();
             shut.extend(plan.absent.iter().map(|path| top(&workspace, path)));
             shut.extend(plan.links.iter().map(|(path, _)| top(&workspace, path)));
             shut.extend([own, closed]);
@@ -94,6 +97,7 @@ impl Plan {
             plan.kept.clear();
             plan.absent.clear();
             plan.links.clear();
+            plan.deep = Deep::default();
         }
         plan
     }
@@ -119,6 +123,11 @@ pub(super) fn on_the_way(root: &Path, path: &Path) -> Vec<Kept> {
     way.reverse();
     way.push(Kept { path: path.to_owned(), read_only: true });
     way
+}
+
+/// What is closed for the sake of a path, where entries are opened one by one: a repository as a whole, otherwise the path.
+fn shut(workspace: &Path, path: &Path) -> PathBuf {
+    if path.starts_with(workspace.join(".git")) { top(workspace, path) } else { path.to_owned() }
 }
 
 /// The entry of `root` that holds `path`. A repository whose hooks are closed is closed as a whole: its own files are made

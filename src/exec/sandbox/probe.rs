@@ -17,7 +17,7 @@ pub fn probe() -> Support {
         Support {
             landlock: super::kernel::landlock_version(),
             mounts: super::kernel::try_mounts(),
-            seccomp: super::kernel::has_seccomp(),
+            seccomp: super::filter::has_seccomp(),
         }
     }
     #[cfg(not(target_os = "linux"))]

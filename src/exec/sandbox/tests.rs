@@ -1,5 +1,7 @@
 //! Commands in real sandboxes. Where the kernel lacks something, the test says so by its name and passes.
 
+mod escapes;
+
 use super::*;
 use crate::exec::{Exec, ExecOptions, Launch, Running, Spawn, Waited};
 use std::fs;
@@ -7,16 +9,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-struct Place {
+pub(super) struct Place {
     _dir: tempfile::TempDir,
-    root: PathBuf,
-    workspace: PathBuf,
-    support: Support,
+    pub(super) root: PathBuf,
+    pub(super) workspace: PathBuf,
+    pub(super) support: Support,
 }
 
 impl Place {
     /// Not below a folder for temporary files, which is open.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("hermes-test-").tempdir_in("/var/tmp").unwrap();
         let root = dir.path().canonicalize().unwrap();
         let workspace = root.join("work");
@@ -49,7 +51,7 @@ impl Place {
         Self { _dir: dir, root, workspace, support: probe() }
     }
 
-    fn sandbox(&self, mode: SandboxMode) -> Sandbox {
+    pub(super) fn sandbox(&self, mode: SandboxMode) -> Sandbox {
         Sandbox {
             mode,
             network: true,
@@ -61,7 +63,7 @@ impl Place {
     }
 
     /// `None`: the kernel cannot, and the test is skipped.
-    fn able(&self, test: &str, wanted: impl Fn(&Support) -> bool) -> bool {
+    pub(super) fn able(&self, test: &str, wanted: impl Fn(&Support) -> bool) -> bool {
         let can = wanted(&self.support);
         if !can {
             crate::skipped::skipped(test, &format!("the kernel has {:?}", self.support));
@@ -69,7 +71,7 @@ impl Place {
         can
     }
 
-    fn run_as(&self, sandbox: &Sandbox, support: &Support, line: &str) -> (i32, String) {
+    pub(super) fn run_as(&self, sandbox: &Sandbox, support: &Support, line: &str) -> (i32, String) {
         let held = sandbox
             .prepare(support, &self.root.join("scratch"), Some(&self.root.join("scratch/state/own")), &self.workspace)
             .unwrap();
@@ -104,7 +106,7 @@ impl Place {
         }
     }
 
-    fn text(&self, path: &str) -> String {
+    pub(super) fn text(&self, path: &str) -> String {
         fs::read_to_string(self.root.join(path)).unwrap_or_default()
     }
 }
@@ -268,6 +270,53 @@ fn what_appears_at_such_a_name_is_put_aside() {
     );
     assert_eq!((place.text("work/.bashrc.sandboxed"), place.text("work/plain")), ("older".into(), "x\n".into()));
     // Afterwards the names are free again, and nothing is left to do.
+    assert!(held.guard.close().is_empty());
+}
+
+#[test]
+fn what_the_gate_asks_about_is_closed_at_any_depth() {
+    let place = Place::new();
+    if !place.able("what_the_gate_asks_about_is_closed_at_any_depth", |s| s.landlock > 0) {
+        return;
+    }
+    let later = [
+        ".envrc",
+        ".npmrc",
+        ".cargo/config.toml",
+        ".github/workflows/ci.yml",
+        "AGENTS.md",
+        "CLAUDE.md",
+        ".gitlab-ci.yml",
+    ];
+    let places = ["", "src/", "src/a/b/c/"];
+    let all: Vec<String> = places.iter().flat_map(|at| later.iter().map(move |name| format!("{at}{name}"))).collect();
+    fs::remove_file(place.workspace.join("src/a")).unwrap();
+    for name in &all {
+        fs::create_dir_all(place.workspace.join(name).parent().unwrap()).unwrap();
+        fs::write(place.workspace.join(name), "before").unwrap();
+    }
+    fs::create_dir_all(place.workspace.join("lib/deep")).unwrap();
+    let sandbox = place.sandbox(SandboxMode::WorkspaceWrite);
+    let alone = Support { mounts: Err("not here".into()), ..place.support.clone() };
+    for support in [&place.support, &alone] {
+        let lines =
+            all.iter().flat_map(|name| [format!("echo x > {name}"), format!("rm {name}"), format!("mv {name} x")]);
+        let lines: Vec<String> = lines.collect();
+        place.held(&sandbox, support, &lines.iter().map(String::as_str).collect::<Vec<_>>());
+        place.free(&sandbox, support, &["echo x > lib/deep/a"]);
+    }
+    if place.support.mounts.is_err() {
+        return;
+    }
+    // What appears where nothing was is put aside, unless the folder itself is new: a clone stays as it is.
+    let held = sandbox.prepare(&place.support, &place.root.join("scratch"), None, &place.workspace).unwrap();
+    let made =
+        "mkdir lib/deep/.cargo lib/new && echo x | tee lib/deep/.envrc lib/deep/.cargo/config.toml lib/new/AGENTS.md";
+    place.free(&sandbox, &place.support, &[made]);
+    let mut aside: Vec<_> = held.guard.close().into_iter().map(|(path, _)| path).collect();
+    aside.sort();
+    assert_eq!(aside, ["lib/deep/.cargo/config.toml", "lib/deep/.envrc"].map(|name| place.workspace.join(name)));
+    assert!(place.workspace.join("lib/new/AGENTS.md").exists());
     assert!(held.guard.close().is_empty());
 }
 

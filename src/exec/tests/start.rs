@@ -175,3 +175,37 @@ async fn a_reader_that_panics_ends_its_command_and_tells_so() {
         assert!(!std::path::Path::new(&format!("/proc/{}", running.pid)).exists(), "{line}: a zombie");
     }
 }
+
+/// With a hard limit of 1,024 some hundred background processes took all there was, and nothing in the foreground started.
+#[test]
+#[cfg(target_os = "linux")]
+fn background_processes_leave_descriptors_to_the_foreground() {
+    if outside("background_processes_leave_descriptors_to_the_foreground") {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let room = room();
+        room.run("true").await;
+        let before = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(256), maximum: before.maximum }).unwrap();
+        let mut running = Vec::new();
+        let why = loop {
+            let spawn = crate::exec::Spawn { background: true, ..room.spawn("sleep 600") };
+            match room.exec.start(spawn).await {
+                Ok(one) => running.push(one),
+                Err(why) => break why,
+            }
+            assert!(running.len() < 100, "no end");
+        };
+        assert!(matches!(why, ExecError::Descriptors { most: 256, .. }), "{why}");
+        assert!(running.len() >= 5, "{}", running.len());
+        for _ in 0..5 {
+            room.run("true").await;
+        }
+        for one in running {
+            one.stop(ExitReason::Stopped);
+            finished(&one).await;
+        }
+    });
+}

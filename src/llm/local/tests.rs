@@ -95,3 +95,22 @@ async fn the_real_window_replaces_the_hoped_for_one() {
         assert_eq!(refine(&http, &endpoint, hoped).await.context, Some(99));
     }
 }
+
+#[test]
+fn an_address_is_read_as_people_write_it() {
+    let table = [
+        ("8081", "http://127.0.0.1:8081/v1"),
+        ("localhost:1234", "http://localhost:1234/v1"),
+        (" http://127.0.0.1:8080/ ", "http://127.0.0.1:8080/v1"),
+        ("http://box.lan:8000/v1/", "http://box.lan:8000/v1"),
+        ("models.example.com", "https://models.example.com/v1"),
+        ("https://example.com/api/openai", "https://example.com/api/openai"),
+        ("[::1]:9", "http://[::1]:9/v1"),
+    ];
+    for (text, base) in table {
+        assert_eq!(address(text).as_deref(), Ok(base), "{text}");
+    }
+    for text in ["", "ftp://x", "http://", "two words", "http://:80", "::"] {
+        assert!(address(text).is_err(), "{text:?}: {:?}", address(text));
+    }
+}

@@ -28,7 +28,10 @@ fn the_first_key_in_table_order_decides_and_the_maker_comes_first() {
         let endpoint = resolve(&config("auto", model, ""), &env(vars), None).unwrap();
         assert_eq!((endpoint.provider.as_str(), endpoint.model.as_str()), (*provider, *expected));
     }
-    assert_eq!(resolve(&Config::default(), &env(&[]), None), Err(SetupError::NoProvider));
+    assert_eq!(
+        resolve(&Config::default(), &env(&[]), None),
+        Err(SetupError::NoProvider { env_file: "~/.hermes/.env".into() })
+    );
 }
 
 #[test]

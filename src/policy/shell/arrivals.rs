@@ -73,6 +73,9 @@ impl Walker<'_> {
         if role == Role::Mirror {
             self.loses_all(last);
         }
+        if role == Role::Move && !remote(last) {
+            self.leaves(sources, last);
+        }
         let trees = matches!(role, Role::CopyTree | Role::Mirror);
         for source in sources {
             if !remote(source) {

@@ -48,6 +48,8 @@ impl Walker<'_> {
         }
         if all && !tree && field.is_known() {
             self.find_path("delete of everything in a folder", field);
+        } else if !all && !tree {
+            self.deletes_by_pattern(field);
         }
         for (class, certain) in self.classes(field, true) {
             let refused = self.table.effect(&class.delete).level == Level::Refuse;

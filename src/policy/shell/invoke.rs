@@ -16,6 +16,9 @@ const FILTERS: &[&str] = &[
     "sed", "awk", "tr", "nl", "fmt", "fold",
 ];
 
+/// Distributions that bring the client of their cluster as a subcommand.
+const CLUSTERS: &[&str] = &["k3s", "k0s", "rke2", "microk8s", "minikube", "kind", "k3d"];
+
 /// Matches of a pattern in the place of a command that are looked at.
 const MAX_MATCHES: usize = 16;
 
@@ -150,6 +153,18 @@ impl<'w> Walker<'w> {
         }
         if name == "tmux" && argv.iter().any(|field| field.text == ";") {
             return self.several(argv, &all, me);
+        }
+        self.installs_as_root(argv, me);
+        // `k3s kubectl …`, `minikube kubectl -- …`
+        if CLUSTERS.contains(&name.as_str())
+            && argv.get(1).is_some_and(|f| matches!(f.text.as_str(), "kubectl" | "crictl" | "ctr"))
+        {
+            let words =
+                argv[1..].iter().filter(|f| f.text != "--" || f.span != argv.get(2).map_or(0..0, |f| f.span.clone()));
+            let words: Vec<Field> = words.cloned().collect();
+            let out = self.deeper(&all, |w| w.invoke(words, input, Some((me, 1))));
+            self.current = Some(me);
+            return out;
         }
         let Some(spec) = table.command(&name) else {
             self.unknown_command(argv, input.as_ref(), me);

@@ -7,6 +7,12 @@ use super::walk::Walker;
 const FINDERS: &[&str] = &["pgrep", "pidof", "ps", "lsof", "fuser"];
 
 impl Walker<'_> {
+    /// Whether an earlier command of the line looks for processes.
+    fn finds_processes(&self) -> bool {
+        let by_name = |word: &String| matches!(word.as_str(), "pgrep" | "pidof");
+        self.invocations.iter().any(|invocation| invocation.plain.first().is_some_and(by_name))
+    }
+
     pub(super) fn kill(&mut self, known: &Known<'_>) {
         let span = known.span();
         let mut targets = &known.argv[1..];
@@ -41,7 +47,9 @@ impl Walker<'_> {
             if ["$PPID", "${PPID}", "$$"].iter().any(|name| typed.contains(name)) {
                 self.find("kills its own shell", at);
             }
-            if target.via.iter().any(|name| FINDERS.contains(&name.as_str())) {
+            // `pgrep x | while read p; do kill $p; done`
+            let found = !target.is_known() && target.via.is_empty() && self.finds_processes();
+            if found || target.via.iter().any(|name| FINDERS.contains(&name.as_str())) {
                 self.find("kill process via pgrep/pidof expansion (self-termination)", span.clone());
             }
         }

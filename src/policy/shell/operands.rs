@@ -40,6 +40,7 @@ impl Walker<'_> {
     /// Judges the operands and path options.
     pub(super) fn operands(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         self.shows_secrets(known, input);
+        self.looks_for_secrets(known, input);
         if self.elsewhere.is_none() && known.spec.wrap.is_some() && ELSEWHERE.contains(&known.name.as_str()) {
             self.elsewhere = Some(self.depth);
         }
@@ -126,6 +127,12 @@ impl Walker<'_> {
         if moves && matches!(known.name.as_str(), "scp" | "rsync" | "sftp") {
             return self.copies_between_machines(paths.role, &fields);
         }
+        if paths.role == Role::Link {
+            self.links_over(known, &fields);
+        }
+        if matches!(paths.role, Role::Permissions | Role::PermissionsTree) {
+            self.loses_rights(known);
+        }
         // What is written to a second name of a file goes into the file, and later nothing tells that it is one.
         if paths.role == Role::Link && !known.has(&["-s", "--symbolic"]) {
             let sources = fields.len().saturating_sub(usize::from(fields.len() > 1));
@@ -135,6 +142,9 @@ impl Walker<'_> {
         }
         match known.value(&["-t", "--target-directory"]).filter(|_| moves) {
             Some(folder) => {
+                if paths.role == Role::Move {
+                    self.leaves(&fields, &folder);
+                }
                 for field in &fields {
                     self.touch_source(paths.role, field);
                     self.lands(field, &folder, matches!(paths.role, Role::CopyTree | Role::Move));

@@ -133,6 +133,11 @@ fn judge(words: &[Word], depth: usize) -> Statement {
             _ => "",
         };
         match name.as_str() {
+            "grant" | "revoke" if starts(i) && !next.is_empty() => return found("changes access"),
+            "user" | "role" | "login" if i == 1 && (altered || words[0].is("create")) => {
+                return found("changes access");
+            }
+            "password" if i == 1 && words[0].is("set") => return found("changes access"),
             "drop" if altered && next != "not" && next != "default" && next != "identity" => return found("SQL DROP"),
             "drop"
                 if matches!(
@@ -267,6 +272,12 @@ mod tests {
             ("do $$ begin execute 'drop table users'; end $$", Some("SQL DROP")),
             ("prepare x from 'delete from users'", Some("SQL DELETE without WHERE")),
             ("execute x", None),
+            ("GRANT ALL ON users TO bob", Some("changes access")),
+            ("revoke all on t from u", Some("changes access")),
+            ("create role eve login", Some("changes access")),
+            ("alter user app with password 'x'", Some("changes access")),
+            ("select role, login from users", None),
+            ("create table role (a int)", None),
             ("explain delete from users", None),
             ("explain analyze delete from users", Some("SQL DELETE without WHERE")),
         ] {

@@ -11,6 +11,28 @@ use crate::policy::table::Role;
 /// Bytes of a text that are read.
 const MAX_TEXT: usize = 256 * 1024;
 
+/// Clients of databases that are a file of this machine.
+const OF_FILES: &[&str] = &["sqlite3", "sqlite", "duckdb", "litecli", "clickhouse-local"];
+/// Options that give a client its statements, or end it at once.
+const GIVEN: &[&str] = &[
+    "-c",
+    "--command",
+    "-e",
+    "--execute",
+    "-q",
+    "-Q",
+    "--query",
+    "-f",
+    "--file",
+    "--queries-file",
+    "-i",
+    "-l",
+    "--list",
+    "-V",
+    "--version",
+    "--help",
+];
+
 /// A command of a client's own: what it runs in a shell, or the file that it writes or shows, or reads further commands from.
 #[derive(Debug, PartialEq)]
 enum Own<'t> {
@@ -122,7 +144,11 @@ impl Walker<'_> {
                 }
                 Some(Own::Writes(path)) => self.touch(Role::Write, &self.at_home(path, span)),
                 Some(Own::Shows(path)) => self.touch(Role::Read, &self.at_home(path, span)),
-                Some(Own::Reads(path)) if names_files => self.sql_file(&self.at_home(path, span)),
+                Some(Own::Reads(path)) if names_files => {
+                    // A dot command is one of a client whose database is a file.
+                    let service = !line.trim_start().starts_with('.');
+                    self.sql_file(&self.at_home(path, span), service);
+                }
                 Some(Own::Reads(_)) | None => {}
             }
         }
@@ -160,6 +186,7 @@ impl Walker<'_> {
 
     /// A client of a database: SQL in its words, its files and what is piped in.
     pub(super) fn sql_client(&mut self, known: &Known<'_>, input: Option<&Stream>) {
+        let service = !OF_FILES.contains(&known.name.as_str());
         for field in &known.argv[1..] {
             // `--execute=…`, `-c…`
             let text = match field.text.split_once('=') {
@@ -169,24 +196,37 @@ impl Walker<'_> {
             self.sql(text, &field.span);
         }
         for flag in &known.args.flags {
-            if let ("-f" | "--file" | "-init" | "-i", Some((path, at))) = (flag.name.as_str(), &flag.value) {
+            if let ("-f" | "--file" | "-init" | "-i" | "--queries-file", Some((path, at))) =
+                (flag.name.as_str(), &flag.value)
+            {
                 // `FILE@WEIGHT` of pgbench
                 let weight = |(_, weight): &(&str, &str)| weight.bytes().all(|b| b.is_ascii_digit());
                 let path = path.rsplit_once('@').filter(weight).map_or(path.as_str(), |(path, _)| path);
-                self.sql_file(&Field { text: path.to_owned(), ..known.argv[*at].clone() });
+                self.sql_file(&Field { text: path.to_owned(), ..known.argv[*at].clone() }, service);
             }
+        }
+        // `sqlplus app@prod @drop.sql`
+        for field in known.operands().filter(|field| field.text.starts_with('@') && known.name == "sqlplus") {
+            self.sql_file(&Field { text: field.text[1..].to_owned(), ..field.clone() }, true);
         }
         let Some(stream) = input else { return };
         match (&stream.text, &stream.path) {
             (Some(text), _) => self.sql(text, &stream.span),
-            (None, Some(path)) => self.sql_file(&Field::known(path.clone(), stream.span.clone())),
+            (None, Some(path)) => self.sql_file(&Field::known(path.clone(), stream.span.clone()), service),
+            // With statements in its words it reads nothing else.
+            (None, None) if service && known.args.flags.iter().all(|flag| !GIVEN.contains(&flag.name.as_str())) => {
+                self.find("statements that were not read", known.span());
+            }
             (None, None) => {}
         }
     }
 
-    /// A file of SQL, when this line wrote it or it can be read.
-    fn sql_file(&mut self, field: &Field) {
+    /// A file of SQL, when this line wrote it or it can be read. What a service gets and cannot be read is asked about.
+    fn sql_file(&mut self, field: &Field, service: bool) {
         if !field.is_known() && !field.process {
+            if service {
+                self.find("statements that were not read", field.span.clone());
+            }
             return;
         }
         // What is no SQL is shown in the messages.
@@ -198,10 +238,11 @@ impl Walker<'_> {
                 paths.iter().find_map(|path| self.world.text(std::path::Path::new(path), MAX_TEXT))
             }
         };
-        if let Some(text) = text
-            && self.spend(8, &field.span)
-        {
-            self.sql_text(&text, &field.span, false);
+        match text {
+            Some(text) if self.spend(8, &field.span) => self.sql_text(&text, &field.span, false),
+            Some(_) => {}
+            None if service => self.find_path("statements that were not read", field),
+            None => {}
         }
     }
 }

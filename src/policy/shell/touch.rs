@@ -32,6 +32,9 @@ impl<'w> Walker<'w> {
                     self.loses_all(last);
                 }
                 self.nowhere(role, sources, last);
+                if role == Role::Move {
+                    self.leaves(sources, last);
+                }
                 for source in sources {
                     self.touch_source(role, source);
                     self.lands(source, last, matches!(role, Role::CopyTree | Role::Mirror | Role::Move));

@@ -39,6 +39,7 @@ impl Walker<'_> {
             let say = format!("`{}` is no command here; it may run otherwise than it looks", first.text);
             self.find_as("malformed shell", say, first.span.clone());
         }
+        self.says_it(argv);
         self.named_words(argv.get(1..).unwrap_or_default());
         self.may_run(argv, false, me);
         self.may_hold(argv, input);

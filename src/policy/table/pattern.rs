@@ -43,7 +43,7 @@ fn piece_of(glob: &str) -> Range<usize> {
 
 impl Pattern {
     /// The patterns that one line of the file stands for.
-    pub(super) fn read(text: &str) -> Vec<Pattern> {
+    pub(in crate::policy) fn read(text: &str) -> Vec<Pattern> {
         let (base, rest) = match text.as_bytes().first() {
             Some(b'~') => (Base::Home, &text[1..]),
             Some(b'@') => (Base::Own, &text[1..]),

@@ -221,6 +221,7 @@ fn row(report: &Report) -> Value {
             ExitReason::Stopped | ExitReason::Killed => "killed",
             ExitReason::Unwatched => "unwatched",
             ExitReason::Unseen => "lost",
+            ExitReason::HungUp => "window_closed",
         }
         .into();
     }
@@ -230,6 +231,9 @@ fn row(report: &Report) -> Value {
     vitals(&mut value, report);
     if report.info.state == ProcessState::NeedsInput {
         value["waiting_for_input"] = true.into();
+    }
+    if report.info.state == ProcessState::Stopped {
+        value["stopped"] = true.into();
     }
     if report.typed {
         value["note"] = "the user typed into this process's terminal".into();

@@ -57,7 +57,7 @@ pub(crate) fn present(captured: &Captured, most: &Most, file: &Path) -> String {
 fn whereabouts(file: Option<&Path>) -> String {
     match file {
         Some(path) => format!("all of it: read_file {} (offset, limit)", path.display()),
-        None => "all of it could not be kept".to_owned(),
+        None => "all of it could not be kept: is the disk full?".to_owned(),
     }
 }
 

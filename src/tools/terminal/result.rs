@@ -53,7 +53,7 @@ pub(super) fn finished(
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
         ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
-        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen => {}
+        ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen | ExitReason::HungUp => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
     if let Some(runs) = runs {
@@ -63,6 +63,10 @@ pub(super) fn finished(
         value["note"] = waits::TYPED.into();
     } else if output.is_empty() && captured.total > 0 {
         value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
+    }
+    let notes = command.there.as_ref().map(|there| there.notes()).unwrap_or_default();
+    if !notes.is_empty() {
+        value["backend_note"] = notes.join("; ").into();
     }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
@@ -140,7 +144,15 @@ pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
     if running.was_typed_into() {
         value["note"] = waits::TYPED.into();
     }
-    let mut result = ToolOutput::json(&value).summary("in the background");
+    if running.was_stopped() {
+        value["stopped"] = true.into();
+        value["hint"] =
+            "stopped by the user with Ctrl-Z and moved to the background: it does nothing until they continue \
+                         it, or until `process` sends it the signal CONT; you are told when it ends"
+                .into();
+    }
+    let summary = if running.was_stopped() { "stopped" } else { "in the background" };
+    let mut result = ToolOutput::json(&value).summary(summary);
     result.view.output = output;
     result
 }

@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How often a place that is not ready is asked whether somebody else's turn is waited for.
+const QUEUE_LOOK: Duration = Duration::from_secs(1);
+
 /// How long a stopped command may take to be gone; one that the system cannot end (a dead disk) is left behind.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
@@ -195,15 +198,25 @@ async fn far(command: &Command, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, T
         headless: ctx.exec.headless(),
         keep: !command.background,
     };
-    let cancel = ctx.cancel.clone();
+    let (cancel, waits) = (ctx.cancel.clone(), Arc::clone(&there));
     let job = crate::tools::blocking(move || {
         refuse_password(&there, &spec)?;
         Job::new(there, spec).map_err(|error| error.to_string())
     });
-    let job = tokio::select! {
-        biased;
-        () = cancel.cancelled() => return Err(ToolError::Interrupted),
-        job = job => job?,
+    tokio::pin!(job);
+    let job = loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ToolError::Interrupted),
+            job = &mut job => break job?,
+            () = tokio::time::sleep(QUEUE_LOOK) => {
+                let place = waits.clone();
+                if let Ok(Some(line)) = tokio::task::spawn_blocking(move || place.waiting()).await {
+                    // Lossy by contract: the next look says it again.
+                    ctx.progress.try_send(Progress::Line(line)).ok();
+                }
+            }
+        }
     };
     Ok(Some(Arc::new(job.map_err(ToolError::Failed)?)))
 }

@@ -1,6 +1,7 @@
 //! The conversation before its first message: who this is, where it stands, what to try.
 
-use crate::app::Model;
+use crate::app::model::layout::{Area, Hit, Layout};
+use crate::app::{Model, suggestions};
 use crate::config::skin::Skin;
 use crate::config::theme::Slot;
 use crate::text::format::plural;
@@ -10,18 +11,15 @@ use crate::ui::paint::Paint;
 use crate::ui::{chrome, hints};
 use ratatui::layout::Rect;
 
-/// Three prompts that show what this is good for.
-const TRY: [&str; 3] =
-    ["Explain how this project is built", "Find out why the tests fail, and fix it", "What changed since yesterday?"];
-
 /// Draws it into the conversation.
-pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
     let skin = &model.look.skin;
     let banner_width = skin.banner.iter().map(|line| width(line)).max().unwrap_or(0);
     let tall = usize::from(area.height) >= skin.banner.len() + 13;
     let banner = !skin.banner.is_empty() && tall && usize::from(area.width) >= banner_width + 6;
     let facts = facts(model);
-    let body = facts.len() + TRY.len() + 5;
+    let prompts = suggestions::all(model);
+    let body = facts.len() + prompts.len() + 5;
     let height = body + if banner { skin.banner.len() + 1 } else { 0 };
     let left = area.x + 4;
     let right = area.right().saturating_sub(2);
@@ -56,13 +54,20 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     }
     next(1);
     if let Some(at) = next(1) {
-        paint.put(left, at, room, "Try", paint.role(Role::Dim));
+        let x = paint.put(left, at, room, "Try", paint.role(Role::Dim));
+        paint.fit(x, at, right.saturating_sub(x), "   ↓ or a click takes one, Enter sends it", paint.role(Role::Dim));
     }
-    let symbol = if skin.prompt_symbol.is_empty() { "❯" } else { &skin.prompt_symbol };
-    for prompt in TRY {
+    let taken = suggestions::taken(model);
+    for (index, prompt) in prompts.iter().enumerate() {
         let Some(at) = next(1) else { return };
-        paint.put(left, at, 2, symbol, paint.slot(Slot::Prompt));
+        let place = Rect { x: left, y: at, width: room, height: 1 };
+        if taken == Some(index) {
+            paint.tone(place, Slot::Selection);
+        }
+        paint.put(left, at, 2, "·", paint.role(Role::Dim));
         paint.fit(left + 2, at, room.saturating_sub(2), prompt, paint.role(Role::Text));
+        let hit = Area { x: place.x, y: place.y, width: place.width, height: 1 };
+        layout.targets.push((hit, Hit::Suggestion(index)));
     }
     next(1);
     let (palette, sessions) = (hints::key_of(model, "command-palette"), hints::key_of(model, "session-browser"));

@@ -16,7 +16,7 @@ enum Line {
     Blank,
     /// A line of the banner.
     Art(String),
-    Title,
+    Title(&'static str),
     Text(&'static str),
     Group(&'static str),
     /// Its index among the rows, label and detail.
@@ -28,9 +28,16 @@ fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
     let name = |provider: &str| card.name(provider).to_owned();
     match row {
         Row::Key(provider, from) => ("Keys that are here already", name(provider), from.clone()),
-        Row::Server(provider, address, models) => {
-            let models = plural(*models as u64, "model", "models");
-            ("Servers on this machine", name(provider), format!("{models} · {address}"))
+        Row::Server(server) => {
+            let models = match server.models.as_slice() {
+                [] => "no model loaded".to_owned(),
+                [only] => only.clone(),
+                several => plural(several.len() as u64, "model", "models"),
+            };
+            ("A server of your own", server.label(), format!("{models} · {}", server.address()))
+        }
+        Row::OwnServer => {
+            ("A server of your own", "My own server…".to_owned(), "an address, and a key if it wants one".to_owned())
         }
         Row::Offline => {
             let detail = "a scripted model, real tools, a scratch folder";
@@ -42,8 +49,16 @@ fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
 }
 
 fn lines(card: &FirstRun) -> Vec<Line> {
-    let mut lines =
-        vec![Line::Title, Line::Text("Hermes needs a model to work with. Nothing is sent anywhere before you choose.")];
+    let mut lines = match card.broken {
+        false => vec![
+            Line::Title("Welcome"),
+            Line::Text("Hermes needs a model to work with. Nothing is sent anywhere before you choose."),
+        ],
+        true => vec![
+            Line::Title("config.yaml cannot be read"),
+            Line::Text("Your settings are still there. Fix the file and type /reload, or begin with one of these."),
+        ],
+    };
     if card.found.is_none() {
         lines.extend([Line::Blank, Line::Text("looking for keys and local servers…")]);
     }
@@ -83,10 +98,10 @@ pub fn draw(model: &Model, card: &FirstRun, paint: &mut Paint<'_>, area: Rect, l
             Line::Art(art) => {
                 paint.put(left, y, width, art, paint.role(Role::Accent));
             }
-            Line::Title => {
+            Line::Title(title) => {
                 let glyph = if skin.glyph.is_empty() { "☤" } else { &skin.glyph };
                 paint.put(left - 2, y, 2, glyph, paint.role(Role::Accent));
-                paint.fit(left, y, width, "Welcome", paint.role(Role::Heading(1)));
+                paint.fit(left, y, width, title, paint.role(Role::Heading(1)));
             }
             Line::Text(text) => {
                 paint.fit(left, y, width, text, paint.role(Role::Dim));

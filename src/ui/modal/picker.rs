@@ -97,8 +97,7 @@ pub fn draw(
     if lines.is_empty() && !list.is_empty() {
         let text = match (state.loading, state.items.is_empty()) {
             (true, _) => "loading…",
-            (false, true) if state.kind == PickerKind::Permissions => "no rules yet",
-            (false, true) => "there is nothing to choose from",
+            (false, true) => nothing(state.kind),
             (false, false) if state.kind == PickerKind::Permissions => {
                 "no rule reads like this; as a command it is judged"
             }
@@ -113,6 +112,21 @@ pub fn draw(
         }
     }
     caret
+}
+
+/// What a list without rows says: what is missing, and the way to it.
+fn nothing(kind: PickerKind) -> &'static str {
+    match kind {
+        PickerKind::Servers => "No MCP servers yet: hermes mcp add NAME",
+        PickerKind::Toolsets => "No toolsets yet: the session is starting",
+        PickerKind::Permissions => "no rules yet",
+        PickerKind::Inbox => "Nothing waits for an answer",
+        PickerKind::History => "No prompts yet",
+        PickerKind::Model | PickerKind::Served | PickerKind::Provider => "No models yet: /login, or give a server",
+        PickerKind::Skin | PickerKind::Theme => "No looks found",
+        PickerKind::Backends => "No backends here",
+        PickerKind::Palette => "No commands",
+    }
 }
 
 /// Where details of rules begin: right of the longest rule, as far as both have room.

@@ -247,6 +247,11 @@ pub fn approval() -> Model {
     model
 }
 
+fn server(name: &str, port: u16, models: &[&str]) -> first_run::Server {
+    let models = models.iter().map(|name| (*name).into()).collect();
+    first_run::Server { name: name.into(), base_url: format!("http://127.0.0.1:{port}/v1"), models }
+}
+
 /// The first start.
 pub fn first_run() -> Model {
     let mut model = model();
@@ -254,13 +259,14 @@ pub fn first_run() -> Model {
     model.first_run = Some(first_run::FirstRun {
         found: Some(first_run::Found {
             keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
-            servers: vec![("Ollama".into(), "127.0.0.1:11434".into(), 2)],
+            servers: vec![server("Ollama", 11434, &["qwen3:8b", "gemma3"]), server("", 8080, &["qwen2.5-coder"])],
             providers: (1..=20).map(|number| format!("provider-{number}")).collect(),
             names: [("provider-1".into(), "OpenRouter".into())].into(),
         }),
         selected: 1,
         all: false,
         room: 0,
+        broken: false,
     });
     model
 }

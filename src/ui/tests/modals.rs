@@ -20,6 +20,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         value: (*label).into(),
         group: "Session".into(),
         current: label.starts_with("Pick"),
+        always: false,
     });
     let row = |title: &str, snippet: Option<&str>| SessionRow {
         id: "20260101_000000_abcdef".into(),
