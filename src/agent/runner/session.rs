@@ -224,10 +224,12 @@ impl Session {
         }
     }
 
-    /// Tokens of the next request, for whoever must not send too much: a server that left out the beginning of a
-    /// conversation, or counts only what it had not cached, says less than there is. Three quarters of an estimate are there.
+    /// Tokens of the next request, for whoever must not send too much. A server that left out the beginning of a
+    /// conversation, or counts only what it had not cached, says less than there is: what is less than half of an estimate is
+    /// not believed.
     pub fn filling(&self) -> u64 {
-        self.next_request().max((self.fixed() + self.context.estimate()) / 4 * 3)
+        let (counted, estimate) = (self.next_request(), self.fixed() + self.context.estimate());
+        if counted < estimate / 2 { estimate / 10 * 9 } else { counted }
     }
 
     /// Tokens of what stands in every request: the prompt and the tools.
