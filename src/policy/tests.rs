@@ -26,15 +26,11 @@ macro_rules! cases {
     };
 }
 
-/// Two shared cases ask for what a person would not: a pipe into a shell passed, a plain push asked about.
-const DIFFERENT: &[(&str, &str)] = &[("echo \"rm -rf /\" | sh", "refuse"), ("git push origin feature-f", "allow")];
-
 #[test]
 fn approval_cases() {
     let mut wrong = Vec::new();
     for case in cases!("approval.jsonl") {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
-        let want = DIFFERENT.iter().find(|d| d.0 == command).map_or(want, |d| d.1);
         let got = judge(command, &[], Mode::Manual);
         // Stricter than a question is right where the effect is the refused one.
         let ok = got.name() == want || (want == "ask" && matches!(got, Verdict::AskAlways(_) | Verdict::Refuse(_)));

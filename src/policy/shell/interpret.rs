@@ -61,7 +61,7 @@ impl<'w> Walker<'w> {
                 self.find("execute remote content via command substitution", code.span.clone());
             }
             harmless &= code.is_known();
-            harmless &= self.code(lang, &code.text, piped, &code.span);
+            harmless &= self.code(lang, &code.text, &code.span);
             self.scan_code(&code.text, &code.span);
         }
         if !harmless && self.gives_code(known) {
@@ -93,7 +93,7 @@ impl<'w> Walker<'w> {
                     let mut harmless = false;
                     if let Some(text) = &stream.text {
                         self.reaches(text, &at, stream.decoded);
-                        harmless = self.code(lang, text, false, &at) && plain && !text.contains(UNKNOWN);
+                        harmless = self.code(lang, text, &at) && plain && !text.contains(UNKNOWN);
                         self.scan_code(text, &at);
                     }
                     if !harmless || stream.remote || stream.decoded {
@@ -118,7 +118,7 @@ impl<'w> Walker<'w> {
             self.fetched_file(file);
         }
         if let Some(text) = stream.and_then(|s| s.text) {
-            self.code(lang, &text, false, &file.span);
+            self.code(lang, &text, &file.span);
             self.scan_code(&text, &file.span);
         }
     }

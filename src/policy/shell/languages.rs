@@ -29,7 +29,7 @@ impl Walker<'_> {
                     _ => None,
                 };
                 if let Some(code) = code {
-                    self.code(code, rest(), false, span);
+                    self.code(code, rest(), span);
                 }
                 let command = line.trim_start_matches(|c: char| c.is_ascii_digit() || ",.$%".contains(c));
                 if let Some(file) = WRITES.iter().find_map(|name| command.strip_prefix(name)) {
@@ -64,7 +64,7 @@ impl Walker<'_> {
             Language::Debugger => match word {
                 "shell" | "!" | "make" | "system" | "spawn" | "exec" => Some(rest()),
                 "python" | "py" | "python-interactive" | "script" | "pi" => {
-                    self.code(Lang::Python, rest(), false, span);
+                    self.code(Lang::Python, rest(), span);
                     self.scan_code(rest(), span);
                     None
                 }
@@ -159,7 +159,7 @@ impl Walker<'_> {
 
     /// Code of a language, as its interpreter would get it.
     pub(super) fn given_code(&mut self, lang: Lang, text: &str, span: &Span) {
-        self.code(lang, text, false, span);
+        self.code(lang, text, span);
         self.scan_code(text, span);
     }
 

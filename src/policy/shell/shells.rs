@@ -119,10 +119,8 @@ impl Walker<'_> {
                 w.text(&text.text, &text.span, input)
             });
             self.current = Some(me);
-            // A line that needs a shell, all of which is known to be harmless, is as good without one. A shell around one plain
-            // command is for nothing but to hide it.
-            let needed = text.text.contains(['|', ';', '&', '>', '<', '\n']) && text.is_known();
-            if !needed || self.findings.len() != before {
+            // A line all of which is known to be harmless is as good in a shell of its own.
+            if !text.is_known() || self.findings.len() != before {
                 self.find(SHELL_TEXT, span);
             }
             return out;

@@ -79,7 +79,7 @@ fn files_of_sql_are_read_where_they_are() {
         ("pgbench -f shell.sql@2 db", "ask"),
         ("psql < clean.sql", "ask"),
         ("cat clean.sql | sqlite3 app.db", "ask"),
-        ("psql -f other.sql", "allow"),
+        ("psql -f other.sql", "ask"),
         ("cat clean.sql", "allow"),
     ] {
         assert_eq!(judged(line), want, "{line}");

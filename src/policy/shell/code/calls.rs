@@ -237,7 +237,7 @@ impl Calls<'_, '_, '_> {
         if means(&shapes.evaluates) {
             self.clear = false;
             for text in texts.iter().take(2) {
-                self.walker.code(self.scope.lang, text, false, self.span);
+                self.walker.code(self.scope.lang, text, self.span);
             }
         }
         if means(&shapes.deletes) || means(&shapes.deletes_tree) {

@@ -42,9 +42,8 @@ struct Names {
     imported: HashMap<String, String>,
 }
 
-/// Whether code, all of which was read, does nothing but compute and print what it looks at. `piped`: it is run for each line of
-/// its input.
-pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token], piped: bool) -> bool {
+/// Whether code, all of which was read, does nothing but compute and print what it looks at.
+pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token]) -> bool {
     let Some(known) = shapes.harmless.get(lang.name()) else { return false };
     let Some(names) = Names::read(lang, tokens) else { return false };
     // What a call or an index gives is not called: nobody can say what it is.
@@ -53,8 +52,7 @@ pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token], piped: 
     if tokens.windows(2).any(computed) || tokens.iter().any(hidden) {
         return false;
     }
-    let source = |token: &Token| matches!(token, Token::Name { text, .. } if known.sources.contains(text));
-    (piped || tokens.iter().any(source)) && (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
+    (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
 }
 
 /// Whether a dotted path is in the list, and does not pass through another module.

@@ -88,8 +88,6 @@ struct Harmless {
     paths: Vec<String>,
     /// Methods of a value.
     methods: Vec<String>,
-    /// One of these shows that the code looks at something; what prints a constant is asked about.
-    sources: Vec<String>,
 }
 
 static SHAPES: LazyLock<Result<Shapes, String>> = LazyLock::new(|| {
@@ -99,14 +97,14 @@ static SHAPES: LazyLock<Result<Shapes, String>> = LazyLock::new(|| {
 
 impl Walker<'_> {
     /// Judges code. `true`: it was read completely, and only computes and prints what it looks at.
-    pub(super) fn code(&mut self, lang: Lang, text: &str, piped: bool, span: &Span) -> bool {
+    pub(super) fn code(&mut self, lang: Lang, text: &str, span: &Span) -> bool {
         let Ok(shapes) = SHAPES.as_ref() else { return false };
         if text.len() > MAX_CODE || !self.spend(1 + text.len() / 256, span) {
             return false;
         }
         let (tokens, whole) = lex::tokens(text, lang);
         let clear = self.deeper(span, |w| calls::judge(w, shapes, lang, &tokens, span));
-        whole && clear && harmless::is_harmless(shapes, lang, &tokens, piped)
+        whole && clear && harmless::is_harmless(shapes, lang, &tokens)
     }
 }
 
@@ -128,9 +126,10 @@ mod tests {
         let shapes = SHAPES.as_ref().unwrap();
         let harmless = |lang, text: &str| {
             let (tokens, whole) = lex::tokens(text, lang);
-            whole && harmless::is_harmless(shapes, lang, &tokens, matches!(lang, Lang::Perl | Lang::Ruby))
+            whole && harmless::is_harmless(shapes, lang, &tokens)
         };
         for text in [
+            "print(2**64)",
             "import json,sys; print(json.load(sys.stdin)['version'])",
             "import json,sys; d=json.load(sys.stdin); print('\\n'.join(x['name'] for x in d['items']))",
             "import sys\nfor line in sys.stdin:\n    print(line.strip().split(',')[0])",
@@ -144,7 +143,6 @@ mod tests {
             assert!(harmless(Lang::Python, text), "{text}");
         }
         for text in [
-            "print(1)",
             "import os; print(os.environ)",
             "import os; os.system('ls')",
             "import sys; getattr(sys, 'x')()",
@@ -160,7 +158,7 @@ mod tests {
         for (lang, text, want) in [
             (Lang::Js, "console.log(require('./package.json').version)", true),
             (Lang::Js, "process.version", true),
-            (Lang::Js, "console.log(1)", false),
+            (Lang::Js, "console.log(1)", true),
             (Lang::Js, "console.log(process.env.KEY)", false),
             (Lang::Js, "JSON.parse(require('fs').readFileSync(0,'utf8')).items.map(x => x.name).join('\\n')", true),
             (Lang::Js, "require('fs').writeFileSync('x','y')", false),
