@@ -50,6 +50,7 @@ mod resolve;
 mod said;
 mod script;
 mod search;
+mod second;
 mod secrets;
 mod sed;
 mod shells;

@@ -26,6 +26,7 @@ impl<'w> Walker<'w> {
             return out;
         }
         self.kept(known, &input);
+        self.second_names(known);
         match known.spec.kind {
             Kind::Plain | Kind::Git | Kind::Make => {
                 match known.name.as_str() {
