@@ -225,13 +225,15 @@ impl World for Worlds {
     fn border(&self) -> Vec<PathBuf> {
         match self.places.current() {
             // What cannot be reached runs nothing.
-            Some(there) => there.begin().into_iter().collect(),
+            Some(there) => there.known_begin().into_iter().collect(),
             None => self.here.border(),
         }
     }
 
     fn about(&self, path: &Path) -> Option<About> {
         match self.places.current() {
+            // Nothing runs where nobody was reached, so nothing is there to be written.
+            Some(there) if !there.is_reached() => None,
             Some(there) => there.about(path),
             None => self.here.about(path),
         }

@@ -105,6 +105,10 @@ impl World for Memo<'_> {
         found
     }
 
+    fn is_here(&self) -> bool {
+        self.world.is_here()
+    }
+
     fn border(&self) -> Vec<PathBuf> {
         self.world.border()
     }

@@ -46,6 +46,7 @@ mod readings;
 mod recipes;
 mod redirect;
 mod registry;
+mod repository;
 mod resolve;
 mod said;
 mod script;

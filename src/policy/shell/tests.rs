@@ -87,6 +87,43 @@ fn the_border_stays_wherever_the_shell_is() {
     }
 }
 
+/// A repository that names programs, one that names none, and one below the first.
+const REPOSITORIES: Machine = Machine {
+    files: &["/home/alice/project/sub/.git/modules/m/config"],
+    texts: &[
+        ("/home/alice/project/.git/config", "[core]\n bare = false\n[alias]\n st = !./x\n lg = log --oneline\n"),
+        ("/home/alice/project/bad/.git/config", "[core]\n fsmonitor = ./x\n"),
+        ("/home/alice/project/tree/.git", "gitdir: ../.git/worktrees/t\n"),
+        ("/home/alice/project/.git/worktrees/t/commondir", "../../../bad/.git\n"),
+        ("/home/alice/project/sub/.git/config", "[core]\n bare = false\n"),
+        ("/home/alice/project/sub/.git/modules/m/config", "[diff]\n external = ./x\n"),
+        ("/home/alice/project/bare/HEAD", "ref: x"),
+        ("/home/alice/project/bare/config", "[core]\n sshCommand = ./x\n"),
+    ],
+    ..crate::policy::testing::ALICE
+};
+
+#[test]
+fn git_is_asked_about_where_the_repository_names_a_program() {
+    for (line, want) in [
+        ("git status", "allow"),
+        ("git log --oneline -5", "allow"),
+        ("git lg", "allow"),
+        ("git st", "ask"),
+        ("git -C bad status", "ask"),
+        ("cd bad/deep && git diff", "ask"),
+        ("(cd bad; git log)", "ask"),
+        ("git -C tree status", "ask"),
+        ("git -C sub status", "ask"),
+        ("cd bare && git log", "ask"),
+        ("ls bad", "allow"),
+    ] {
+        let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
+        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &REPOSITORIES);
+        assert_eq!(verdict.name(), want, "{line}: {verdict:?}");
+    }
+}
+
 #[test]
 fn file_tools_have_the_same_border() {
     for (cwd, path, want) in [

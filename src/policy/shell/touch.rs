@@ -145,7 +145,13 @@ impl<'w> Walker<'w> {
         if writes && role != Role::Move || matches!(role, Role::Permissions | Role::PermissionsTree) {
             self.writes_other_names(field);
         }
-        if (writes || role == Role::Create) && !noted {
+        // What git makes beside a repository, a clone or a work tree, is new and has its own questions.
+        let of_git = || {
+            self.current
+                .and_then(|at| self.invocations.get(at))
+                .is_some_and(|one| one.plain.first().is_some_and(|name| name == "git"))
+        };
+        if (writes || role == Role::Create) && !noted && !(role == Role::Make && of_git()) {
             self.writes_outside(role, field);
         }
     }
