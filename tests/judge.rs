@@ -7,7 +7,7 @@ mod pieces;
 mod testing;
 
 use base64::Engine;
-use hermes::policy::{Intent, Matches, Mode, Rules, Verdict, World, decide, files, glob};
+use hermes::policy::{About, Intent, Matches, Mode, Rules, Verdict, World, decide, files, glob};
 use pieces::{AROUND, ASKED, BEFORE, CODE, HARMLESS, NEUTRAL, PIECES, READERS, REFUSED};
 use std::time::{Duration, Instant};
 

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub struct Situation<'a> {
     pub cwd: &'a str,
+    /// Folders that the person added to the one where the session was opened.
+    pub added: Vec<String>,
     /// `main, 3 changed files`.
     pub git: Option<String>,
     /// The other machine that commands and files are on: `ssh dev@host`.
@@ -27,6 +29,9 @@ const MOST: usize = 12;
 /// The text; a few lines.
 pub fn describe(situation: &Situation<'_>) -> String {
     let mut out = format!("cwd: {}", situation.cwd);
+    if !situation.added.is_empty() {
+        let _ = write!(out, "\nworkspace also: {}", situation.added.join(", "));
+    }
     if let Some(place) = &situation.place {
         let _ = write!(out, "\nbackend: {place} (commands run there and files are there, not on this machine)");
     }

@@ -152,6 +152,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         sources: Arc::clone(&base.sources),
         paths: base.paths.clone(),
         cwd: base.cwd.clone(),
+        border: base.border(),
         canvas,
         registry: Arc::clone(&house.registry),
         extensions: beside.extensions.clone(),

@@ -83,6 +83,9 @@ pub struct ChatArgs {
     /// Work in this folder
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
+    /// Work in this folder, too: what is written and deleted there is not outside
+    #[arg(long, value_name = "DIR")]
+    pub add_dir: Vec<PathBuf>,
     /// What `-p` prints
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

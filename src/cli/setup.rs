@@ -32,6 +32,8 @@ pub struct Base {
     pub sources: Arc<Sources>,
     pub loaded: Arc<Loaded>,
     pub cwd: PathBuf,
+    /// The folders of `--add-dir`, links followed.
+    pub added: Vec<PathBuf>,
     /// `--accept-hooks`.
     pub accept_hooks: bool,
     /// Values that are masked wherever they stand.
@@ -72,10 +74,26 @@ pub fn base(args: &ChatArgs) -> anyhow::Result<Base> {
         folder => std::fs::canonicalize(expand_home(folder))
             .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
     };
+    let added: Vec<PathBuf> = args.add_dir.iter().map(|folder| added(folder)).collect::<anyhow::Result<_>>()?;
     let secrets = Secrets::default();
     let project = crate::agent::secrets::of_project(&cwd);
     secrets.learn(crate::agent::secrets::values(&loaded, &paths.mcp_tokens()).into_iter().chain(project));
-    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, accept_hooks: args.accept_hooks, secrets })
+    Ok(Base { paths, sources: Arc::new(sources), loaded, cwd, added, accept_hooks: args.accept_hooks, secrets })
+}
+
+/// A folder of `--add-dir`.
+fn added(folder: &std::path::Path) -> anyhow::Result<PathBuf> {
+    let real = std::fs::canonicalize(expand_home(&folder.to_string_lossy()));
+    let real = real.with_context(|| format!("--add-dir names {}, which is no folder", folder.display()))?;
+    anyhow::ensure!(real.is_dir(), "--add-dir names {}, which is no folder", folder.display());
+    Ok(real)
+}
+
+impl Base {
+    /// The folders that the session works in: the one it is opened in first, then those that were added.
+    pub fn border(&self) -> Vec<PathBuf> {
+        std::iter::once(&self.cwd).chain(&self.added).cloned().collect()
+    }
 }
 
 /// Whether commands run on this machine: only then is `terminal.cwd` one of its folders.
@@ -152,7 +170,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         publish: registry.clone(),
         accept_hooks: base.accept_hooks,
     });
-    let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home));
+    let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home).within(base.border()));
     let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
     let world: Arc<dyn World> = Arc::new(Worlds::new(here, places.clone()));
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());

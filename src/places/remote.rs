@@ -198,6 +198,17 @@ impl Remote {
         }
     }
 
+    /// Whether it was reached. Does not reach for it.
+    pub fn is_reached(&self) -> bool {
+        lock(&self.open).facts.is_some()
+    }
+
+    /// The folder that work begins in, as far as that is known without reaching for it.
+    pub fn known_begin(&self) -> Option<PathBuf> {
+        let known = || lock(&self.open).facts.as_ref().map(|facts| facts.home.clone());
+        self.backend.traits().cwd.clone().or_else(known)
+    }
+
     /// The folder that a task works in now, when it comes here for the first time from `from`: the same one when it is of
     /// this machine, which `came_back` says, else where work begins.
     ///

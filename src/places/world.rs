@@ -7,7 +7,7 @@ use super::script::{Script, pattern};
 use crate::lock::lock;
 use crate::policy::files::normal;
 use crate::policy::shell::UNKNOWN;
-use crate::policy::{Matches, World};
+use crate::policy::{About, Matches, World};
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub struct Looked {
     leads: HashMap<PathBuf, PathBuf>,
     globs: HashMap<(String, PathBuf, usize), Matches>,
     texts: HashMap<PathBuf, Option<String>>,
+    about: HashMap<PathBuf, Option<About>>,
 }
 
 impl Looked {
@@ -132,6 +133,16 @@ impl Remote {
         found
     }
 
+    fn about(&self, path: &Path) -> Option<About> {
+        if let Some(known) = lock(&self.looked).current().about.get(path) {
+            return *known;
+        }
+        let said = self.ask(&Script::new("LC_ALL=C ls -ld -- ").word(path), SOON, SMALL).ok()?;
+        let found = listed(&String::from_utf8_lossy(&said.out));
+        lock(&self.looked).current().about.insert(path.to_owned(), found);
+        found
+    }
+
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
         if let Some(known) = lock(&self.looked).current().texts.get(path) {
             return known.clone().filter(|text| text.len() <= limit);
@@ -143,6 +154,14 @@ impl Remote {
         lock(&self.looked).current().texts.insert(path.to_owned(), text.clone());
         text
     }
+}
+
+/// What `ls -ld` says of one path: `-rw-r--r-- 2 root root 5 …`.
+fn listed(said: &str) -> Option<About> {
+    let mut words = said.split_whitespace();
+    let mode = words.next().filter(|mode| mode.len() >= 10)?;
+    let names = words.next()?.parse().ok()?;
+    Some(About { folder: mode.starts_with('d'), names: if mode.starts_with('-') { names } else { 1 } })
 }
 
 /// The machine where commands run now: this one, as the given world knows it, or the one that was chosen.
@@ -203,6 +222,23 @@ impl World for Worlds {
         }
     }
 
+    fn border(&self) -> Vec<PathBuf> {
+        match self.places.current() {
+            // What cannot be reached runs nothing.
+            Some(there) => there.known_begin().into_iter().collect(),
+            None => self.here.border(),
+        }
+    }
+
+    fn about(&self, path: &Path) -> Option<About> {
+        match self.places.current() {
+            // Nothing runs where nobody was reached, so nothing is there to be written.
+            Some(there) if !there.is_reached() => None,
+            Some(there) => there.about(path),
+            None => self.here.about(path),
+        }
+    }
+
     fn is_here(&self) -> bool {
         self.places.current().is_none()
     }
@@ -210,6 +246,25 @@ impl World for Worlds {
     fn fresh(&self) {
         if let Some(there) = self.places.current() {
             lock(&there.looked).forget();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ls_says_of_a_path() {
+        for (said, want) in [
+            ("-rw-r--r-- 2 root root 5 Jan  1 00:00 x", Some(About { folder: false, names: 2 })),
+            ("-rw-r--r--. 1 a b 5 Jan 1 00:00 x", Some(About { folder: false, names: 1 })),
+            ("drwxr-xr-x+ 7 a b 5 Jan 1 00:00 x", Some(About { folder: true, names: 1 })),
+            ("lrwxrwxrwx 3 a b 5 Jan 1 00:00 x -> y", Some(About { folder: false, names: 1 })),
+            ("", None),
+            ("ls: no", None),
+        ] {
+            assert_eq!(listed(said), want, "{said}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What touching a path means: classes of paths, protected folders, and the verdict on edits and reads by the file tools.
 
+use super::border::{Border, has_other_names, overwrites};
 use super::table::{Level, PathClass, Pattern, Table, table};
 use super::{EditIntent, Verdict, Why, World, glob};
 use std::path::{Component, Path, PathBuf};
@@ -121,6 +122,13 @@ pub fn is_free(table: &Table, path: &str, home: &str, own: &str) -> bool {
     free.flat_map(|(patterns, _)| &patterns.paths).any(|pattern| pattern.covers(path, home, own))
 }
 
+/// Whether an absolute path is in a temporary folder that others use, too: new files are free there, those of others are not.
+pub fn is_shared(table: &Table, path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    let shared = table.patterns.each.iter().zip(&table.paths.classes).filter(|(_, class)| class.shared);
+    shared.flat_map(|(patterns, _)| &patterns.paths).any(|pattern| pattern.covers(&path, "", ""))
+}
+
 /// The class of an absolute path for this world.
 pub fn class_of<'t>(table: &'t Table, path: &str, world: &dyn World) -> Option<&'t PathClass> {
     class_in(table, path, &world.home().to_string_lossy(), &world.hermes_home().to_string_lossy())
@@ -227,7 +235,7 @@ impl SecretsBelow {
     }
 }
 
-/// The verdict on edits. `cwd` is the working folder of the task.
+/// The verdict on edits. `cwd` is where relative paths start, and the border of a world that has none.
 pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdict {
     let table = match table() {
         Ok(table) => table,
@@ -236,16 +244,16 @@ pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdic
         }
     };
     let mut found: Vec<(Level, Why)> = Vec::new();
+    let border = Border::of(cwd, world);
     for edit in edits {
         let literal = normal(cwd, &edit.path.to_string_lossy());
         let real = world.resolve(Path::new(&literal)).to_string_lossy().into_owned();
         let shown = &literal;
-        let real_cwd = world.resolve(cwd);
-        let inside = Path::new(&real).starts_with(&real_cwd) || Path::new(&real).starts_with(cwd);
+        let inside = border.has(&real);
         for path in [&literal, &real] {
             if let Some(class) = class_of(table, path, world)
                 && let Some(level) = class.file_write
-                && !(class.elsewhere && inside && !world.home().starts_with(cwd))
+                && !(class.elsewhere && border.has_beside(Path::new(&real), &world.home()))
             {
                 let effect = if class.write.is_empty() { "overwrite of system files" } else { &class.write };
                 found.push((level, why(effect, format!("{}: {shown}", table.effect(effect).say))));
@@ -257,6 +265,14 @@ pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdic
         let (home, own) = (world.home(), world.hermes_home());
         if !inside && !is_free(table, &real, &home.to_string_lossy(), &own.to_string_lossy()) {
             found.push((Level::Ask, why("write outside this folder", format!("writes outside this folder: {shown}"))));
+        }
+        if !inside && overwrites(table, &real, world) {
+            let text = format!("changes a file that this session did not make: {shown}");
+            found.push((Level::Ask, why("write outside this folder", text)));
+        }
+        if !edit.removes && has_other_names(Path::new(&real), &border, world) {
+            let effect = "write to a file with several names";
+            found.push((Level::Ask, why(effect, format!("{}: {shown}", table.effect(effect).say))));
         }
         if edit.removes {
             found.push((Level::Ask, why("deletes a file", format!("deletes or moves away {shown}"))));

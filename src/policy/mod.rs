@@ -4,6 +4,7 @@
 //! acts on a verdict, so every door goes through one gate.
 
 pub mod approval;
+pub mod border;
 pub mod decide;
 pub mod files;
 pub mod frozen;
@@ -163,6 +164,14 @@ impl Matches {
     }
 }
 
+/// What lies at a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    pub folder: bool,
+    /// How many names a file has: with more than one, a write reaches it under the others, too.
+    pub names: u64,
+}
+
 /// A bounded look at the machine where the call would run.
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.
@@ -179,6 +188,20 @@ pub trait World: Send + Sync {
     /// The text of a file of at most `limit` bytes; `None` when it is longer, is not there or cannot be told.
     fn text(&self, path: &std::path::Path, limit: usize) -> Option<String> {
         let _ = (path, limit);
+        None
+    }
+    /// The folders that the session works in, absolute; none: the folder of each call. No command moves them.
+    fn border(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+    /// Whether this session made what lies at this path, or a folder above it.
+    fn made(&self, path: &std::path::Path) -> bool {
+        let _ = path;
+        false
+    }
+    /// What lies at a path, links not followed; `None` when nothing does or that cannot be told.
+    fn about(&self, path: &std::path::Path) -> Option<About> {
+        let _ = path;
         None
     }
     /// Answers from now on are new ones, whatever was asked before.

@@ -83,6 +83,8 @@ pub struct PathClass {
     pub file_read: Option<Level>,
     /// Whoever works elsewhere may write here as well.
     pub free: bool,
+    /// What lies there already may be another's.
+    pub shared: bool,
     /// Programs run or obey it without being told to: closed in the sandbox, at any depth of a workspace.
     pub later: bool,
     /// Means nothing for what is inside the working folder, unless that is the home folder.

@@ -2,7 +2,7 @@
 
 use super::files::normal;
 use super::glob;
-use super::{Matches, World};
+use super::{About, Matches, World};
 use std::path::{Path, PathBuf};
 
 /// What is on the machine. A link leads what is below it, too.
@@ -10,10 +10,16 @@ pub(super) struct Machine {
     pub files: &'static [&'static str],
     pub links: &'static [(&'static str, &'static str)],
     pub texts: &'static [(&'static str, &'static str)],
+    /// Files that have another name.
+    pub hard: &'static [&'static str],
+    /// The folders that the session works in.
+    pub border: &'static [&'static str],
+    /// What the session made.
+    pub made: &'static [&'static str],
 }
 
 /// The machine without any files.
-pub(super) const ALICE: Machine = Machine { files: &[], links: &[], texts: &[] };
+pub(super) const ALICE: Machine = Machine { files: &[], links: &[], texts: &[], hard: &[], border: &[], made: &[] };
 
 impl World for Machine {
     fn home(&self) -> PathBuf {
@@ -41,6 +47,21 @@ impl World for Machine {
             Some(format!("{to}{rest}"))
         });
         led.unwrap_or(path).into()
+    }
+
+    fn border(&self) -> Vec<PathBuf> {
+        self.border.iter().map(PathBuf::from).collect()
+    }
+
+    fn made(&self, path: &Path) -> bool {
+        self.made.iter().any(|made| path.starts_with(made))
+    }
+
+    fn about(&self, path: &Path) -> Option<About> {
+        let is = |file: &&&str| Path::new(file) == path;
+        let names = if self.hard.iter().any(|file| is(&file)) { 2 } else { 1 };
+        let folder = self.files.iter().any(|file| Path::new(file).starts_with(path) && Path::new(file) != path);
+        (folder || names > 1 || self.files.iter().any(|file| is(&file))).then_some(About { folder, names })
     }
 
     fn text(&self, path: &Path, limit: usize) -> Option<String> {

@@ -112,6 +112,7 @@ fn judge_cases() {
         .chain(cases!("judge-classes.jsonl"))
         .chain(cases!("judge-attack.jsonl"))
         .chain(cases!("judge-attach.jsonl"))
+        .chain(cases!("judge-links.jsonl"))
     {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
         let got = judge(command, &[], Mode::Manual);

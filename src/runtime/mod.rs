@@ -311,6 +311,8 @@ pub struct Context {
     pub sources: Arc<Sources>,
     pub paths: Paths,
     pub cwd: PathBuf,
+    /// The folders that the session works in, as the gate knows them.
+    pub border: Vec<PathBuf>,
     pub canvas: crate::config::theme::Canvas,
     pub registry: Arc<crate::tools::registry::Registry>,
     pub extensions: crate::plugins::Extensions,

@@ -69,7 +69,7 @@ pub async fn tried(command: String, context: &Context, facts: &Facts) -> LoadRep
     let (context, cwd, line) = (context.clone(), facts.cwd.clone(), command.clone());
     let work = move || {
         let loaded = load::load(&context.sources);
-        let world = LocalWorld::of_user(&context.paths.home);
+        let world = LocalWorld::of_user(&context.paths.home).within(context.border.clone());
         let intent = Intent::Command { line, cwd: cwd.clone(), background: false };
         trial::told(&trial::judged(&intent, "terminal", &loaded, session, &cwd, mode, &world))
     };

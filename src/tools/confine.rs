@@ -28,11 +28,13 @@ fn wanted(ctx: &ToolCtx) -> Option<Sandbox> {
         Some(rest) => home.join(rest),
         None => paths::expand_home(path),
     };
+    // The first is the workspace.
+    let added = ctx.world.border().into_iter().skip(1);
     Some(Sandbox {
         mode: wanted.mode,
         network: wanted.network,
         workspace: workspace(&ctx.workspace, &home),
-        writable: wanted.writable.iter().map(at).filter(|path| path.is_absolute()).collect(),
+        writable: wanted.writable.iter().map(at).filter(|path| path.is_absolute()).chain(added).collect(),
         closed: ctx.world.hermes_home(),
         home,
     })

@@ -251,6 +251,7 @@ impl Gate {
             self.ended(ended, Outcome::Interrupted, 0);
             return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
+        self.note_made(ready.run.intent(), &ctx).await;
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
         body.view.target = ready.run.target();

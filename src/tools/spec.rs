@@ -258,6 +258,8 @@ impl ToolCtx {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileLedger {
     pub seen: HashMap<PathBuf, (u128, u64)>,
+    /// What this session made in temporary folders, where it may change and delete that without a question.
+    pub made: crate::policy::border::Made,
     /// Parts of files that the model has in its context. Cleared when the context is compressed.
     pub reads: HashMap<ReadKey, ReadMark>,
     /// Edits of a file that found no match since it was last written.

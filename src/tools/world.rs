@@ -1,7 +1,8 @@
 //! The machine as the policy asks about it. Every look is bounded.
 
 use crate::policy::files::normal;
-use crate::policy::{Matches, World, glob, shell};
+use crate::policy::{About, Matches, World, glob, shell};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Folder entries that one glob looks at.
@@ -17,21 +18,27 @@ pub struct LocalWorld {
     hermes_home: PathBuf,
     /// Whether a variable that nobody told of may be set.
     environment: bool,
+    border: Vec<PathBuf>,
 }
 
 impl LocalWorld {
     /// A world with these homes and no other variables.
     pub fn new(home: PathBuf, hermes_home: PathBuf) -> Self {
-        Self { home, hermes_home, environment: false }
+        Self { home, hermes_home, environment: false, border: Vec::new() }
     }
 
     /// The world of the person who runs this program, whose own home is here. Any variable but `HOME` may have any value.
     pub fn of_user(hermes_home: &Path) -> Self {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let mut world = Self { home, hermes_home: PathBuf::new(), environment: true };
+        let mut world = Self { home, hermes_home: PathBuf::new(), environment: true, border: Vec::new() };
         // Links followed, so that its files are known by their real names as well.
         world.hermes_home = world.resolve(hermes_home);
         world
+    }
+
+    /// The world of a session that was opened in the first of these folders; the others were added by the person.
+    pub fn within(self, border: Vec<PathBuf>) -> Self {
+        Self { border, ..self }
     }
 }
 
@@ -95,6 +102,15 @@ impl World for LocalWorld {
 
     fn resolve(&self, path: &Path) -> PathBuf {
         self.resolve_through(path, 0)
+    }
+
+    fn border(&self) -> Vec<PathBuf> {
+        self.border.clone()
+    }
+
+    fn about(&self, path: &Path) -> Option<About> {
+        let found = path.symlink_metadata().ok()?;
+        Some(About { folder: found.is_dir(), names: if found.is_file() { found.nlink() } else { 1 } })
     }
 }
 

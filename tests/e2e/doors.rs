@@ -80,6 +80,44 @@ fn what_a_command_exports_is_known_to_the_judge_of_the_next() {
 }
 
 #[test]
+fn the_border_of_a_session_is_moved_by_no_command_and_widened_by_a_flag() {
+    let home = Home::empty();
+    let (thesis, other) = (home.user().join("thesis.txt"), home.user().join("other"));
+    std::fs::write(&thesis, "years of work").unwrap();
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("a.o"), "x").unwrap();
+    let run = |line: &str| ("terminal", serde_json::json!({ "command": line }));
+    let there = |line: &str| ("terminal", serde_json::json!({ "command": line, "workdir": home.user() }));
+    let calls = [
+        there("rm thesis.txt"),
+        there("echo x > thesis.txt"),
+        ("write_file", serde_json::json!({ "path": "~/thesis.txt", "content": "x" })),
+        run("ln ~/thesis.txt mine && echo x >> mine"),
+        run("cp --link ~/thesis.txt mine"),
+        run("rm ~/other/a.o"),
+        run("cd ~ && ls"),
+        run("rm thesis.txt"),
+        run("rm *.txt"),
+        // What the session makes in a temporary folder it may remove, in a later call, too.
+        run("echo x > made.txt"),
+        run("rm made.txt"),
+    ];
+    let seen = results(&home, "", &[], &calls);
+    assert_eq!(seen.len(), calls.len());
+    for (at, seen) in seen.iter().enumerate() {
+        let goes = matches!(at, 6 | 9 | 10);
+        assert_eq!(seen["status"] != "blocked", goes, "{:?}: {seen}", calls[at]);
+    }
+    assert_eq!(std::fs::read_to_string(&thesis).unwrap(), "years of work");
+    assert!(!home.user().join("made.txt").exists() && !home.project().join("mine").exists());
+    let added = other.display().to_string();
+    let seen = results(&home, "", &["--add-dir", &added], &[run("rm ~/other/a.o"), run("rm ~/thesis.txt")]);
+    assert_ne!(seen[0]["status"], "blocked", "{}", seen[0]);
+    assert_eq!(seen[1]["status"], "blocked", "{}", seen[1]);
+    assert!(!other.join("a.o").exists() && thesis.exists());
+}
+
+#[test]
 fn no_tool_writes_what_the_program_obeys_or_touches_another_backends_files() {
     let home = Home::empty();
     std::os::unix::fs::symlink(home.hermes(), home.project().join("link")).unwrap();

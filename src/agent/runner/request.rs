@@ -47,6 +47,7 @@ impl Runner {
         let tools = self.tools_changed();
         situation::describe(&Situation {
             cwd: &cwd.display().to_string(),
+            added: self.deps.world.border().iter().skip(1).map(|folder| folder.display().to_string()).collect(),
             git: git.map(|(branch, dirty)| match dirty {
                 0 => format!("{branch}, clean"),
                 1 => format!("{branch}, 1 changed file"),

@@ -22,6 +22,7 @@ const PROJECT: Machine = Machine {
     ],
     links: &[("/home/alice/project/link", "/srv/data")],
     texts: &[("/home/alice/project/.gitignore", "# made\n/dist/\n*.log\n")],
+    ..super::super::testing::ALICE
 };
 
 fn low(line: &str) -> (String, bool) {

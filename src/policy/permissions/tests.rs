@@ -171,7 +171,7 @@ fn a_pattern_is_as_many_names_as_it_matches() {
         let files: &'static [&'static str] = Box::leak(names.collect::<Vec<_>>().into_boxed_slice());
         // The last but one leads elsewhere.
         let links = &[("/home/alice/project/many/78", "/srv/key")];
-        let world = Machine { files, links, texts: &[] };
+        let world = Machine { files, links, ..Alice };
         let intent = Intent::Command { line: "grep -n x many/*".into(), cwd: CWD.into(), background: false };
         let verdict = decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Manual, &world);
         assert_eq!(verdict.name(), want, "{count} {lines:?}");

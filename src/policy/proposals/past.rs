@@ -179,6 +179,9 @@ impl World for Blind<'_> {
     fn glob(&self, _: &str, _: &Path, _: usize) -> Matches {
         Matches::default()
     }
+    fn border(&self) -> Vec<PathBuf> {
+        self.0.border()
+    }
     fn resolve(&self, path: &Path) -> PathBuf {
         files::normal(Path::new("/"), &path.to_string_lossy()).into()
     }

@@ -53,7 +53,7 @@ impl<'w> Walker<'w> {
 
     /// Whether a class is only for what is outside the working folder, and this is inside.
     fn is_meaningless(&self, class: &PathClass, path: &str) -> bool {
-        class.elsewhere && Path::new(path).starts_with(&self.start) && !Path::new(&self.home).starts_with(&self.start)
+        class.elsewhere && self.border.has_beside(Path::new(path), Path::new(&self.home))
     }
 
     /// The classes of all paths that a field can mean, links followed, and whether it certainly means one of that class.

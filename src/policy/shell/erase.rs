@@ -3,10 +3,12 @@
 use super::args;
 use super::ast::Redirect;
 use super::decode::Stream;
+use super::findings::{Touch, Touched};
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
-use crate::policy::files::{is_protected, may_match_protected, normal};
+use crate::policy::border::is_ours;
+use crate::policy::files::{is_protected, is_shared, may_match_protected, normal};
 use crate::policy::glob;
 use crate::policy::table::{Level, Role};
 use std::path::Path;
@@ -64,13 +66,22 @@ impl Walker<'_> {
         }
     }
 
-    fn is_outside(&self, field: &Field) -> bool {
-        let start = normal(Path::new(&self.state.cwds.first().cloned().unwrap_or_default()), "");
-        self.absolute(&field.text).iter().any(|path| {
-            let inside = |cwd: &String| path != cwd && Path::new(path).starts_with(cwd) && cwd != "/";
-            let known = start != "/" && Path::new(path).starts_with(&start);
-            !known && !self.state.cwds.iter().any(inside)
-        }) || (field.text.starts_with('/') && self.state.cwds.iter().all(|cwd| cwd.as_str() == "/"))
+    /// Whether something goes that is outside the folders of the session and not made by it.
+    fn is_outside(&mut self, field: &Field) -> bool {
+        let (paths, _) = self.base(field);
+        paths.iter().any(|path| {
+            let inside = !path.contains(UNKNOWN) && self.border.has_below_root(Path::new(path));
+            !inside && !is_ours(self.table, path, self.world) && !self.makes(path)
+        })
+    }
+
+    /// Whether this line makes this path in a temporary folder, where nothing was before.
+    fn makes(&self, path: &str) -> bool {
+        let made = |touched: &Touched| touched.how == Touch::Write && !touched.glob && touched.paths == [path];
+        is_shared(self.table, Path::new(path))
+            && self.world.about(Path::new(path)).is_none()
+            && self.world.resolve(Path::new(path)) == Path::new(path)
+            && self.touched.iter().any(made)
     }
 
     /// One file that a check of ours left in the temporary folder.

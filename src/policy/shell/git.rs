@@ -83,7 +83,7 @@ impl Walker<'_> {
             self.git_checkout(known, from);
         }
         if SHOWS.contains(&name) {
-            let inside = |path: &String| Path::new(path).starts_with(&self.start);
+            let inside = |path: &String| self.border.has(path);
             let other = |path: &&String| !inside(path) && !Path::new(path).starts_with(&self.own);
             let others: Vec<String> = self.state.cwds.iter().filter(other).cloned().collect();
             others.iter().for_each(|path| self.reads_tree(&Field::known(path.clone(), known.span()), true));
@@ -147,7 +147,7 @@ impl Walker<'_> {
 
     /// Another folder than that of the task gets files of any name: that matters where some of them would.
     fn git_fills(&mut self, known: &Known<'_>, name: &str, folders: &[String]) {
-        let inside = |path: &String| Path::new(path).starts_with(&self.start);
+        let inside = |path: &String| self.border.has(path);
         let mut targets: Vec<Field> = match name {
             "clone" => known.operands().skip(1).take(1).cloned().collect(),
             _ => folders.iter().map(|path| Field::known(path.clone(), known.span())).collect(),

@@ -49,7 +49,7 @@ impl Walker<'_> {
         if self.elsewhere.is_some() || !to.is_known() {
             return;
         }
-        let inside = |path: &String| Path::new(path).starts_with(&self.start);
+        let inside = |path: &String| self.border.has(path);
         let goes = self.absolute(&to.text).iter().any(|path| !inside(path));
         let dear = |path: &String| {
             let known = path.split(UNKNOWN).next().unwrap_or(path);

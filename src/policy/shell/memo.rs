@@ -2,7 +2,7 @@
 
 use crate::lock::lock;
 use crate::policy::files::normal;
-use crate::policy::{Matches, World};
+use crate::policy::{About, Matches, World};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -103,6 +103,23 @@ impl World for Memo<'_> {
             kept.insert(key, found.clone());
         }
         found
+    }
+
+    fn is_here(&self) -> bool {
+        self.world.is_here()
+    }
+
+    fn border(&self) -> Vec<PathBuf> {
+        self.world.border()
+    }
+
+    fn made(&self, path: &Path) -> bool {
+        self.world.made(path)
+    }
+
+    fn about(&self, path: &Path) -> Option<About> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.world.about(path)
     }
 
     fn text(&self, path: &Path, limit: usize) -> Option<String> {

@@ -26,6 +26,10 @@ impl<'w> Walker<'w> {
             return out;
         }
         self.kept(known, &input);
+        self.second_names(known);
+        if known.spec.kind == Kind::Git {
+            self.repository_programs(known);
+        }
         match known.spec.kind {
             Kind::Plain | Kind::Git | Kind::Make => {
                 match known.name.as_str() {

@@ -1,7 +1,7 @@
 //! What depends on the files of the machine: installed programs, and links behind patterns.
 
 use crate::policy::testing::Machine;
-use crate::policy::{Intent, Mode, Rules, decide};
+use crate::policy::{Intent, Mode, Rules, decide, decide_in};
 
 /// A project with an installed tool, links out of it, and a file named like a subcommand.
 const PROJECT: Machine = Machine {
@@ -20,7 +20,129 @@ const PROJECT: Machine = Machine {
         ("/home/alice/project/notes-rc", "/home/alice/.bashrc"),
     ],
     texts: &[("/home/alice/project/clean.sql", "truncate users;"), ("/home/alice/project/shell.sql", "\\! ls")],
+    ..crate::policy::testing::ALICE
 };
+
+/// A session that was opened in one folder and was given another, while its shell is somewhere else.
+const SESSION: Machine = Machine {
+    files: &[
+        "/tmp/theirs.log",
+        "/tmp/ours.log",
+        "/tmp/ours/deep/x",
+        "/home/alice/other/x",
+        "/home/alice/project/target/a",
+    ],
+    links: &[("/home/alice/project/out", "/home/alice/other"), ("/tmp/link", "/home/alice/other")],
+    border: &["/home/alice/project", "/data/set"],
+    made: &["/tmp/ours.log", "/tmp/ours", "/tmp/link"],
+    hard: &["/home/alice/project/both", "/home/alice/project/target/a", "/tmp/ours/both"],
+    ..crate::policy::testing::ALICE
+};
+
+#[test]
+fn the_border_stays_wherever_the_shell_is() {
+    for (cwd, line, want) in [
+        ("/home/alice/other", "rm x", "ask"),
+        ("/home/alice/other", "rm *.txt", "ask"),
+        ("/home/alice/other", "touch y", "ask"),
+        ("/home/alice/other", "mkdir y", "ask"),
+        ("/home/alice/other", "echo x > y", "ask"),
+        ("/home/alice/other", "cp /home/alice/project/a .", "ask"),
+        ("/home/alice/other", "cd /home/alice/project && rm a.o", "allow"),
+        ("/home/alice/other", "rm ../project/a.o", "allow"),
+        ("/home/alice/other", "ls; cat x", "allow"),
+        ("/home/alice", "rm thesis.txt", "ask"),
+        ("/etc", "touch nothing", "ask"),
+        ("/data/set/deep", "rm a.o && touch b && mkdir c && echo x > d", "allow"),
+        ("/home/alice/project/sub", "rm a.o; echo x > ../b", "allow"),
+        ("/home/alice/project", "rm out/x", "ask"),
+        ("/home/alice/project", "echo y > out/x", "ask"),
+        // Temporary folders: new files are free, what others made is not.
+        ("/home/alice/project", "echo x > /tmp/new", "allow"),
+        ("/home/alice/project", "echo x > /tmp/theirs.log", "ask"),
+        ("/home/alice/project", "echo x >> /tmp/theirs.log", "ask"),
+        ("/home/alice/project", "touch /tmp/theirs.log", "allow"),
+        ("/home/alice/project", "mv /tmp/theirs.log .", "ask"),
+        ("/home/alice/project", "rm /tmp/theirs.log", "ask"),
+        ("/tmp", "rm theirs.log", "ask"),
+        ("/home/alice/project", "rm /tmp/never-seen", "ask"),
+        ("/home/alice/project", "echo x > /tmp/ours.log; rm /tmp/ours.log", "allow"),
+        ("/home/alice/project", "rm /tmp/ours/deep/x", "allow"),
+        ("/home/alice/project", "rm /tmp/ours/deep/../../theirs.log", "ask"),
+        ("/home/alice/project", "rm /tmp/link/x", "ask"),
+        ("/home/alice/project", "echo x > /tmp/new; rm /tmp/new", "allow"),
+        ("/home/alice/project", "echo x > /dev/null", "allow"),
+        // Files with other names.
+        ("/home/alice/project", "echo x >> both", "ask"),
+        ("/home/alice/project", "sed -i s/a/b/ both", "ask"),
+        ("/home/alice/project", "echo x | tee both", "ask"),
+        ("/home/alice/project", "chmod 600 both", "ask"),
+        ("/home/alice/project", "echo x >> /tmp/ours/both", "ask"),
+        ("/home/alice/project", "cat both; rm both", "allow"),
+        ("/home/alice/project", "echo x >> target/a", "allow"),
+    ] {
+        let intent = Intent::Command { line: line.into(), cwd: cwd.into(), background: false };
+        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &SESSION);
+        assert_eq!(verdict.name(), want, "{cwd}: {line}: {verdict:?}");
+    }
+}
+
+/// A repository that names programs, one that names none, and one below the first.
+const REPOSITORIES: Machine = Machine {
+    files: &["/home/alice/project/sub/.git/modules/m/config"],
+    texts: &[
+        ("/home/alice/project/.git/config", "[core]\n bare = false\n[alias]\n st = !./x\n lg = log --oneline\n"),
+        ("/home/alice/project/bad/.git/config", "[core]\n fsmonitor = ./x\n"),
+        ("/home/alice/project/tree/.git", "gitdir: ../.git/worktrees/t\n"),
+        ("/home/alice/project/.git/worktrees/t/commondir", "../../../bad/.git\n"),
+        ("/home/alice/project/sub/.git/config", "[core]\n bare = false\n"),
+        ("/home/alice/project/sub/.git/modules/m/config", "[diff]\n external = ./x\n"),
+        ("/home/alice/project/bare/HEAD", "ref: x"),
+        ("/home/alice/project/bare/config", "[core]\n sshCommand = ./x\n"),
+    ],
+    ..crate::policy::testing::ALICE
+};
+
+#[test]
+fn git_is_asked_about_where_the_repository_names_a_program() {
+    for (line, want) in [
+        ("git status", "allow"),
+        ("git log --oneline -5", "allow"),
+        ("git lg", "allow"),
+        ("git st", "ask"),
+        ("git -C bad status", "ask"),
+        ("cd bad/deep && git diff", "ask"),
+        ("(cd bad; git log)", "ask"),
+        ("git -C tree status", "ask"),
+        ("git -C sub status", "ask"),
+        ("cd bare && git log", "ask"),
+        ("ls bad", "allow"),
+    ] {
+        let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
+        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &REPOSITORIES);
+        assert_eq!(verdict.name(), want, "{line}: {verdict:?}");
+    }
+}
+
+#[test]
+fn file_tools_have_the_same_border() {
+    for (cwd, path, want) in [
+        ("/home/alice/other", "x", "ask"),
+        ("/home/alice/other", "/home/alice/project/x", "allow"),
+        ("/home/alice/other", "/data/set/x", "allow"),
+        ("/home/alice/project", "out/x", "ask"),
+        ("/home/alice/project", "/tmp/new", "allow"),
+        ("/home/alice/project", "/tmp/theirs.log", "ask"),
+        ("/home/alice/project", "/tmp/ours.log", "allow"),
+        ("/home/alice/project", "both", "ask"),
+        ("/home/alice/project", "target/a", "allow"),
+    ] {
+        let edit = crate::policy::EditIntent { path: path.into(), diff: String::new(), removes: false };
+        let intent = Intent::Edit(vec![edit]);
+        let verdict = decide_in(&intent, std::path::Path::new(cwd), &Rules::default(), Mode::Manual, &SESSION);
+        assert_eq!(verdict.name(), want, "{cwd}: {path}: {verdict:?}");
+    }
+}
 
 fn judged(line: &str) -> &'static str {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };

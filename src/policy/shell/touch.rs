@@ -3,6 +3,7 @@
 use super::findings::{Touch, Touched};
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use crate::policy::border::overwrites;
 use crate::policy::files::{is_free, is_protected};
 use crate::policy::glob;
 use crate::policy::table::{Level, Role};
@@ -141,8 +142,17 @@ impl<'w> Walker<'w> {
                 self.find_path(effect, field);
             }
         }
-        if writes && !noted && role != Role::Make {
-            self.writes_outside(field);
+        if writes && role != Role::Move || matches!(role, Role::Permissions | Role::PermissionsTree) {
+            self.writes_other_names(field);
+        }
+        // What git makes beside a repository, a clone or a work tree, is new and has its own questions.
+        let of_git = || {
+            self.current
+                .and_then(|at| self.invocations.get(at))
+                .is_some_and(|one| one.plain.first().is_some_and(|name| name == "git"))
+        };
+        if (writes || role == Role::Create) && !noted && !(role == Role::Make && of_git()) {
+            self.writes_outside(role, field);
         }
     }
 
@@ -176,8 +186,8 @@ impl<'w> Walker<'w> {
         self.find_as(effect, format!("{say}: {path}"), field.span.clone());
     }
 
-    /// Asks about a write outside the working folder of the task, as for the file tools.
-    fn writes_outside(&mut self, field: &Field) {
+    /// Asks about a write outside the folders of the session, as for the file tools.
+    fn writes_outside(&mut self, role: Role, field: &Field) {
         // On another machine or in a container there is no such folder.
         if self.elsewhere.is_some() || field.text.is_empty() {
             return;
@@ -199,12 +209,17 @@ impl<'w> Walker<'w> {
             }
             let real = self.world.resolve(Path::new(known)).to_string_lossy().into_owned();
             let free = |path: &str| is_free(self.table, path, &self.home, &self.own);
-            let inside = Path::new(known).starts_with(&self.start)
-                && (real == known || Path::new(&real).starts_with(self.world.resolve(Path::new(&self.start))));
+            let inside = self.border.has(known) && self.border.has(&real);
             // What `/dev/stdout` is depends on who runs it.
             let leads = real != known && !known.starts_with("/dev/");
             if !inside && !(free(known) && (!leads || free(&real))) {
                 return self.find_path("write outside this folder", field);
+            }
+            // An empty file that is there stays as it is, and a folder, too.
+            let changes = !matches!(role, Role::Create | Role::Make) && known == path;
+            if !inside && changes && overwrites(self.table, &real, self.world) {
+                let say = format!("changes a file that this session did not make: {path}");
+                return self.find_as("write outside this folder", say, field.span.clone());
             }
         }
     }
@@ -214,7 +229,7 @@ impl<'w> Walker<'w> {
         self.note_touch(Role::Write, folder);
         match self.worst_below(folder) {
             Some(effect) => self.find_filled(effect, folder),
-            None => self.writes_outside(folder),
+            None => self.writes_outside(Role::Make, folder),
         }
     }
 

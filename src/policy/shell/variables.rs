@@ -125,8 +125,8 @@ impl Walker<'_> {
 
     /// Whether a path of a value stays in the working folder.
     fn is_inside(&self, part: &str) -> bool {
-        let below = |path: &String| Path::new(path).starts_with(&self.start);
-        !part.contains(['$', ' ', '=']) && self.start != "/" && self.absolute(part).iter().all(below)
+        let below = |path: &String| self.border.has_below_root(Path::new(path));
+        !part.contains(['$', ' ', '=']) && self.absolute(part).iter().all(below)
     }
 
     /// Whether a line of shell starts with a program that the table knows and does nothing that is asked about.

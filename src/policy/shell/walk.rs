@@ -8,6 +8,7 @@ use super::parse::Parsed;
 use super::resolve::UNKNOWN;
 use super::state::State;
 use crate::policy::World;
+use crate::policy::border::Border;
 use crate::policy::files::normal;
 use crate::policy::table::{Level, Table};
 use std::collections::HashSet;
@@ -28,8 +29,10 @@ pub struct Walker<'w> {
     pub(super) home: String,
     pub(super) own: String,
     pub(super) state: State,
-    /// The working folder of the task: what a line writes elsewhere is asked about, as a file tool would.
+    /// The folder in which the line begins.
     pub(super) start: String,
+    /// The folders that the session works in: what a line writes elsewhere is asked about, as a file tool would.
+    pub(super) border: Border,
     /// The depth at which a command started that runs others on another machine or in a container.
     pub(super) elsewhere: Option<usize>,
     pub findings: Vec<Finding>,
@@ -78,6 +81,7 @@ impl<'w> Walker<'w> {
             own: world.hermes_home().to_string_lossy().into_owned(),
             state: State { cwds: vec![normal(cwd, "")], ..State::default() },
             start: normal(cwd, ""),
+            border: Border::of(cwd, world),
             elsewhere: None,
             findings: Vec::new(),
             invocations: Vec::new(),

@@ -2,14 +2,16 @@
 
 use super::{Gate, folder, look};
 use crate::exec::{Front, ProcessId};
+use crate::lock::lock;
+use crate::policy::border::makes;
 use crate::policy::permissions::Reader;
 use crate::policy::shell::UNKNOWN;
-use crate::policy::{Intent, Matches, World};
-use crate::tools::spec::ToolCtx;
+use crate::policy::{About, Intent, Matches, World};
+use crate::tools::spec::{FileLedger, ToolCtx};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Variables that the shell sets itself, whatever its environment says.
 const SHELLS_OWN: &[&str] = &[
@@ -36,11 +38,21 @@ const SHELLS_OWN: &[&str] = &[
     "_",
 ];
 
-/// A world with the variables of one task.
+/// A world with the variables of one task, and with what its session made.
 struct Place {
     world: Arc<dyn World>,
-    /// `None`: the line is for a program whose variables nobody knows.
-    env: Option<Arc<BTreeMap<OsString, OsString>>>,
+    env: Variables,
+    files: Arc<Mutex<FileLedger>>,
+}
+
+/// The variables that a call starts with.
+enum Variables {
+    /// Those of the task.
+    Task(Arc<BTreeMap<OsString, OsString>>),
+    /// The line is for a program whose variables nobody knows.
+    Unknown,
+    /// It is no line.
+    World,
 }
 
 impl World for Place {
@@ -54,8 +66,10 @@ impl World for Place {
 
     fn variable(&self, name: &str) -> Option<String> {
         let unknown = || Some(UNKNOWN.to_string());
-        let Some(env) = self.env.as_ref().filter(|_| !SHELLS_OWN.contains(&name) && !name.starts_with("BASH")) else {
-            return unknown();
+        let env = match &self.env {
+            Variables::Task(env) if !SHELLS_OWN.contains(&name) && !name.starts_with("BASH") => env,
+            Variables::Task(_) | Variables::Unknown => return unknown(),
+            Variables::World => return self.world.variable(name),
         };
         match env.get(OsStr::new(name)) {
             Some(value) => value.to_str().map(str::to_owned).or_else(unknown),
@@ -73,6 +87,18 @@ impl World for Place {
 
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
         self.world.text(path, limit)
+    }
+
+    fn border(&self) -> Vec<PathBuf> {
+        self.world.border()
+    }
+
+    fn made(&self, path: &Path) -> bool {
+        lock(&self.files).made.has(path)
+    }
+
+    fn about(&self, path: &Path) -> Option<About> {
+        self.world.about(path)
     }
 
     fn fresh(&self) {
@@ -106,24 +132,40 @@ impl Gate {
                         there.look_ahead(&line, &cwd);
                         there.environment_of(&task).ok()
                     });
-                    asked.await?
+                    asked.await?.map_or(Variables::Unknown, Variables::Task)
                 }
                 None => tokio::select! {
                     biased;
                     () = ctx.cancel.cancelled() => return None,
-                    env = ctx.exec.environment_of(&ctx.task) => Some(env),
+                    env = ctx.exec.environment_of(&ctx.task) => Variables::Task(env),
                 },
             },
             Intent::Input { process, .. } => {
                 let (exec, task, id) = (ctx.exec.clone(), Arc::clone(&ctx.task), ProcessId(process.clone()));
                 (cwd, reader) = reads(look::unless_stopped(&ctx.cancel, move || exec.front(&task, &id)).await?);
-                None
+                Variables::Unknown
             }
-            Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => {
-                return Some(Site { world, cwd, reader });
+            Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => Variables::World,
+        };
+        Some(Site { world: Arc::new(Place { world, env, files: Arc::clone(&ctx.files) }), cwd, reader })
+    }
+}
+
+impl Gate {
+    /// Remembers what a call that is about to run makes in temporary folders: the session may change and delete it later.
+    pub(super) async fn note_made(&self, intent: &Intent, ctx: &ToolCtx) {
+        if !matches!(intent, Intent::Edit(_) | Intent::Command { .. }) {
+            return;
+        }
+        let Some(site) = self.place(intent, ctx).await else { return };
+        let (intent, files) = (intent.clone(), Arc::clone(&ctx.files));
+        let note = move || {
+            for path in makes(&intent, &*site.world) {
+                lock(&files).made.note(path);
             }
         };
-        Some(Site { world: Arc::new(Place { world, env }), cwd, reader })
+        // A call that is stopped here makes nothing.
+        let _ = look::unless_stopped(&ctx.cancel, note).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which paths the reasons of a verdict are about, and what becomes of them.
 
 use crate::policy::files::normal;
-use crate::policy::shell::{Invocation, Judgement, Touched, UNKNOWN};
+use crate::policy::shell::{Invocation, Judgement, Touch, Touched, UNKNOWN};
 use crate::policy::table::Role;
 use crate::policy::{Intent, Matches, Verdict, World, glob};
 use std::ops::Range;
@@ -99,7 +99,10 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
         let finds = command.is_some_and(|command| is_find(&command.words) || says(&command));
         let about = meant(&one.span) || (changes && command.is_some_and(|command| meant(&command.span)));
         // What find and the like begin at is not what they reach.
-        let is_path = !one.text.is_empty() && !one.text.contains('\n') && !is_stream(&one.text);
+        // A text of several lines that is only read is code, unless there is such a file.
+        let there = || one.paths.iter().any(|path| world.about(std::path::Path::new(path)).is_some());
+        let is_name = !one.text.contains('\n') || one.how != Touch::Read || there();
+        let is_path = !one.text.is_empty() && is_name && !is_stream(&one.text);
         if !about || finds || !is_path || is_address(one, world) {
             continue;
         }

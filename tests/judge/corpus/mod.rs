@@ -48,6 +48,7 @@ const MACHINE: Machine = Machine {
         ("/home/alice/project/report.sql", "select name, count(*) from users group by name;\n"),
         ("/home/alice/project/schema.sql", "create table if not exists users (id int primary key, name text);\n"),
     ],
+    ..super::testing::ALICE
 };
 
 impl Kind {

@@ -247,6 +247,9 @@ impl World for Hanging {
     fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
         self.world.glob(pattern, cwd, limit)
     }
+    fn border(&self) -> Vec<PathBuf> {
+        self.world.border()
+    }
     fn resolve(&self, path: &Path) -> PathBuf {
         self.wait();
         self.world.resolve(path)

@@ -216,8 +216,13 @@ fn asked_by(model: &Model, approval: &Approval) -> String {
     }
 }
 
+/// A text that stands in one row: an end of a line, in the name of a file for example, is shown as a sign.
+fn one_line(text: &str) -> String {
+    visible(text).text.replace('\n', "⏎")
+}
+
 fn wrapped(rows: &mut Vec<Row>, text: &str, role: Role, room: usize) {
-    let text = visible(text).text.replace('\n', " ");
+    let text = one_line(text);
     wrap_into(rows, &[Span::new(text, role)], Ground::Base, &Wrap { width: room, ..Wrap::default() });
 }
 
@@ -289,9 +294,9 @@ fn targets(targets: &[Target], room: usize) -> Vec<Row> {
         let more = if target.at_least { "≥ " } else { "" };
         let files = target.files.map(|count| format!("{more}{}", format::plural(count, "file", "files")));
         let bytes = target.bytes.map(|count| format!("{more}{}", format::bytes(count)));
-        let note = visible(&target.note).text.replace('\n', " ");
+        let note = one_line(&target.note);
         let mut spans = vec![
-            Span::new(pad(&truncate_middle(&visible(&target.name).text, name), name + 2), Role::Text),
+            Span::new(pad(&truncate_middle(&one_line(&target.name), name), name + 2), Role::Text),
             Span::new(format!("{:>14}", files.unwrap_or_default()), Role::Text),
             Span::new(format!("{:>10}   ", bytes.unwrap_or_default()), Role::Text),
         ];
