@@ -71,7 +71,7 @@ impl Insert {
             (State::Text, 0x07) => self.state = State::Ground,
             (State::Text, _) => {}
         }
-        out.extend(self.begun.drain(..));
+        out.append(&mut self.begun);
         out.push(byte);
     }
 
