@@ -191,7 +191,7 @@ fn su_in_a_session_of_its_own_asks_by_the_masked_field() {
         let home = Home::with(&mock, "approvals:\n  mode: \"off\"\n");
         let mut term = Term::start(&home, &[]);
         term.wait("❯");
-        term.send("be root\r").wait("asks for a password").wait("Password:");
+        term.send("be root\r").wait("asks for a password").wait("Password:").wait("Ctrl-C no answer");
         term.send(SECRET).wait(&"•".repeat(SECRET.len()));
         term.send("\r").gone("asks for a password").wait("Authentication failure");
         is_nowhere(&home, &mock, &term);
