@@ -114,7 +114,7 @@ fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
     for (program, command, prompt, line) in [
         ("python3", "python3 -q -i", ">>>", &python),
         ("bash", "PS1='pro''mpt> ' bash --norc -i", "prompt>", &shell),
-        ("bash", "while read -e -p 'pro''mpt> ' x; do history -s \"$x\"; eval \"$x\"; done", "prompt>", &shell),
+        ("bash", "while read -e -p 'pro''mpt> ' x; do history -s \"$x\"; echo got-12; done", "prompt>", &shell),
         ("sqlite3", "sqlite3 -interactive :memory:", "sqlite>", &sql),
     ] {
         if !has(program) {
