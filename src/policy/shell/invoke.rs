@@ -189,6 +189,7 @@ impl<'w> Walker<'w> {
         // What is certain to run comes before what may: work is bounded.
         if spec.kind == Kind::Git {
             self.git_alias(&known, me);
+            self.repository_programs(&known);
         }
         self.feeds(&known, input.as_ref());
         self.rules(&known, &spec.rules, 1);
