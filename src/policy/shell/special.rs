@@ -27,9 +27,6 @@ impl<'w> Walker<'w> {
         }
         self.kept(known, &input);
         self.second_names(known);
-        if known.spec.kind == Kind::Git {
-            self.repository_programs(known);
-        }
         match known.spec.kind {
             Kind::Plain | Kind::Git | Kind::Make => {
                 match known.name.as_str() {
