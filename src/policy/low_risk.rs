@@ -1,7 +1,8 @@
 //! Which questions are of low risk, for the smart mode: `assets/policy/low-risk.yaml` and the conditions that it names.
 
+use super::border::Border;
 use super::files::normal;
-use super::shell::{self, Invocation, UNKNOWN};
+use super::shell::{self, Finding, Invocation, Judgement, UNKNOWN};
 use super::table::{Kind, Level, Spec, Table, table};
 use super::{Intent, Verdict, World, glob};
 use serde::Deserialize;
@@ -70,7 +71,7 @@ pub fn low_risk(intent: &Intent, verdict: &Verdict, world: &dyn World) -> bool {
         return false;
     }
     let judged = shell::judge(line, cwd, world);
-    let place = Place { low, cwd: normal(cwd, ""), real: world.resolve(cwd).to_string_lossy().into_owned(), world };
+    let place = Place::new(low, cwd, world);
     judged.invocations.iter().all(|invocation| place.stays(invocation, table))
         && judged.findings.iter().all(|finding| {
             let Some(condition) = low.effects.get(&finding.effect) else { return finding.level == Level::Allow };
@@ -79,16 +80,60 @@ pub fn low_risk(intent: &Intent, verdict: &Verdict, world: &dyn World) -> bool {
         })
 }
 
+/// The class of deletions whose files a tool makes again.
+pub const BUILT_AGAIN: &str = "delete of what can be built again";
+
+/// Gives deletions of what a build tool makes again a class of their own, where nothing of the line leaves the workspace or
+/// moves work to such a name.
+pub(super) fn tell_built_again(judged: &mut Judgement, line: &str, cwd: &Path, world: &dyn World) {
+    let (Some(low), Ok(table)) = (LOW_RISK.as_ref(), table()) else { return };
+    let deletes = |finding: &Finding| {
+        let when = low.effects.get(&finding.effect).map(|condition| condition.when);
+        when == Some(When::Generated) && finding.level == Level::Ask && !finding.fixed
+    };
+    if !judged.findings.iter().any(deletes) || low.elsewhere.iter().any(|text| line.contains(text.as_str())) {
+        return;
+    }
+    let place = Place::new(low, cwd, world);
+    if !judged.invocations.iter().all(|invocation| place.stays(invocation, table)) {
+        return;
+    }
+    let mut told = Vec::new();
+    let say = table.effect(BUILT_AGAIN).say;
+    let findings = std::mem::take(&mut judged.findings);
+    for mut finding in findings {
+        let again = finding.by.filter(|by| {
+            let condition = low.effects.get(&finding.effect).filter(|_| deletes(&finding));
+            condition.is_some_and(|condition| place.holds(condition, *by, &judged.invocations))
+        });
+        if let Some(by) = again {
+            if told.contains(&by) {
+                continue;
+            }
+            told.push(by);
+            finding.text.clone_from(&say);
+            finding.effect = BUILT_AGAIN.into();
+        }
+        judged.findings.push(finding);
+    }
+}
+
 /// The working folder of a call.
 struct Place<'a> {
     low: &'a LowRisk,
+    border: Border,
     cwd: String,
     /// With links followed.
     real: String,
     world: &'a dyn World,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    fn new(low: &'a LowRisk, cwd: &Path, world: &'a dyn World) -> Self {
+        let real = world.resolve(cwd).to_string_lossy().into_owned();
+        Self { low, border: Border::of(cwd, world), cwd: normal(cwd, ""), real, world }
+    }
+
     /// Whether a command neither leaves the folder nor runs its words on another machine or as another user.
     fn stays(&self, invocation: &Invocation, table: &Table) -> bool {
         let words = &invocation.words;
@@ -190,7 +235,11 @@ impl Place<'_> {
     fn inside(&self, path: &str) -> bool {
         let below = |path: &str, folder: &str| path != folder && Path::new(path).starts_with(folder);
         let real = self.world.resolve(Path::new(path));
-        below(path, &self.cwd) && self.cwd != "/" && below(&real.to_string_lossy(), &self.real)
+        below(path, &self.cwd)
+            && self.cwd != "/"
+            && below(&real.to_string_lossy(), &self.real)
+            && self.border.has(path)
+            && self.border.has(&real)
     }
 
     /// Whether a path is, or lies below, a folder or file that a tool makes again.

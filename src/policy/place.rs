@@ -7,6 +7,7 @@ use super::{Intent, Verdict};
 const INWARD: &[&str] = &[
     "delete of everything in a folder",
     "empties files",
+    "delete of what can be built again",
     "recursive delete",
     "delete in root path",
     "delete of unresolved paths",

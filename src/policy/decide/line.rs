@@ -3,6 +3,7 @@
 use super::path::{Place, means};
 use super::{asked, denied};
 use crate::policy::files::verdict;
+use crate::policy::low_risk::tell_built_again;
 use crate::policy::permissions::{Argument, Layer, Names, Weight};
 use crate::policy::rule::{Action, Listed, Rule, Rules, denied_by_glob, listed, stays_below};
 use crate::policy::shell::{self, Finding, Invocation, Judgement, Touch, Touched};
@@ -105,7 +106,9 @@ pub(super) fn judge(
     world: &dyn World,
     by: &mut Vec<String>,
 ) -> Verdict {
-    let Judgement { mut findings, invocations, touched, .. } = shell::judge(line, cwd, world);
+    let mut judged = shell::judge(line, cwd, world);
+    tell_built_again(&mut judged, line, cwd, world);
+    let Judgement { mut findings, invocations, touched, .. } = judged;
     if findings.iter().any(|f| f.level == Level::Refuse) {
         return verdict(reasons(findings));
     }

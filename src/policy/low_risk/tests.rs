@@ -3,6 +3,8 @@
 use super::super::testing::Machine;
 use super::super::{Mode, Rules, decide};
 use super::*;
+use crate::policy::permissions::Permission;
+use crate::policy::rule::Action;
 
 /// A project with caches, an ignored `dist`, a `build` with work in it, and a link out.
 const PROJECT: Machine = Machine {
@@ -51,12 +53,13 @@ fn what_comes_back_by_itself() {
         "rm -rf coverage",
         "cd src && rm -rf __pycache__",
         "bash -c 'rm -rf node_modules'",
-        "bash -c 'cargo test'",
         "time rm -rf node_modules",
         "rimraf node_modules",
         "find . -name __pycache__ -type d -exec rm -rf {} +",
         "find . -name '*.pyc' -delete",
         "find src -type d -name .pytest_cache -prune -exec rm -rf {} \\;",
+        "rm *.pyc",
+        "rm -f src/*.pyc",
         "truncate -s 0 server.log",
         "docker stop web",
         "docker compose restart api",
@@ -123,6 +126,57 @@ fn what_does_not() {
     ] {
         assert!(!low(line).1, "{line}: {}", low(line).0);
     }
+}
+
+#[test]
+fn deletions_of_what_is_built_again_are_a_class() {
+    let classes = |line: &str, rules: &Rules, world: &Machine| {
+        let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
+        let verdict = decide(&intent, rules, Mode::Manual, world);
+        let classes: Vec<String> = verdict.reasons().iter().map(|why| why.effect.clone()).collect();
+        (verdict.name(), classes)
+    };
+    let always = |class: &str| {
+        let mut rules = Rules::default();
+        rules.hold([Permission::entry(Action::Allow, class)]);
+        rules
+    };
+    for line in [
+        "rm -rf node_modules",
+        "rm -rf target && cargo build",
+        "rm -rf dist node_modules",
+        "rm -rf node_modules/*",
+        "rm *.pyc",
+        "cd src && rm -rf __pycache__",
+        "find . -name '*.pyc' -delete",
+        "find . -name __pycache__ -type d -exec rm -rf {} +",
+    ] {
+        assert_eq!(classes(line, &Rules::default(), &PROJECT), ("ask", vec![BUILT_AGAIN.to_owned()]), "{line}");
+        assert_eq!(classes(line, &always(BUILT_AGAIN), &PROJECT).0, "allow", "{line}");
+        assert_eq!(classes(line, &always("deletes by pattern"), &PROJECT).0, "allow", "{line}");
+        // In a folder outside the workspace nobody said that it may go.
+        let beside = Machine { border: &["/home/alice/elsewhere"], ..PROJECT };
+        let (name, classes) = classes(line, &always(BUILT_AGAIN), &beside);
+        assert!(name != "allow" && !classes.contains(&BUILT_AGAIN.to_owned()), "{line}");
+    }
+    for line in [
+        "rm -rf src",
+        "rm -rf build",
+        "rm -rf node_modules src",
+        "rm *.py",
+        "find . -name '*.py' -delete",
+        "mv src dist && rm -rf dist",
+        "sudo rm -rf node_modules",
+        "rm -rf link/node_modules",
+        "rm -rf ../node_modules",
+    ] {
+        let (name, classes) = classes(line, &always(BUILT_AGAIN), &PROJECT);
+        assert!(name == "ask" && !classes.contains(&BUILT_AGAIN.to_owned()), "{line}: {name} {classes:?}");
+    }
+    // The words are those that the question shows.
+    let intent = Intent::Command { line: "rm -rf target".into(), cwd: "/home/alice/project".into(), background: false };
+    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &PROJECT);
+    assert!(verdict.reasons()[0].text.contains("can be built again"), "{verdict:?}");
 }
 
 #[test]

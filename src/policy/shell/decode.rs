@@ -30,6 +30,8 @@ pub struct Stream {
     pub partial: bool,
     /// It is what a pattern for files matches, told by the pattern.
     pub matched: bool,
+    /// A well-known program prints it as set-up for a shell.
+    pub setup: bool,
     pub span: Span,
 }
 
@@ -63,6 +65,7 @@ impl Stream {
             partial,
             remote: self.remote || other.remote,
             decoded: self.decoded || other.decoded,
+            setup: self.setup && other.setup,
             ..self.clone()
         }
     }

@@ -27,6 +27,20 @@ const CODE: &[&str] = &[
     "-g",
 ];
 
+/// Options of R that only leave something out.
+const QUIET: &[&str] = &[
+    "--vanilla",
+    "--slave",
+    "--no-echo",
+    "--no-save",
+    "--no-restore",
+    "--no-init-file",
+    "--no-environ",
+    "--no-site-file",
+    "--quiet",
+    "--silent",
+];
+
 /// Names of standard input.
 pub(super) fn is_stdin(name: &str) -> bool {
     matches!(name, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
@@ -137,10 +151,13 @@ impl<'w> Walker<'w> {
         let allowed = match lang {
             Lang::Python => "cuBISEsqObvW",
             Lang::Js => "ep",
-            Lang::Perl => "npleEaF0w",
-            Lang::Ruby => "npleaFwr",
+            // What `-i` changes is judged as an edit of its operands.
+            Lang::Perl => "npleEaF0wi",
+            Lang::Ruby => "npleaFwri",
             Lang::Php => "rnR",
-            Lang::Lua | Lang::Other => return false,
+            Lang::Lua => "ev",
+            Lang::R => "eqs",
+            Lang::Other => return false,
         };
         known.args.flags.iter().all(|flag| {
             let name = flag.name.trim_start_matches('-');
@@ -151,6 +168,7 @@ impl<'w> Walker<'w> {
                     // The letters of several in one word are told one by one.
                     flag.name.len() > 2 && !flag.name.starts_with("--")
                         || matches!(flag.name.as_str(), "--eval" | "--print")
+                        || lang == Lang::R && QUIET.contains(&flag.name.as_str())
                         || !flag.name.starts_with("--")
                             && name.chars().all(|c| allowed.contains(c) || c.is_ascii_digit())
                 }

@@ -135,6 +135,15 @@ impl<'w> Walker<'w> {
 
     /// Judges a command whose word names a program.
     fn program(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
+        let setup = self.prints_setup(argv, me);
+        let out = self.judged(argv, input, me);
+        match setup {
+            true => Some(Stream { setup, span: argv[0].span.clone(), ..Stream::default() }),
+            false => out,
+        }
+    }
+
+    fn judged(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
         let first = argv.first()?;
         let all = first.span.start..argv.last().map_or(first.span.end, |f| f.span.end.max(first.span.end));
         self.run_file(first);

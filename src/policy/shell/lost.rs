@@ -1,5 +1,7 @@
 //! Losses without a deletion: what leaves the workspace, what nobody can read any more, and files that become links.
 
+use super::code::Lang;
+use super::interpret::CODE_TEXT;
 use super::invoke::Known;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
@@ -34,6 +36,35 @@ fn takes_rights(mode: &str, tree: bool) -> bool {
         };
         owner && known && lost
     })
+}
+
+/// What `s/FROM/TO/FLAGS` puts in; with `e` among the flags it is code.
+fn replacement(expression: &str) -> Option<String> {
+    let rest = expression.trim().strip_prefix('s')?;
+    let mark = rest.chars().next().filter(|mark| mark.is_ascii_punctuation() && !"([{<_-.".contains(*mark))?;
+    let (mut parts, mut escaped) = (vec![String::new()], false);
+    for c in rest[mark.len_utf8()..].chars() {
+        match c {
+            c if c == mark && !escaped => parts.push(String::new()),
+            '\\' if !escaped => {
+                escaped = true;
+                continue;
+            }
+            c => parts.last_mut()?.push(c),
+        }
+        escaped = false;
+    }
+    match parts.as_slice() {
+        [_, to, flags] if flags.chars().all(|flag| "gimsx".contains(flag)) => Some(to.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a new name may lie outside the folder of the old one and of what is below it.
+fn leads_away(to: &str) -> bool {
+    to.starts_with(['/', '~', UNKNOWN])
+        || to.split('/').any(|part| part == "..")
+        || to.contains('/') && to.contains('$')
 }
 
 impl Walker<'_> {
@@ -79,6 +110,46 @@ impl Walker<'_> {
         }
     }
 
+    /// The output of a pipe takes the place of a file.
+    pub(super) fn soaks_up(&mut self, known: &Known<'_>) {
+        let appends = known.name != "sponge" || known.has(&["-a"]);
+        let Some(field) = known.operand(0).filter(|field| !appends && !is_scratch(&field.text)).cloned() else {
+            return;
+        };
+        let there = |path: &String| self.world.glob(path, Path::new("/"), 1).some();
+        if self.spend(4, &field.span) && (!field.is_known() || self.absolute(&field.text).iter().any(there)) {
+            self.find_path("replaces a file by a pipe", &field);
+        }
+    }
+
+    /// `rename EXPRESSION FILES` of Perl, and `rename FROM TO FILES`: new names may lead to another folder.
+    pub(super) fn renames(&mut self, known: &Known<'_>) {
+        if !matches!(known.name.as_str(), "rename" | "prename" | "perl-rename" | "file-rename" | "rename.ul") {
+            return;
+        }
+        if known.has(&["-n", "--no-act", "--nono", "--just-print"]) {
+            return;
+        }
+        let given = known.value(&["-e"]).or_else(|| known.operand(0).cloned());
+        let Some(first) = given else { return };
+        let away = match replacement(&first.text) {
+            Some(to) => leads_away(&to),
+            // `rename FROM TO FILES`: the first two are plain texts.
+            None => known.args.operands.len() > 2 && known.operand(1).is_some_and(|to| leads_away(&to.text)),
+        };
+        if away && self.elsewhere.is_none() {
+            self.find_path("moves files away", &first);
+        }
+        // Anything but one plain substitution is code.
+        let code = first.text.contains(['(', ';', '`', '$', '{']) || !first.is_known();
+        if code && replacement(&first.text).is_none_or(|to| to.contains(['`', '(', ';', '{', UNKNOWN])) {
+            let harmless = self.code(Lang::Perl, &first.text, &first.span);
+            if !harmless || !first.is_known() {
+                self.find(CODE_TEXT, first.span.clone());
+            }
+        }
+    }
+
     /// Rights that are taken from whoever works here, and files that become another's.
     pub(super) fn loses_rights(&mut self, known: &Known<'_>) {
         if self.elsewhere.is_some() {
@@ -98,11 +169,19 @@ impl Walker<'_> {
                     self.find_path("makes files unusable", &mode);
                 }
             }
+            "chgrp" => {
+                let group = known.operand(0).filter(|group| tree && group.is_known()).cloned();
+                if let Some(group) = group {
+                    self.find_path("gives files away", &group);
+                }
+            }
             "chown" => {
                 let mine = self.home.rsplit('/').next().unwrap_or("").to_owned();
                 let other = known.operand(0).filter(|who| {
                     let user = who.text.split([':', '.']).next().unwrap_or("");
-                    who.is_known() && who.via.is_empty() && !user.is_empty() && user != mine
+                    // `:group` leaves the owner; with a whole folder others lose what they could do there.
+                    let group = user.is_empty() && tree && who.text.len() > 1;
+                    who.is_known() && who.via.is_empty() && (group || !user.is_empty() && user != mine)
                 });
                 if let Some(who) = other.cloned() {
                     self.find_path("gives files away", &who);
@@ -116,6 +195,31 @@ impl Walker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_names() {
+        for (expression, to) in [
+            ("s/a/b/", Some("b")),
+            ("s|^|/tmp/|", Some("/tmp/")),
+            ("s/^/\\/tmp\\//g", Some("/tmp/")),
+            ("s/a/unlink/e", None),
+            ("y/a/b/", None),
+            ("s/a/b/; unlink $_", None),
+        ] {
+            assert_eq!(replacement(expression).as_deref(), to, "{expression}");
+        }
+        for (to, want) in [
+            ("/tmp/", true),
+            ("../x/", true),
+            ("~/old/", true),
+            ("a/$1", true),
+            ("done/", false),
+            ("a..b", false),
+            ("$1.md", false),
+        ] {
+            assert_eq!(leads_away(to), want, "{to}");
+        }
+    }
 
     #[test]
     fn modes_that_take_rights() {

@@ -54,6 +54,7 @@ mod search;
 mod second;
 mod secrets;
 mod sed;
+mod setup;
 mod shells;
 mod sought;
 mod source;

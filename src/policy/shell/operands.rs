@@ -41,6 +41,9 @@ impl Walker<'_> {
     pub(super) fn operands(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         self.shows_secrets(known, input);
         self.looks_for_secrets(known, input);
+        self.soaks_up(known);
+        self.renames(known);
+        self.tells_secrets(known);
         if self.elsewhere.is_none() && known.spec.wrap.is_some() && ELSEWHERE.contains(&known.name.as_str()) {
             self.elsewhere = Some(self.depth);
         }

@@ -161,8 +161,10 @@ fn name_says(name: &str) -> bool {
 fn saying(argv: &[Field]) -> Option<&Field> {
     let (first, rest) = argv.split_first()?;
     let name = program(&first.text);
-    let asks = |word: &Field| matches!(word.text.as_str(), "--help" | "--version" | "--dry-run" | "-h");
-    if READERS.contains(&name.as_str()) || rest.iter().any(asks) {
+    // What nobody knows here may ignore any other option, or do it anyway.
+    let tells =
+        !first.text.contains('/') && matches!(rest, [only] if matches!(only.text.as_str(), "--help" | "--version"));
+    if READERS.contains(&name.as_str()) || tells {
         return None;
     }
     if name_says(&name) {
@@ -226,7 +228,14 @@ mod tests {
             ("acmectl convert delete.txt", None),
             ("acmectl open docs/delete", None),
             ("acmectl list delete", None),
-            ("acmectl delete --help", None),
+            ("acmectl delete --help", Some("delete")),
+            ("acmectl wipe --dry-run", Some("wipe")),
+            ("acmectl -h purge", Some("purge")),
+            ("acme-uninstall.sh --help", None),
+            ("acme-uninstall.sh --version", None),
+            ("acme-uninstall.sh --help all", Some("acme-uninstall.sh")),
+            ("./acme-uninstall.sh --help", Some("./acme-uninstall.sh")),
+            ("/home/me/acme-uninstall.sh --help", Some("/home/me/acme-uninstall.sh")),
             ("acmectl -k delete", None),
             ("acmectl --disable-shared --remove-comments", None),
             ("acmectl a b c d delete", None),

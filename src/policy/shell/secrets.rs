@@ -54,6 +54,20 @@ impl Walker<'_> {
         }
     }
 
+    /// `ssh host "echo $SECRET"`: this shell puts the value in, and the other machine has it.
+    pub(super) fn tells_secrets(&mut self, known: &Known<'_>) {
+        if !matches!(known.name.as_str(), "ssh" | "mosh" | "autossh" | "rsh" | "slogin") {
+            return;
+        }
+        let secret = |name: &&String| name.starts_with('$');
+        let mut words = known.argv[1..].iter();
+        let hit = words.find_map(|field| Some((field.via.iter().find(secret)?.clone(), field.span.clone())));
+        if let Some((name, span)) = hit {
+            let say = self.table.effect("sends a secret").say;
+            self.find_as("sends a secret", format!("{say}: {name}"), span);
+        }
+    }
+
     /// `docker inspect web | grep PASSWORD`
     pub(super) fn looks_for_secrets(&mut self, known: &Known<'_>, input: Option<&Stream>) {
         if !LOOKING.contains(&known.name.as_str()) {

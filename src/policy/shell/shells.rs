@@ -238,6 +238,9 @@ impl Walker<'_> {
     /// `eval` and shell text in variables.
     pub(super) fn eval(&mut self, known: &Known<'_>, input: Option<Stream>) -> Option<Stream> {
         let fields = &known.argv[1..];
+        if fields.first().is_some_and(|field| fields.len() == 1 && field.is_setup()) {
+            return None;
+        }
         let (first, last) = fields.first().zip(fields.last())?;
         let span = first.span.start..last.span.end.max(first.span.end);
         let text = fields.iter().map(|f| f.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -269,6 +272,9 @@ impl Walker<'_> {
         let Some(file) = known.argv.get(1).cloned() else { return };
         if is_stdin(&file.text) {
             self.shell_input(input, file.span);
+            return;
+        }
+        if file.process && file.is_setup() {
             return;
         }
         if let Some(stream) = file.stream.as_ref().filter(|_| !file.process) {

@@ -36,9 +36,12 @@ impl<'w> Walker<'w> {
                 if role == Role::Move {
                     self.leaves(sources, last);
                 }
+                let renames = role == Role::Copy && sources.len() == 1 && self.is_no_folder(last);
                 for source in sources {
                     self.touch_source(role, source);
-                    self.lands(source, last, matches!(role, Role::CopyTree | Role::Mirror | Role::Move));
+                    if !renames {
+                        self.lands(source, last, matches!(role, Role::CopyTree | Role::Mirror | Role::Move));
+                    }
                 }
                 self.touch(Role::Write, last);
             }
@@ -49,6 +52,24 @@ impl<'w> Walker<'w> {
                 }
             }
         }
+    }
+
+    /// Whether a path is certainly no folder into which a file could go: it names a file, nothing is there that is a folder, and
+    /// nothing before it in the line could make one.
+    fn is_no_folder(&self, to: &Field) -> bool {
+        const QUIET: &[&str] = &["cd", "ls", "cat", "echo", "pwd", "test", "[", "true", "diff"];
+        let name = to.text.rsplit('/').next().unwrap_or("");
+        let is_file = to.is_known() && !to.glob && !matches!(name, "" | "." | "..");
+        let mut before = self.invocations.iter().enumerate().filter(|(at, _)| Some(*at) != self.current);
+        let quiet = before.all(|(_, one)| one.words.first().is_some_and(|word| QUIET.contains(&word.as_str())));
+        let folder = |path: &String| {
+            let real = self.world.resolve(Path::new(path));
+            real != Path::new(path)
+                || is_protected(path, self.world)
+                || self.world.about(&real).is_some_and(|about| about.folder)
+                || !self.world.glob(&format!("{path}/."), Path::new("/"), 1).none()
+        };
+        is_file && quiet && self.elsewhere.is_none() && !self.absolute(&to.text).iter().any(folder)
     }
 
     /// What a copy, move or link does to what it starts from.

@@ -89,12 +89,22 @@ impl<'w> Walker<'w> {
             };
             let text = rest.iter().map(|at| known.argv[*at].text.as_str()).collect::<Vec<_>>().join(" ");
             let span = known.argv[*first].span.start..known.argv[*last].span.end;
+            let several = rest.len() > 1 && rest.iter().any(|at| known.argv[*at].text.contains(' '));
+            let words = || -> Vec<Field> { rest.iter().map(|at| known.argv[*at].clone()).collect() };
+            // Git hands several words on as they are: `bisect run sh -c 'LINE'`.
+            if several && known.name == "git" {
+                let words = words();
+                let out = self.deeper(&span, |w| w.subshell(|w| w.invoke(words, input, Some((me, *first)))));
+                self.current = Some(me);
+                return out;
+            }
             let out = self.subshell(|w| w.text(&text, &span, input));
             self.current = Some(me);
-            // Some hand several words on as they are: `bisect run sh -c 'LINE'`.
-            if rest.len() > 1 && rest.iter().any(|at| known.argv[*at].text.contains(' ')) {
-                let words: Vec<Field> = rest.iter().map(|at| known.argv[*at].clone()).collect();
-                self.refused_words(words, &span, (me, *first));
+            if several && matches!(known.name.as_str(), "ssh" | "autossh") {
+                self.refused_words(words(), &span, (me, *first));
+            } else if several {
+                self.deeper(&span, |w| w.subshell(|w| w.invoke(words(), None, Some((me, *first)))));
+                self.current = Some(me);
             }
             return out;
         }

@@ -3,7 +3,7 @@
 use super::{Half, Kind};
 
 pub const HALF: Half = Half {
-    kinds: &[BUILD, TEST, SEARCH, FILES, GIT, CONTAINERS, HTTP, DATA, CODE, LOOK, PACKAGES],
+    kinds: &[BUILD, TEST, SEARCH, FILES, GIT, CONTAINERS, HTTP, DATA, CODE, LOOK, PACKAGES, SHELLS, TRIED],
     around: &[
         "@",
         "cd src && @",
@@ -144,6 +144,8 @@ const FILES: &[Kind] = &[
             "mkdir -p {where}",
             "touch {where}/new.py",
             "cp src/main.py {where}/copy.py",
+            "cp config.yaml backup.yaml",
+            "cp config.yaml {where}.bak",
             "echo hi > {where}/note.txt",
         ],
         slots: &[("where", &["build", "src/new", "tests/data"])],
@@ -221,6 +223,13 @@ const CONTAINERS: &[Kind] = &[
                 "build -t app .",
                 "compose up -d",
                 "compose ps",
+                "compose config",
+                "compose config --services",
+                "compose -f compose.dev.yml config",
+                "exec web sh -c 'ls -la'",
+                "exec web sh -c 'cat /proc/cpuinfo | head'",
+                "exec -it web bash -c 'python --version'",
+                "compose exec web sh -c 'ls'",
                 "compose logs web",
                 "exec web ls",
                 "stats --no-stream",
@@ -303,6 +312,55 @@ const CODE: &[Kind] = &[
         )],
     },
     Kind {
+        name: "here-documents",
+        forms: &["{python} <<'EOF'\n{code}\nEOF", "{python} - <<'PY'\n{code}\nPY"],
+        slots: &[
+            ("python", &["python3", "python"]),
+            (
+                "code",
+                &[
+                    "import json\nd = json.load(open('package.json'))\nfor k in d:\n    print(k, d[k])",
+                    "import csv\nwith open('data.csv') as f:\n    print(sum(float(r['n']) for r in csv.DictReader(f)))",
+                    "print('\\n'.join(sorted(open('notes.txt').read().split())))",
+                    "import re\ntext = open('src/main.py').read()\nprint(len(re.findall(r'def (\\w+)', text)))",
+                ],
+            ),
+        ],
+    },
+    Kind {
+        name: "here-documents",
+        forms: &["node <<'EOF'\n{code}\nEOF", "node - <<'JS'\n{code}\nJS"],
+        slots: &[(
+            "code",
+            &[
+                "console.log([1, 2, 3].map(x => x * 2))",
+                "const d = require('./package.json')\nconsole.log(d.version)",
+                "const fs = require('fs')\nconsole.log(fs.readFileSync('notes.txt', 'utf8').length)",
+            ],
+        )],
+    },
+    Kind {
+        name: "other languages",
+        forms: &["{line}"],
+        slots: &[(
+            "line",
+            &[
+                "lua -e 'print(2^10)'",
+                "lua5.4 -e 'for i = 1, 3 do print(i) end'",
+                "luajit -e 'print(string.format(\"%5.2f\", math.pi))'",
+                "lua <<'EOF'\nlocal t = {3, 1, 2}\ntable.sort(t)\nprint(table.concat(t, ','))\nEOF",
+                "R -q -e 'summary(c(1, 2, 3))'",
+                "Rscript -e 'cat(mean(c(1, 2, 3)))'",
+                "R --vanilla -e 'sessionInfo()'",
+                "Rscript -e 'x <- c(1, 2, 3); print(sd(x))'",
+                "ruby -ne 'print if /foo/' src/main.py",
+                "ruby -pe '$_.upcase!' notes.txt",
+                "perl -ne 'print if /foo/' notes.txt",
+                "perl -lane 'print $F[0]' notes.txt",
+            ],
+        )],
+    },
+    Kind {
         name: "one-liners",
         forms: &["{line}"],
         slots: &[(
@@ -378,3 +436,74 @@ const PACKAGES: &[Kind] = &[Kind {
         ],
     )],
 }];
+
+const SHELLS: &[Kind] = &[
+    Kind {
+        name: "set-up of a shell",
+        forms: &["eval \"$({setup})\"", "source <({setup})", ". <({setup})", "eval $({setup})"],
+        slots: &[(
+            "setup",
+            &[
+                "direnv hook bash",
+                "mise activate bash",
+                "starship init zsh",
+                "zoxide init bash",
+                "fnm env --use-on-cd",
+                "pyenv init -",
+                "rbenv init - bash",
+                "nodenv init -",
+                "brew shellenv",
+                "/opt/homebrew/bin/brew shellenv",
+                "fzf --bash",
+                "kubectl completion bash",
+                "helm completion zsh",
+                "gh completion -s bash",
+                "ssh-agent -s",
+                "atuin init zsh",
+            ],
+        )],
+    },
+    Kind { name: "set-up of a shell", forms: &["eval `ssh-agent`", "eval \"$(dircolors -b)\" && ls"], slots: &[] },
+];
+
+const TRIED: &[Kind] = &[
+    Kind {
+        name: "only tried",
+        forms: &["{line}"],
+        slots: &[(
+            "line",
+            &[
+                "wipefs --no-act /dev/sdb",
+                "wipefs -n -a /dev/sdb",
+                "rsync -an --delete src/ backup/",
+                "rsync -a --dry-run --delete src/ host:backup/",
+                "terraform plan",
+                "terraform plan -out tf.plan",
+                "kubectl apply --dry-run=client -f k8s.yaml",
+                "kubectl delete pod web --dry-run=client",
+                "kubectl delete pod web --dry-run=server",
+                "helm upgrade --dry-run web ./chart",
+                "apt-get -s install curl",
+                "apt-get --dry-run upgrade",
+                "git clean -n",
+                "git clean -ndx",
+                "git push --dry-run --force",
+                "make -n",
+                "make --dry-run test",
+                "npm publish --dry-run",
+                "cargo publish --dry-run",
+                "patch --dry-run -p1 -i fix.patch",
+                "rename -n 's/a/b/' *.txt",
+                "ansible-playbook --check site.yml",
+            ],
+        )],
+    },
+    Kind {
+        name: "help and versions",
+        forms: &["{tool} --help", "{tool} --version"],
+        slots: &[(
+            "tool",
+            &["acmectl", "wipetool", "k3s-uninstall.sh", "dropdb", "mkswap", "wipefs", "aws-nuke", "rimraf"],
+        )],
+    },
+];

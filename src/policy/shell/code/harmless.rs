@@ -31,6 +31,9 @@ const MODULES: &[&str] = &[
     "module",
 ];
 
+/// Arguments of R by which a function that prints writes to a file or a program.
+const WRITES_TO: &[&str] = &["file", "con", "append", "pager", "cmd", "command", "open"];
+
 /// What the names of a text are.
 #[derive(Default)]
 struct Names {
@@ -47,7 +50,13 @@ pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token]) -> bool
     let Some(known) = shapes.harmless.get(lang.name()) else { return false };
     let Some(names) = Names::read(lang, tokens) else { return false };
     // What a call or an index gives is not called: nobody can say what it is.
-    let computed = |pair: &[Token]| matches!(pair, [Token::Sign(')' | ']'), Token::Sign('(')]);
+    let computed = |pair: &[Token]| match pair {
+        [Token::Sign(')' | ']'), Token::Sign('(')] => true,
+        // `"system"("ls")` of R, `x[1]"ls"` and `f()"ls"` of Lua.
+        [Token::Text(_), Token::Sign('(')] => lang == Lang::R,
+        [Token::Sign(')' | ']'), Token::Text(_) | Token::Sign('{')] => lang == Lang::Lua,
+        _ => false,
+    };
     let hidden = |text: &Token| matches!(text, Token::Text(t) if HIDDEN.contains(&t.as_str()) || t.starts_with("__"));
     if tokens.windows(2).any(computed) || tokens.iter().any(hidden) {
         return false;
@@ -119,7 +128,7 @@ impl Names {
                     i = end;
                     continue;
                 }
-                (Lang::Python, "for") => {
+                (Lang::Python | Lang::Lua | Lang::R, "for") => {
                     let end = until(i + 1, &|t| name(Some(t)) == Some("in"));
                     add_all(&mut names, i + 1, end);
                 }
@@ -157,6 +166,14 @@ impl Names {
                     add_all(&mut names, i + 1, end);
                 }
                 (Lang::Js, _) if sign(i + 1, '=') && sign(i + 2, '>') => add_all(&mut names, i, i + 1),
+                // `x <- …`, and `x = …` where no argument can be.
+                (Lang::R, _) => {
+                    let first = i.checked_sub(1).is_none_or(|at| matches!(tokens[at], Token::Break | Token::Sign(';')));
+                    let equals = first && sign(i + 1, '=') && !sign(i + 2, '=');
+                    if sign(i + 1, '<') && sign(i + 2, '-') || equals {
+                        add_all(&mut names, i, i + 1);
+                    }
+                }
                 // `a = …`, `a, b = …`, `a += …`
                 (Lang::Python | Lang::Ruby | Lang::Lua | Lang::Js, _) => {
                     let plain = sign(i + 1, '=') && !sign(i + 2, '=') && !sign(i + 2, '>') && !sign(i + 2, '~');
@@ -164,7 +181,7 @@ impl Names {
                     let walrus = sign(i + 1, ':') && sign(i + 2, '=');
                     let several = sign(i + 1, ',')
                         && name(tokens.get(i + 2)).is_some()
-                        && lang == Lang::Python
+                        && matches!(lang, Lang::Python | Lang::Lua)
                         && sign(i + 3, '=');
                     if plain || added || walrus || several {
                         add_all(&mut names, i, i + 1);
@@ -226,7 +243,8 @@ impl Names {
         let called = tokens.get(i + 1) == Some(&Token::Sign('('));
         // A key of an object or an argument by name.
         let key = matches!(tokens.get(i + 1), Some(Token::Sign(':'))) && lang == Lang::Js;
-        let argument = tokens.get(i + 1) == Some(&Token::Sign('=')) && lang == Lang::Python;
+        let argument = tokens.get(i + 1) == Some(&Token::Sign('='))
+            && (lang == Lang::Python || lang == Lang::R && !WRITES_TO.contains(&text));
         if self.functions.contains(text) || (!called && (self.own.contains(text) || key || argument)) {
             return !text.starts_with("__");
         }

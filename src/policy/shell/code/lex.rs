@@ -89,7 +89,7 @@ impl Lexer {
             }
             c if c.is_whitespace() => self.at += 1,
             '\\' if self.peek(1) == '\n' => self.at += 2,
-            '#' if matches!(self.lang, Python | Ruby | Perl | Php | Lang::Other) => self.line_comment(),
+            '#' if matches!(self.lang, Python | Ruby | Perl | Php | Lang::R | Lang::Other) => self.line_comment(),
             '/' if matches!(self.lang, Js | Php) && self.peek(1) == '/' => self.line_comment(),
             '/' if matches!(self.lang, Js | Php) && self.peek(1) == '*' => {
                 self.at += 2;
@@ -99,7 +99,11 @@ impl Lexer {
                 self.whole &= self.at < self.chars.len();
                 self.at = (self.at + 2).min(self.chars.len());
             }
-            '-' if self.lang == Lua && self.peek(1) == '-' => self.line_comment(),
+            '-' if self.lang == Lua && self.peek(1) == '-' => {
+                // A comment in brackets may end on the same line.
+                self.whole &= self.peek(2) != '[';
+                self.line_comment();
+            }
             '"' | '\'' => self.quoted(false, false),
             '`' => match self.lang {
                 Js => self.quoted(false, false),
@@ -183,10 +187,12 @@ impl Lexer {
         let value = |n: usize| self.out.len() > n && !matches!(self.out[self.out.len() - 1 - n], Token::Break);
         match signs.as_slice() {
             ['.', '?'] => true,
+            ['.', '.'] if self.lang == Lang::Lua => false,
             ['.', ..] => !matches!(self.lang, Lang::Php | Lang::Perl) && value(1),
             ['>', '-'] => matches!(self.lang, Lang::Perl | Lang::Php),
             [':', ':'] => true,
-            [':'] => self.lang == Lang::Lua,
+            [':', ..] => self.lang == Lang::Lua,
+            ['$', ..] => self.lang == Lang::R,
             _ => false,
         }
     }
@@ -216,7 +222,7 @@ impl Lexer {
             return;
         }
         if member {
-            while matches!(self.out.last(), Some(Token::Sign('.' | '?' | '-' | '>' | ':'))) {
+            while matches!(self.out.last(), Some(Token::Sign('.' | '?' | '-' | '>' | ':' | '$'))) {
                 self.out.pop();
             }
         }

@@ -26,6 +26,7 @@ pub(super) enum Lang {
     Ruby,
     Php,
     Lua,
+    R,
     /// Calls are seen, and nothing passes.
     Other,
 }
@@ -41,6 +42,7 @@ impl Lang {
             "ruby" | "jruby" | "irb" => Lang::Ruby,
             "php" => Lang::Php,
             "lua" | "luajit" => Lang::Lua,
+            "r" | "rscript" => Lang::R,
             _ => Lang::Other,
         }
     }
@@ -53,6 +55,7 @@ impl Lang {
             Lang::Ruby => "ruby",
             Lang::Php => "php",
             Lang::Lua => "lua",
+            Lang::R => "r",
             Lang::Other => "",
         }
     }
@@ -116,7 +119,7 @@ mod tests {
     fn shapes_parse() {
         let shapes = SHAPES.as_ref().unwrap();
         assert!(shapes.runs.iter().any(|n| n == "system"));
-        for lang in [Lang::Python, Lang::Js, Lang::Perl, Lang::Ruby, Lang::Php] {
+        for lang in [Lang::Python, Lang::Js, Lang::Perl, Lang::Ruby, Lang::Php, Lang::Lua, Lang::R] {
             assert!(shapes.harmless.contains_key(lang.name()), "{lang:?}");
         }
     }
@@ -176,7 +179,36 @@ mod tests {
             (Lang::Ruby, "puts $_.upcase", true),
             (Lang::Ruby, "puts \"#{`ls`}\"", false),
             (Lang::Php, "echo phpversion();", true),
-            (Lang::Php, "echo 1;", false),
+            (Lang::Php, "echo 1;", true),
+            (Lang::Lua, "print(2^10)", true),
+            (Lang::Lua, "for i = 1, 3 do print(i, string.rep('x', i)) end", true),
+            (Lang::Lua, "local t = {1, 2}; for k, v in pairs(t) do io.write(k, v) end", true),
+            (Lang::Lua, "print(('x'):rep(3))", true),
+            (Lang::Lua, "print(_VERSION)", true),
+            (Lang::Lua, "os.execute('ls')", false),
+            (Lang::Lua, "--[[ x ]] os.execute('ls')", false),
+            (Lang::Lua, "io.open('x', 'w')", false),
+            (Lang::Lua, "require 'x'", false),
+            (Lang::Lua, "load('x')()", false),
+            (Lang::Lua, "local f = print; f(1)", false),
+            (Lang::Lua, "_G['os']['execute']('ls')", false),
+            (Lang::Lua, "print(os.getenv('KEY'))", false),
+            (Lang::R, "cat(1 + 1)", true),
+            (Lang::R, "x <- c(1, 2, 3); print(mean(x))", true),
+            (Lang::R, "sessionInfo()", true),
+            (Lang::R, "print(R.version.string)", true),
+            (Lang::R, "d <- data.frame(a = 1:3); print(d$a)", true),
+            (Lang::R, "system('ls')", false),
+            (Lang::R, "do.call('system', list('ls'))", false),
+            (Lang::R, "sapply('ls', 'system')", false),
+            (Lang::R, "x <- base::system; x('ls')", false),
+            (Lang::R, "unlink('x')", false),
+            (Lang::R, "write.csv(x, 'a')", false),
+            (Lang::R, "readLines(pipe('ls'))", false),
+            (Lang::R, "Sys.getenv('KEY')", false),
+            (Lang::R, "get('system')('ls')", false),
+            (Lang::R, "`system`('ls')", false),
+            (Lang::R, "cat('x', file = 'a')", false),
         ] {
             assert_eq!(harmless(lang, text), want, "{text}");
         }
