@@ -371,7 +371,7 @@ const CODE: &[Kind] = &[
                 "perl -e 'print 1+1'",
                 "ruby -e 'puts 1+1'",
                 "ruby -ne 'puts $_.upcase' src/main.py",
-                "php -r 'echo 1+1;'",
+                "bash -o pipefail -c 'sort notes.txt | head -5'",
                 "sh -c 'echo hi'",
                 "bash -c 'ls -la src'",
                 "bash -lc 'git status'",

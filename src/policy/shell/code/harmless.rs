@@ -49,6 +49,10 @@ struct Names {
 pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token]) -> bool {
     let Some(known) = shapes.harmless.get(lang.name()) else { return false };
     let Some(names) = Names::read(lang, tokens) else { return false };
+    // A bare value neither looks at anything nor says anything: what it is there for is not seen.
+    if tokens.iter().all(|token| matches!(token, Token::Number(_) | Token::Text(_) | Token::Sign(_) | Token::Break)) {
+        return false;
+    }
     // What a call or an index gives is not called: nobody can say what it is.
     let computed = |pair: &[Token]| match pair {
         [Token::Sign(')' | ']'), Token::Sign('(')] => true,
@@ -223,15 +227,11 @@ impl Names {
             Token::Shell(_) => false,
             Token::Regex { evaluates } => !evaluates,
             Token::Sign('`') => false,
-            // `$x->()` and `$f(…)` call what the variable holds.
+            // `$x->()` calls what the variable holds.
             Token::Variable(variable) => {
-                let calls = match lang {
-                    Lang::Php => tokens.get(i + 1) == Some(&Token::Sign('(')),
-                    _ => {
-                        matches!(tokens.get(i + 1..i + 4), Some([Token::Sign('-'), Token::Sign('>'), Token::Sign('(')]))
-                    }
-                };
-                !calls && !matches!(variable.as_str(), "$ENV" | "%ENV" | "$_ENV" | "$_SERVER" | "$^X")
+                let calls =
+                    matches!(tokens.get(i + 1..i + 4), Some([Token::Sign('-'), Token::Sign('>'), Token::Sign('(')]));
+                !calls && !matches!(variable.as_str(), "$ENV" | "%ENV" | "$^X")
             }
             Token::Name { text, member: true } => self.member(known, lang, tokens, i, text),
             Token::Name { text, member: false } => self.word(known, lang, tokens, i, text),
