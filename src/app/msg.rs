@@ -37,7 +37,7 @@ pub enum Msg {
     EditorStarted(crate::exec::ProcessId),
     /// The external editor ended with this text, or did not do its work.
     Edited(Result<String, String>),
-    /// What copying did: the channel used, or why not.
+    /// What is known of a copy, or why there is none.
     Copied(Result<String, String>),
 }
 

@@ -119,7 +119,7 @@ pub fn copy_answer(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 /// What became of a copy.
 pub fn copied(model: &mut Model, result: Result<String, String>) {
     match result {
-        Ok(channel) => model.notices.add(model.now, Level::Info, format!("copied: {channel}")),
+        Ok(known) => model.notices.add(model.now, Level::Info, known),
         Err(error) => model.notices.add(model.now, Level::Warning, error),
     }
 }

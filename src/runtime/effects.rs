@@ -134,8 +134,12 @@ impl Hands {
             }
             Effect::Load(request) => self.load(request, model),
             Effect::Copy(text) => {
-                let result = crate::term::copy(&text, |sequence| frames.send(sequence));
-                self.answer(Msg::Copied(result));
+                let offered = crate::term::offer(&text).is_some_and(|sequence| frames.send(&sequence).is_ok());
+                let replies = self.replies.clone();
+                tokio::task::spawn_blocking(move || {
+                    // Closed only when the program ends.
+                    let _ = replies.blocking_send(Msg::Copied(crate::term::copy(&text, offered)));
+                });
             }
             Effect::Edit(text) => {
                 let (exec, replies) = (self.exec.clone(), self.replies.clone());

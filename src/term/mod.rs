@@ -9,7 +9,7 @@ mod keys;
 mod reader;
 mod signals;
 
-pub use clipboard::copy;
+pub use clipboard::{copy, offer};
 pub use frame::Frames;
 pub use guard::{Guard, Shape, install_panic_hook, restore, shape, suspend};
 pub use keys::{RawKey, RawMouse, RawMouseKind, raw_key, raw_mouse};

@@ -1,7 +1,7 @@
 //! What a person sees and presses: questions, lists with switches, hints, and what comes back after a resume.
 
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step, Term, until};
+use crate::harness::{Home, Mock, Step, Term, skipped, until};
 use serde_json::json;
 use std::time::Duration;
 
@@ -163,11 +163,37 @@ fn copy_mode_moves_by_words() {
     let frames = term.frames();
     term.send("\x1bv").wait("copy mode").drawn_after(frames);
     // From the line under the turn up to the answer: three words on, marked to the end of the fourth.
-    term.send("k0www").send("ve").send("y").wait("copied");
+    term.send("k0www").send("ve").send("y").wait("sent to the terminal (OSC 52)");
     use base64::Engine as _;
     let encoded = base64::engine::general_purpose::STANDARD.encode("delta");
     let sent = String::from_utf8_lossy(&term.raw()).contains(&format!("\x1b]52;c;{encoded}\x07"));
     assert!(sent, "{}", term.text());
+}
+
+#[test]
+fn in_tmux_a_copy_is_in_its_buffer() {
+    let mock = Mock::start(vec![Step::Text("alpha beta gamma delta".into())]);
+    let mut home = Home::with(&mock, "");
+    home.set("TMUX_TMPDIR", &home.tmp().display().to_string());
+    let tmux = |home: &Home, args: &[&str]| {
+        let mut tmux = std::process::Command::new("tmux");
+        tmux.args(["-L", "copies", "-f", "/dev/null"]).args(args).env_clear().envs(home.environment());
+        tmux.output().map(|done| String::from_utf8_lossy(&done.stdout).trim_end().to_owned())
+    };
+    if let Err(error) = tmux(&home, &["new-session", "-d", "sh"]) {
+        return skipped("e2e::windows::in_tmux_a_copy_is_in_its_buffer", &format!("tmux: {error}"));
+    }
+    let around = tmux(&home, &["display-message", "-p", "#{socket_path},#{pid},0"]).unwrap();
+    home.set("TMUX", &around);
+    let mut term = Term::sized(&home, &[], (100, 30));
+    term.wait("❯");
+    term.send("go\r").wait("alpha beta gamma delta").wait("1 step");
+    let frames = term.frames();
+    term.send("\x1bv").wait("copy mode").drawn_after(frames);
+    term.send("k0www").send("ve").send("y").wait("copied to the buffer of tmux");
+    let buffer = tmux(&home, &["show-buffer"]).unwrap();
+    tmux(&home, &["kill-server"]).unwrap();
+    assert_eq!(buffer, "delta");
 }
 
 #[test]
