@@ -106,11 +106,13 @@ pub(super) fn tell_built_again(judged: &mut Judgement, line: &str, cwd: &Path, w
             let condition = low.effects.get(&finding.effect).filter(|_| deletes(&finding));
             condition.is_some_and(|condition| place.holds(condition, *by, &judged.invocations))
         });
-        if let Some(by) = again {
-            if told.contains(&by) {
+        if again.is_some() {
+            // `find … -exec rm`: one deed, found twice.
+            let same = |told: &std::ops::Range<usize>| told.start < finding.span.end && finding.span.start < told.end;
+            if told.iter().any(same) {
                 continue;
             }
-            told.push(by);
+            told.push(finding.span.clone());
             finding.text.clone_from(&say);
             finding.effect = BUILT_AGAIN.into();
         }
@@ -303,7 +305,7 @@ impl<'a> Place<'a> {
         let starts = words.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).count();
         let here = |word: &String| {
             let path = normal(Path::new(&find.cwd), word);
-            let whole = path == self.cwd && normal(Path::new("/"), &self.real) == self.real;
+            let whole = path == self.cwd && self.border.has(&path) && normal(Path::new("/"), &self.real) == self.real;
             !word.contains(UNKNOWN) && !glob::is_pattern(word) && (whole || self.inside(&path))
         };
         if starts == 0 || !words[..starts].iter().all(here) {

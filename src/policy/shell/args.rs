@@ -1,6 +1,6 @@
 //! Options and operands of an argument list.
 
-use super::resolve::Field;
+use super::resolve::{Field, UNKNOWN};
 use crate::policy::glob;
 
 /// The words after a command name, sorted out.
@@ -95,9 +95,15 @@ impl Args {
         self.flags.iter().filter(move |flag| wanted.iter().any(|w| means(&flag.name, w)))
     }
 
-    /// Whether any of these names is given in full.
+    /// Whether any of these names is given in full, and not turned off: `--dry-run=none`.
     pub fn has_exactly(&self, names: &[String]) -> bool {
-        self.flags.iter().any(|flag| names.contains(&flag.name))
+        let is_off = |flag: &Flag| {
+            let value = flag.value.as_ref().filter(|(_, at)| *at == flag.at).map(|(value, _)| value.to_lowercase());
+            value.is_some_and(|value| {
+                matches!(value.as_str(), "none" | "false" | "no" | "off" | "0") || value.contains(UNKNOWN)
+            })
+        };
+        self.flags.iter().any(|flag| names.contains(&flag.name) && !is_off(flag))
     }
 }
 

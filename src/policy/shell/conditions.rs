@@ -16,17 +16,31 @@ const RUNNERS: &[&str] = &[
     "git rewrites history",
 ];
 
+/// Options with which a known program does nothing but tell.
+const NEUTRAL: &[&str] =
+    &["--help", "-h", "--version", "-V", "--dry-run", "-n", "--check", "--no-act", "--simulate", "--test"];
+
 impl Walker<'_> {
     /// Notes the effects whose conditions hold.
     pub(super) fn rules(&mut self, known: &Known<'_>, rules: &[RuleSpec], from: usize) {
         let any = |patterns: &[String], text: &str| patterns.iter().any(|p| glob::matches(p, text));
+        let named = &known.argv[0];
+        let own = named.text.contains('/') && self.absolute(&named.text).iter().any(|path| self.border.has(path));
         for rule in rules {
             let args = &known.args;
             if rule.bare && known.argv.len() > 1 || rule.fed && !known.fed {
                 continue;
             }
             let count = args.operands.len();
-            if count < rule.min || rule.max > 0 && count > rule.max || args.has_exactly(&rule.not) {
+            if count < rule.min || rule.max > 0 && count > rule.max {
+                continue;
+            }
+            let spared = args.has_exactly(&rule.not);
+            // A program of the workspace may have the name and none of the options.
+            let neutral = || {
+                args.flags.iter().all(|flag| !rule.not.contains(&flag.name) || NEUTRAL.contains(&flag.name.as_str()))
+            };
+            if spared && !(own && neutral()) {
                 continue;
             }
             let mut span = known.argv[0].span.clone();

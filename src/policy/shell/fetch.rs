@@ -82,7 +82,7 @@ impl Walker<'_> {
     }
 
     /// A substitution that prints what a file holds, in whatever goes out: data, headers, logins, addresses.
-    fn sends_output(&mut self, known: &Known<'_>) {
+    pub(super) fn sends_output(&mut self, known: &Known<'_>) {
         let goes_out = |at: usize| {
             let option = known.argv[at - 1].text.as_str();
             !(option.starts_with('-') && STAYS.contains(&option))

@@ -153,9 +153,8 @@ impl<'w> Walker<'w> {
         let allowed = match lang {
             Lang::Python => "cuBISEsqObvW",
             Lang::Js => "ep",
-            // What `-i` changes is judged as an edit of its operands.
-            Lang::Perl => "npleEaF0wi",
-            Lang::Ruby => "npleaFwri",
+            Lang::Perl => "npleEaF0w",
+            Lang::Ruby => "npleaFwr",
             Lang::Php => "rnR",
             Lang::Lua => "ev",
             Lang::R => "eqs",

@@ -135,12 +135,10 @@ impl<'w> Walker<'w> {
 
     /// Judges a command whose word names a program.
     fn program(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
-        let setup = self.prints_setup(argv, me);
-        let out = self.judged(argv, input, me);
-        match setup {
-            true => Some(Stream { setup, span: argv[0].span.clone(), ..Stream::default() }),
-            false => out,
+        if self.prints_setup(argv, me) {
+            return Some(Stream { setup: true, span: argv[0].span.clone(), ..Stream::default() });
         }
+        self.judged(argv, input, me)
     }
 
     fn judged(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {

@@ -57,6 +57,7 @@ impl Walker<'_> {
                 }
             }
             "docker" | "podman" | "nerdctl" => self.mounts(known),
+            "getent" if known.operand(0).is_some_and(|f| f.text.contains("hosts")) => self.sends_output(known),
             // The first operand is the archive.
             "zip" => {
                 if let Some(file) = known.operand(0).cloned() {

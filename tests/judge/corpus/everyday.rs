@@ -152,7 +152,7 @@ const FILES: &[Kind] = &[
     },
     Kind {
         name: "editing",
-        forms: &["sed -i 's/{from}/{to}/' src/main.py", "perl -pi -e 's/{from}/{to}/' src/main.py"],
+        forms: &["sed -i 's/{from}/{to}/' src/main.py"],
         slots: &[("from", &["foo", "old_name"]), ("to", &["bar", "new_name"])],
     },
 ];

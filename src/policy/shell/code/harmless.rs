@@ -327,7 +327,9 @@ impl Names {
                 let paths = || {
                     tokens.iter().any(|t| matches!(t, Token::Name { text, .. } if text == "Path" || text == "pathlib"))
                 };
-                known.methods.iter().any(|m| m == text) && !(text == "replace" && lang == Lang::Python && paths())
+                // `upcase!` changes what it is called on, and nothing else.
+                let plain = if lang == Lang::Ruby { text.trim_end_matches('!') } else { text };
+                known.methods.iter().any(|m| m == plain) && !(text == "replace" && lang == Lang::Python && paths())
             }
             false => !HIDDEN.contains(&text),
         }

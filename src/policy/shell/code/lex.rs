@@ -199,7 +199,7 @@ impl Lexer {
 
     fn name(&mut self) {
         let from = self.at;
-        let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+        let word = |c: char| c.is_alphanumeric() || c == '_' || c == '$' && self.lang != Lang::R;
         while word(self.peek(0))
             || (matches!(self.lang, Lang::Ruby | Lang::Other)
                 && matches!(self.peek(0), '?' | '!')
