@@ -339,6 +339,8 @@ pub struct DisplayConfig {
     /// Empty: the skin's, by background.
     pub theme: String,
     pub show_reasoning: bool,
+    /// Lines of a change that stand open below its call; 0: none.
+    pub diff_rows: usize,
     pub bell_on_complete: bool,
     pub mouse: bool,
     /// What Enter does while a turn runs: `queue`, `steer` or `interrupt`.
@@ -354,6 +356,7 @@ impl Default for DisplayConfig {
             skin: "default".into(),
             theme: String::new(),
             show_reasoning: true,
+            diff_rows: 20,
             bell_on_complete: false,
             mouse: true,
             busy_input_mode: "queue".into(),

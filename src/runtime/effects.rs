@@ -222,13 +222,6 @@ impl Hands {
         }
     }
 
-    fn answer(&self, msg: Msg) {
-        let replies = self.replies.clone();
-        tokio::spawn(async move {
-            let _ = replies.send(msg).await;
-        });
-    }
-
     fn write(&self, frames: &mut Frames, sequence: &str) {
         if let Err(error) = frames.send(sequence) {
             tracing::warn!("the terminal did not take a sequence: {error}");

@@ -18,7 +18,7 @@ pub use guard::{foreground_guidance, validate_workdir};
 pub use meaning::exit_code_meaning;
 pub(crate) use run::watched;
 pub use sudo::rewrite_sudo;
-pub use summary::{marked_summary, shell_summary};
+pub use summary::{one_line, shell_summary};
 
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::lock::lock;
@@ -195,7 +195,7 @@ impl Call for Command {
     }
 
     fn target(&self) -> String {
-        marked_summary(&self.line)
+        one_line(&self.line)
     }
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {

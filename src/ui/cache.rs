@@ -53,6 +53,7 @@ struct Key {
     width: u16,
     look: u32,
     reasoning: bool,
+    diff_rows: usize,
 }
 
 impl ViewCache {
@@ -108,6 +109,7 @@ impl ViewCache {
             width,
             look: self.look,
             reasoning: config.display.show_reasoning,
+            diff_rows: config.display.diff_rows,
         };
         let ready = crate::text::highlight::is_loaded();
         if let Some(entry) = self.entries.get_mut(&cell.id)

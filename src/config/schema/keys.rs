@@ -199,6 +199,7 @@ pub const KEYS: &[KeySpec] = &[
     key("display.skin", Text, May, "character and accents; `hermes skins` lists them"),
     key("display.theme", Text, May, "palette; empty: the skin's, by background"),
     key("display.show_reasoning", Bool, May, "show what the model thinks, folded"),
+    key("display.diff_rows", Integer(0, 1_000), May, "lines of a change that are shown open; 0: none"),
     key("display.bell_on_complete", Bool, May, "ring when a turn ends and the window is not focused"),
     key("display.mouse", Bool, May, "use the mouse; Shift selects with the terminal's own"),
     key("display.busy_input_mode", Choice(BUSY), May, "what Enter does while a turn runs"),

@@ -1,5 +1,5 @@
-//! One line a tool call, on a grid: emoji, name, target, result, time. Opened, its output and diffs; failures open a little
-//! by themselves.
+//! One line a tool call, on a grid: emoji, name, target, result, time. Opened, its output and diffs; failures and changes open
+//! a little by themselves.
 
 use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
@@ -34,6 +34,8 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {
         excerpt(&tool.output, FAILED, context, &mut rows);
+    } else if tool.state == ToolState::Done(Outcome::Ok) && !tool.diffs.is_empty() {
+        diffs(tool, context.config.display.diff_rows, context, &mut rows);
     } else if tool.call_id.starts_with(PERSONS) {
         // What was not run says why.
         let said = if tool.output.is_empty() && tool.state != ToolState::Done(Outcome::Ok) {
@@ -147,10 +149,9 @@ fn result(tool: &ToolCell) -> (String, Role) {
 }
 
 fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
-    let indent = Span::new(" ".repeat(usize::from(super::TEXT)), Role::Text);
     let body = context.room();
     if !tool.approval.is_empty() {
-        let rest = [indent.clone()];
+        let rest = [Span::new(" ".repeat(usize::from(super::TEXT)), Role::Text)];
         let how = Wrap {
             width: body + usize::from(super::TEXT),
             first: &rest,
@@ -160,19 +161,8 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
         };
         wrap_into(rows, &[Span::new(tool.approval.clone(), Role::Dim)], Ground::Base, &how);
     }
-    for change in &tool.diffs {
-        if tool.diffs.len() > 1 {
-            let spans = vec![
-                indent.clone(),
-                Span::new(truncate_middle(&change.path, body.saturating_sub(12)), Role::Strong),
-                Span::new(format!("  +{} −{}", change.added, change.removed), Role::Dim),
-            ];
-            rows.push(Row::ornament(Line { spans, ground: Ground::Raised }));
-        }
-        let language = highlight::language_of(&change.path);
-        let lines = diff::render(&change.unified, language, body, diff::FOLDED_LINES, context.code);
-        rows.extend(lines.into_iter().map(|row| shift(row, &indent)));
-    }
+    let all = tool.diffs.len() * (diff::FOLDED_LINES + 1);
+    diffs(tool, all, context, rows);
     if tool.diffs.is_empty() && !tool.output.is_empty() {
         let lines = ansi::lines(&tool.output);
         let more = lines.len().saturating_sub(OPEN_LINES);
@@ -182,6 +172,36 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
         if more > 0 {
             rows.push(marker(format!("… {more} more lines")));
         }
+    }
+}
+
+/// The changes of a call, each with its path where there are several; so many lines at most.
+fn diffs(tool: &ToolCell, most: usize, context: &mut Context<'_>, rows: &mut Vec<Row>) {
+    let indent = Span::new(" ".repeat(usize::from(super::TEXT)), Role::Text);
+    let body = context.room();
+    let from = rows.len();
+    for (index, change) in tool.diffs.iter().enumerate() {
+        let left = most.saturating_sub(rows.len() - from);
+        // A path needs a line below it to be worth a row.
+        if left < 2 {
+            if most > 0 {
+                let hidden = (tool.diffs.len() - index) as u64;
+                rows.push(marker(format!("… {} more", format::plural(hidden, "file", "files"))));
+            }
+            return;
+        }
+        if tool.diffs.len() > 1 {
+            let spans = vec![
+                indent.clone(),
+                Span::new(truncate_middle(&change.path, body.saturating_sub(12)), Role::Strong),
+                Span::new(format!("  +{} −{}", change.added, change.removed), Role::Dim),
+            ];
+            rows.push(Row::ornament(Line { spans, ground: Ground::Raised }));
+        }
+        let language = highlight::language_of(&change.path);
+        let lines = (left - usize::from(tool.diffs.len() > 1)).min(diff::FOLDED_LINES);
+        let lines = diff::render(&change.unified, language, body, lines, context.code);
+        rows.extend(lines.into_iter().map(|row| shift(row, &indent)));
     }
 }
 
