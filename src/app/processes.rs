@@ -60,13 +60,17 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Exited(info) => {
             super::sidebar::look_again(model, out);
             exited(model, info);
+            super::quitting::ended(model, out);
         }
         ProcessEvent::Lines(id, lines) => {
             if model.processes.pane.shown.as_ref() == Some(&id) {
                 super::marking::lines(model, out, &lines);
             }
         }
-        ProcessEvent::Gone(id) => gone(model, &id),
+        ProcessEvent::Gone(id) => {
+            gone(model, &id);
+            super::quitting::ended(model, out);
+        }
         ProcessEvent::Asks(ask) => super::asks::asked(model, out, ask),
         ProcessEvent::AskClosed(_, id) => super::asks::closed(model, id),
         ProcessEvent::Told(_, text) => model.notices.add(model.now, Level::Warning, text),

@@ -39,6 +39,31 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
     model.modals.push(Modal::Quit(QuitModal { rows, selected }));
 }
 
+/// Something has ended while it was asked what becomes of it: its row goes, and without another one nothing is left to ask.
+pub fn ended(model: &mut Model, out: &mut Vec<Effect>) {
+    let turn = turn::is_running(model);
+    let processes = &model.processes.rows;
+    let is_open = |row: &QuitRow| match &row.id {
+        None => turn,
+        Some(id) => processes.iter().any(|process| process.id == *id && processes::is_running(process)),
+    };
+    let over = match model.modals.last_mut() {
+        Some(Modal::Quit(modal)) => {
+            modal.rows.retain(is_open);
+            modal.selected = modal.selected.min(modal.rows.len().saturating_sub(1));
+            modal.rows.is_empty()
+        }
+        Some(Modal::Confirm(Confirm { then: ConfirmThen::Quit, .. })) => {
+            !turn && !processes.iter().any(processes::is_running)
+        }
+        _ => false,
+    };
+    if over {
+        model.modals.pop();
+        sessions::leave(model, out);
+    }
+}
+
 /// A key of the modal.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let movement = modals::movement(model, Context::Modal, key);
@@ -102,7 +127,8 @@ mod tests {
     use crate::app::msg::Msg;
     use crate::app::tests::{process, ready, script};
     use crate::app::update;
-    use crate::exec::{ProcessEvent, ProcessId};
+    use crate::exec::{Exit, ExitReason, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+    use std::time::Duration;
 
     fn running(names: &[(&str, bool)]) -> Model {
         let mut model = ready();
@@ -139,6 +165,27 @@ mod tests {
         let mut model = running(&[("a", true)]);
         let effects = script(&mut model, "<C-d><space><esc>");
         assert!(!effects.contains(&Effect::Quit(0)) && model.modals.is_empty());
+    }
+
+    #[test]
+    fn what_ends_meanwhile_is_asked_about_no_more() {
+        let ended = |id: &str| {
+            let exit = Exit { code: 0, reason: ExitReason::Exited, duration: Duration::ZERO };
+            let info = ProcessInfo { state: ProcessState::Exited(exit), ..process(id, true) };
+            Msg::Process(ProcessEvent::Exited(info))
+        };
+        let mut model = running(&[("a", true), ("b", true)]);
+        script(&mut model, "<C-d><down>");
+        let effects = update(&mut model, 0, ended("b"));
+        assert!(!effects.contains(&Effect::Quit(0)), "{effects:?}");
+        let Some(Modal::Quit(modal)) = model.modals.last() else { panic!("no card") };
+        assert_eq!((modal.rows.len(), modal.selected), (1, 0));
+        let effects = update(&mut model, 0, ended("a"));
+        assert_eq!(effects.last(), Some(&Effect::Quit(0)), "{effects:?}");
+        let mut model = running(&[("c", false)]);
+        script(&mut model, "<C-d>");
+        let effects = update(&mut model, 0, ended("c"));
+        assert_eq!(effects.last(), Some(&Effect::Quit(0)), "{effects:?}");
     }
 
     #[test]

@@ -27,13 +27,16 @@ pub(super) fn adopt_orphans() {
     }
 }
 
-/// The numbers of our children.
-fn children() -> Vec<u32> {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
+/// The numbers of our children. While some come and go a list may lack others that stay (proc(5)): it is read twice.
+fn children() -> HashSet<u32> {
+    let mut found = HashSet::new();
+    for _ in 0..2 {
+        for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+            let list = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        }
+    }
+    found
 }
 
 fn identity(stat: &Stat) -> Identity {
@@ -46,8 +49,8 @@ pub(super) fn left_behind(process: &Process) -> Vec<Identity> {
     let known = lock(&process.kin).clone();
     let adopted = children().into_iter().filter(|pid| *pid != process.pid).filter_map(procfs::stat);
     let of_it = |stat: &Stat| {
-        !stat.zombie
-            && (stat.session == process.pid || known.contains(&identity(stat)) || procfs::is_marked(stat.pid, &entry))
+        let is_known = stat.session == process.pid || known.contains(&identity(stat));
+        !stat.zombie && (is_known || procfs::is_marked_settled(stat.pid, &entry))
     };
     let found: Vec<Identity> = adopted.filter(of_it).map(|stat| identity(&stat)).collect();
     // What is not our child yet may become it.

@@ -57,9 +57,31 @@ pub(crate) fn marked(entry: &str) -> Vec<Stat> {
     numbers().filter(|pid| is_marked(*pid, entry)).filter_map(stat).collect()
 }
 
+/// Looks at the environment of a process that shows none.
+const SETTLING: usize = 10;
+
 /// Whether a process was started with this entry. The environment of another user's process cannot be read.
 pub(crate) fn is_marked(pid: u32, entry: &str) -> bool {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    has_entry(&environment(pid), entry)
+}
+
+/// The same of a process that may be between two programs: while it is, it shows no environment at all.
+pub(crate) fn is_marked_settled(pid: u32, entry: &str) -> bool {
+    for _ in 0..SETTLING {
+        let environment = environment(pid);
+        if !environment.is_empty() {
+            return has_entry(&environment, entry);
+        }
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+    false
+}
+
+fn environment(pid: u32) -> Vec<u8> {
+    std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default()
+}
+
+fn has_entry(environment: &[u8], entry: &str) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
 }
 

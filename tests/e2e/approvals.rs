@@ -375,6 +375,7 @@ fn what_was_decided_is_read_on_the_screen_with_the_same_filters_as_on_the_comman
     term.send("d").wait("Why not?");
     term.send("keep it\r").wait("understood");
     term.send("\x1b[Z").wait("approvals: auto");
+    until("the mode is in the log", || logged(&home, &["--kind", "mode"]).len() == 1);
     term.send("/approvals log --kind mode\r").wait("only: --kind mode").wait("ask → auto");
     assert!(!term.text().contains("rm -rf build · "), "{}", term.text());
     term.send("\x1b").gone("only: --kind mode");

@@ -105,7 +105,7 @@ fn programs_that_turn_the_echo_off_open_the_masked_field() {
 /// Recalled, searched for, edited, completed, pasted and cut over rows: whatever a line editor draws of a typed line.
 #[test]
 fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
-    // The program, its prompt, a line that it takes, and what it answers to that.
+    // The program, its prompt (spelled so that the command does not show it), a line that it takes, and its answer.
     let python = format!("print('got-%d' % len('{TYPED}'))");
     let sql = format!("select 'got-' || length('{TYPED}');");
     let shell = format!("echo got-$((6*2)); : {TYPED}");
@@ -113,8 +113,8 @@ fn lines_that_are_recalled_and_edited_stay_out_of_what_the_agent_reads() {
     let mut told_of = 0;
     for (program, command, prompt, line) in [
         ("python3", "python3 -q -i", ">>>", &python),
-        ("bash", "PS1='prompt> ' bash --norc -i", "prompt>", &shell),
-        ("bash", "while read -e -p 'prompt> ' x; do history -s \"$x\"; eval \"$x\"; done", "prompt>", &shell),
+        ("bash", "PS1='pro''mpt> ' bash --norc -i", "prompt>", &shell),
+        ("bash", "while read -e -p 'pro''mpt> ' x; do history -s \"$x\"; echo got-12; done", "prompt>", &shell),
         ("sqlite3", "sqlite3 -interactive :memory:", "sqlite>", &sql),
     ] {
         if !has(program) {

@@ -305,7 +305,9 @@ fn what_paints_by_itself_asks_nothing() {
             continue;
         }
         let sign = if program == "top" { "load average" } else { "now-is-" };
-        let mut person = Person::at(command, sign);
+        // The first row of a whole screen is shown once the program has the size of the pane.
+        let mut person = Person::at(command, " Terminal ");
+        person.term.wait(sign);
         let line = |text: &str| text.lines().find(|line| line.contains(sign)).unwrap_or_default().to_owned();
         for _ in 0..3 {
             let before = line(&person.term.text());

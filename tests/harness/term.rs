@@ -5,6 +5,7 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// A running program and its terminal.
 pub struct Term {
@@ -153,7 +154,7 @@ impl Term {
         let stop = std::time::Instant::now() + PATIENCE;
         while !self.text().contains(text) {
             assert!(std::time::Instant::now() < stop, "no {text:?} on the screen:\n{}", self.text());
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
+            std::thread::park_timeout(Duration::from_millis(5));
         }
         self
     }
@@ -163,7 +164,7 @@ impl Term {
         let stop = std::time::Instant::now() + PATIENCE;
         while self.text().contains(text) {
             assert!(std::time::Instant::now() < stop, "{text:?} stays on the screen:\n{}", self.text());
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
+            std::thread::park_timeout(Duration::from_millis(5));
         }
         self
     }
@@ -173,7 +174,7 @@ impl Term {
         let stop = std::time::Instant::now() + PATIENCE;
         while !fits(&self.text()) {
             assert!(std::time::Instant::now() < stop, "never: {what}\n{}", self.text());
-            std::thread::park_timeout(std::time::Duration::from_millis(5));
+            std::thread::park_timeout(Duration::from_millis(5));
         }
         self
     }
@@ -259,12 +260,14 @@ impl Term {
 
     /// Waits for its end; the exit code.
     pub fn ended(&mut self) -> u32 {
-        let mut code = None;
-        until("the program ends", || {
-            code = self.child.try_wait().unwrap().map(|status| status.exit_code());
-            code.is_some()
-        });
-        code.unwrap()
+        let stop = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.exit_code();
+            }
+            assert!(Instant::now() < stop, "the program goes on:\n{}", self.text());
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
     }
 }
 

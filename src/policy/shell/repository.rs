@@ -10,6 +10,11 @@ use std::path::Path;
 const LONGEST: usize = 64 * 1024;
 /// Folders above that are looked at, and settings of submodules.
 const MOST: usize = 16;
+/// Commands that run hooks of a repository. The others run one at most, where it is there: see [`AFTER_INDEX`].
+const HOOKED: &[&str] =
+    &["am", "checkout", "cherry-pick", "commit", "merge", "pull", "push", "rebase", "revert", "switch", "worktree"];
+/// The hook that runs wherever the index is written: `git status` does.
+const AFTER_INDEX: &str = "post-index-change";
 /// The class of a git command that would run what the repository names.
 const EFFECT: &str = "runs programs that a repository names";
 
@@ -25,12 +30,30 @@ impl Walker<'_> {
             if !self.spend(8, &known.span()) {
                 return;
             }
-            let named = self.settings_of(folder).iter().find_map(|text| program_of(text, &command));
-            if let Some(name) = named {
+            let texts = self.settings_of(folder);
+            let named = texts.iter().find_map(|text| program_of(text, &command));
+            let hooks =
+                || texts.iter().filter_map(|text| hooks_of(text)).find(|hooks| self.hooks_run(folder, hooks, &command));
+            if let Some(name) = named.or_else(|| hooks().map(|_| "core.hookspath".to_owned())) {
                 let say = format!("runs a program that the repository itself names ({name}): {folder}");
                 return self.find_as(EFFECT, say, known.span());
             }
         }
+    }
+
+    /// Whether a command in this folder runs hooks of the folder that the settings name.
+    fn hooks_run(&self, folder: &str, hooks: &str, command: &str) -> bool {
+        // Off, as a person turns them.
+        if matches!(hooks, "" | "/dev/null") {
+            return false;
+        }
+        let after_index = || {
+            let above = Path::new(folder).ancestors().take(MOST).filter_map(Path::to_str);
+            above
+                .map(|above| normal(Path::new(above), &format!("{hooks}/{AFTER_INDEX}")))
+                .any(|path| self.world.about(Path::new(&path)).is_some())
+        };
+        HOOKED.contains(&command) || after_index()
     }
 
     /// The texts of the settings of the repository that a folder is in, with those of its submodules.
@@ -68,6 +91,28 @@ impl Walker<'_> {
 
 /// The first setting of a repository whose value git runs with this command.
 fn program_of(text: &str, command: &str) -> Option<String> {
+    let runs =
+        |setting: &Setting<'_>| names_program(&setting.section, setting.sub, &setting.key, setting.value, command);
+    settings(text).into_iter().find(runs).map(|setting| format!("{}.{}", setting.section, setting.key))
+}
+
+/// The folder of hooks that a repository names.
+fn hooks_of(text: &str) -> Option<&str> {
+    let is_it = |setting: &Setting<'_>| setting.section == "core" && setting.key == "hookspath";
+    settings(text).into_iter().rev().find(is_it).map(|setting| setting.value)
+}
+
+/// One line of settings; names in lower case.
+struct Setting<'a> {
+    section: String,
+    /// The section has a name: `[diff "x"]`.
+    sub: bool,
+    key: String,
+    value: &'a str,
+}
+
+fn settings(text: &str) -> Vec<Setting<'_>> {
+    let mut all = Vec::new();
     let (mut section, mut sub) = (String::new(), false);
     for line in text.lines().map(str::trim) {
         let line = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -83,11 +128,9 @@ fn program_of(text: &str, command: &str) -> Option<String> {
         }
         let (key, value) = line.split_once('=').unwrap_or((line, "true"));
         let (key, value) = (key.trim().to_lowercase(), value.trim().trim_matches('"'));
-        if names_program(&section, sub, &key, value, command) {
-            return Some(format!("{section}.{key}"));
-        }
+        all.push(Setting { section: section.clone(), sub, key, value });
     }
-    None
+    all
 }
 
 fn names_program(section: &str, sub: bool, key: &str, value: &str, command: &str) -> bool {
@@ -135,8 +178,21 @@ mod tests {
             ("[include]\n path = ../x\n", "status", Some("include.path")),
             ("[core]\n # fsmonitor = x\n bare = false\n[remote \"origin\"]\n url = https://x/y\n", "status", None),
             ("", "status", None),
+            // Hooks are looked at apart.
+            ("[core]\n hooksPath = .husky\n", "commit", None),
         ] {
             assert_eq!(program_of(text, command).as_deref(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_folder_of_hooks() {
+        for (text, want) in [
+            ("[core]\n hooksPath = .husky/_\n", Some(".husky/_")),
+            ("[core]\n hookspath = a\n[x]\n y = 1\n[core] hooksPath=\"b\"", Some("b")),
+            ("[other]\n hooksPath = a\n", None),
+        ] {
+            assert_eq!(hooks_of(text), want, "{text}");
         }
     }
 }

@@ -67,7 +67,9 @@ impl Walker<'_> {
 
     /// Asks about a write to a file that has other names, which may be anywhere.
     pub(super) fn writes_other_names(&mut self, field: &Field) {
-        if self.elsewhere.is_some() || !field.is_known() || !self.spend(2, &field.span) {
+        // A device has no bytes to share; on another machine each look is a round trip.
+        let device = field.text.starts_with("/dev/") && !field.text.starts_with("/dev/shm/");
+        if device || self.elsewhere.is_some() || !field.is_known() || !self.spend(2, &field.span) {
             return;
         }
         let mut paths: Vec<_> = self.absolute(&field.text).into_iter().map(std::path::PathBuf::from).collect();

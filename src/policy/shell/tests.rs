@@ -89,7 +89,7 @@ fn the_border_stays_wherever_the_shell_is() {
 
 /// A repository that names programs, one that names none, and one below the first.
 const REPOSITORIES: Machine = Machine {
-    files: &["/home/alice/project/sub/.git/modules/m/config"],
+    files: &["/home/alice/project/sub/.git/modules/m/config", "/home/alice/project/index/hooks/post-index-change"],
     texts: &[
         ("/home/alice/project/.git/config", "[core]\n bare = false\n[alias]\n st = !./x\n lg = log --oneline\n"),
         ("/home/alice/project/bad/.git/config", "[core]\n fsmonitor = ./x\n"),
@@ -97,6 +97,9 @@ const REPOSITORIES: Machine = Machine {
         ("/home/alice/project/.git/worktrees/t/commondir", "../../../bad/.git\n"),
         ("/home/alice/project/sub/.git/config", "[core]\n bare = false\n"),
         ("/home/alice/project/sub/.git/modules/m/config", "[diff]\n external = ./x\n"),
+        ("/home/alice/project/husky/.git/config", "[core]\n hooksPath = .husky/_\n"),
+        ("/home/alice/project/index/.git/config", "[core]\n hooksPath = hooks\n"),
+        ("/home/alice/project/index/hooks/post-index-change", "#!/bin/sh\n"),
         ("/home/alice/project/bare/HEAD", "ref: x"),
         ("/home/alice/project/bare/config", "[core]\n sshCommand = ./x\n"),
     ],
@@ -117,6 +120,10 @@ fn git_is_asked_about_where_the_repository_names_a_program() {
         ("git -C sub status", "ask"),
         ("cd bare && git log", "ask"),
         ("ls bad", "allow"),
+        ("git -C husky status", "allow"),
+        ("git -C husky commit -m x", "ask"),
+        ("cd husky && git switch main", "ask"),
+        ("git -C index status", "ask"),
     ] {
         let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
         let verdict = decide(&intent, &Rules::default(), Mode::Manual, &REPOSITORIES);
