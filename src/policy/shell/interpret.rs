@@ -65,7 +65,9 @@ impl<'w> Walker<'w> {
         let piped = input.is_some()
             && lang != Lang::Js
             && known.args.flags.iter().any(|f| f.name == "-n" || f.name == "-p" || f.name == "-R");
-        let plain = self.plain_options(known, lang) && !(piped && known.operand(0).is_some());
+        // An interpreter takes modules from where it stands: outside the workspace they are whoever's.
+        let at_home = self.state.cwds.iter().all(|cwd| self.border.has(cwd));
+        let plain = at_home && self.plain_options(known, lang) && !(piped && known.operand(0).is_some());
         let mut harmless = plain && !codes.is_empty();
         for code in &codes {
             if code.stream.as_ref().is_some_and(|s| s.decoded) {
