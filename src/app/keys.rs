@@ -44,7 +44,14 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     match layer {
         Layer::Modal => {
             model.chord = None;
-            modals::key(model, out, key);
+            // The output that a question is about can be looked at: nothing of it is answered by that.
+            let shows = model.layout.docked
+                && edit::printable(key).is_none()
+                && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::ToggleTerminal);
+            match shows {
+                true => run::by_key(model, out, Action::ToggleTerminal, key),
+                false => modals::key(model, out, key),
+            }
         }
         Layer::TakeOver => processes::taken_over_key(model, out, key),
         Layer::CopyMode => {

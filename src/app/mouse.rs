@@ -38,10 +38,15 @@ pub fn mouse(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
 
 fn wheel(model: &mut Model, out: &mut Vec<Effect>, event: Mouse, steps: i16) {
     let rows = i32::from(steps) * WHEEL;
+    let under = pane(model, event);
     if !model.modals.is_empty() {
-        return modals::wheel(model, out, i32::from(steps));
+        // What stands above a docked question is read to answer it.
+        return match under.filter(|_| model.layout.docked) {
+            Some(pane @ (Pane::Conversation | Pane::Terminal)) => scroll::by(model, out, pane, rows),
+            _ => modals::wheel(model, out, i32::from(steps)),
+        };
     }
-    let pane = pane(model, event).unwrap_or(model.focus);
+    let pane = under.unwrap_or(model.focus);
     if wants_mouse(model, event, pane) {
         return tell(model, out, event);
     }

@@ -7,6 +7,7 @@ use super::table::{Kind, Level, Spec, Table, table};
 use super::{Intent, Verdict, World, glob};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -106,13 +107,15 @@ pub(super) fn tell_built_again(judged: &mut Judgement, line: &str, cwd: &Path, w
             let condition = low.effects.get(&finding.effect).filter(|_| deletes(&finding));
             condition.is_some_and(|condition| place.holds(condition, *by, &judged.invocations))
         });
-        if again.is_some() {
+        if let Some(by) = again {
             // `find … -exec rm`: one deed, found twice.
-            let same = |told: &std::ops::Range<usize>| told.start < finding.span.end && finding.span.start < told.end;
+            let same = |(one, span): &(usize, Range<usize>)| {
+                *one == by || span.start < finding.span.end && finding.span.start < span.end
+            };
             if told.iter().any(same) {
                 continue;
             }
-            told.push(finding.span.clone());
+            told.push((by, finding.span.clone()));
             finding.text.clone_from(&say);
             finding.effect = BUILT_AGAIN.into();
         }

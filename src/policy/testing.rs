@@ -16,10 +16,13 @@ pub(super) struct Machine {
     pub border: &'static [&'static str],
     /// What the session made.
     pub made: &'static [&'static str],
+    /// The folders in which programs are looked for.
+    pub path: Option<&'static str>,
 }
 
 /// The machine without any files.
-pub(super) const ALICE: Machine = Machine { files: &[], links: &[], texts: &[], hard: &[], border: &[], made: &[] };
+pub(super) const ALICE: Machine =
+    Machine { files: &[], links: &[], texts: &[], hard: &[], border: &[], made: &[], path: None };
 
 impl World for Machine {
     fn home(&self) -> PathBuf {
@@ -30,8 +33,8 @@ impl World for Machine {
         "/home/alice/.hermes".into()
     }
 
-    fn variable(&self, _: &str) -> Option<String> {
-        None
+    fn variable(&self, name: &str) -> Option<String> {
+        self.path.filter(|_| name == "PATH").map(str::to_owned)
     }
 
     fn glob(&self, pattern: &str, _: &Path, limit: usize) -> Matches {

@@ -157,6 +157,28 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     places
 }
 
+/// Rows of the conversation that a docked question leaves at least.
+const LEAST: u16 = 4;
+
+/// Makes room for a question of so many rows at the bottom, in place of the composer: the end of the conversation and the
+/// terminal pane stand above it, the pane with its size. `false`: there is no room, and it lies over them.
+pub fn dock(places: &mut Places, rows: u16) -> bool {
+    let floor = places.composer.bottom();
+    let need = (places.shared.1 + rows).saturating_sub(floor);
+    if rows == 0 || places.composer.height == 0 || places.conversation.height < need + LEAST {
+        return false;
+    }
+    places.conversation.height -= need;
+    if let Some(terminal) = &mut places.terminal {
+        terminal.y -= need;
+    }
+    places.notices.y = places.notices.y.saturating_sub(need);
+    places.shared.1 -= need;
+    places.composer.height = 0;
+    places.queue.height = 0;
+    true
+}
+
 /// Whether a turn runs.
 pub fn is_running(model: &Model) -> bool {
     matches!(model.turn, TurnStatus::Running(_))

@@ -65,8 +65,14 @@ fn screen(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let field = composer::measure(model, cache, layout::column(model, area, mode).width);
-    let places = layout::arrange(model, area, mode, field.rows);
+    let mut places = layout::arrange(model, area, mode, field.rows);
+    let place = model.modals.last().map(|top| modal_place(model, top, area, mode, places.status));
+    let docked = match (model.modals.last(), place) {
+        (Some(top), Some(place)) => layout::dock(&mut places, modal::docks(model, top, place)),
+        _ => false,
+    };
     layout.shared = places.shared;
+    layout.docked = docked;
     chrome::title(model, paint, places.title);
     chrome::strip(model, paint, places.strip);
     let mut cursor = None;
@@ -93,8 +99,8 @@ fn screen(
     if hints::which_key(model, paint, area) {
         cursor = None;
     }
-    if let Some(top) = model.modals.last() {
-        cursor = modal::draw(model, top, paint, modal_area(model, top, area, mode), layout);
+    if let Some((top, place)) = model.modals.last().zip(place) {
+        cursor = modal::draw(model, top, paint, place, docked, layout);
         // Half of a notice beside the frame would be noise.
         notices::draw(model, paint, beside(places.notices, paint.over));
     }
@@ -111,10 +117,19 @@ fn beside(area: Rect, over: Option<Rect>) -> Rect {
     Rect { y: over.y - height, height, ..area }
 }
 
-/// Where a modal is centred: beside the sidebar where that leaves enough room, so that both can be read.
-fn modal_area(model: &Model, modal: &Modal, area: Rect, mode: Mode) -> Rect {
+/// Where a modal is placed: beside the sidebar where that leaves enough room, so that both can be read. One that may be docked
+/// leaves the status bar free.
+fn modal_place(model: &Model, modal: &Modal, area: Rect, mode: Mode, status: Rect) -> Rect {
     let column = layout::column(model, area, mode);
-    if matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)) || column.width < 96 { area } else { column }
+    match modal {
+        Modal::Sessions(_) | Modal::Rewind(_) => area,
+        Modal::Approval(_) => {
+            let width = if column.width < 96 { area.width } else { column.width };
+            Rect { width, height: area.height - status.height, ..area }
+        }
+        _ if column.width < 96 => area,
+        _ => column,
+    }
 }
 
 fn to_area(rect: Rect) -> Area {

@@ -40,6 +40,8 @@ pub struct Layout {
     pub flat: Vec<FlatRow>,
     /// Rows that conversation and terminal pane share: the first and the one after the last.
     pub shared: (u16, u16),
+    /// The question that is open stands at the bottom, with panes above it.
+    pub docked: bool,
     /// Things that can be clicked, topmost last.
     pub targets: Vec<(Area, Hit)>,
     /// In copy mode: text of the rows that the caret moves in, in their order, and the column where it begins.

@@ -67,7 +67,9 @@ impl<'w> Walker<'w> {
             && known.args.flags.iter().any(|f| f.name == "-n" || f.name == "-p" || f.name == "-R");
         // Those have ways out of their own (`Bun.$`, `Deno.serve`) that the table of Node does not know.
         let read = !matches!(known.name.as_str(), "bun" | "deno");
-        let plain = read && self.plain_options(known, lang) && !(piped && known.operand(0).is_some());
+        // An interpreter takes modules from where it stands: outside the workspace they are whoever's.
+        let at_home = self.state.cwds.iter().all(|cwd| self.border.has(cwd));
+        let plain = read && at_home && self.plain_options(known, lang) && !(piped && known.operand(0).is_some());
         let mut harmless = plain && !codes.is_empty();
         for code in &codes {
             if code.stream.as_ref().is_some_and(|s| s.decoded) {

@@ -138,10 +138,6 @@ impl<'w> Walker<'w> {
         if self.prints_setup(argv, me) {
             return Some(Stream { setup: true, span: argv[0].span.clone(), ..Stream::default() });
         }
-        self.judged(argv, input, me)
-    }
-
-    fn judged(&mut self, argv: &[Field], input: Option<Stream>, me: usize) -> Option<Stream> {
         let first = argv.first()?;
         let all = first.span.start..argv.last().map_or(first.span.end, |f| f.span.end.max(first.span.end));
         self.run_file(first);

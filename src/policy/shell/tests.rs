@@ -214,3 +214,23 @@ fn files_of_sql_are_read_where_they_are() {
         assert_eq!(judged(line), want, "{line}");
     }
 }
+
+#[test]
+fn setup_is_harmless_only_from_programs_outside_the_workspace() {
+    const FILES: &[&str] = &["/usr/bin/direnv", "/home/alice/project/bin/direnv"];
+    for (path, line, want) in [
+        ("/usr/bin:/bin", "eval \"$(direnv hook bash)\"", "allow"),
+        ("/usr/bin:/home/alice/project/bin", "source <(direnv hook bash)", "allow"),
+        ("/home/alice/project/bin:/usr/bin", "eval \"$(direnv hook bash)\"", "ask-always"),
+        ("/home/alice/project/bin:/usr/bin", "source <(direnv hook bash)", "ask"),
+        (".:/usr/bin", "eval \"$(direnv hook bash)\"", "ask-always"),
+        ("\0", "eval \"$(direnv hook bash)\"", "ask-always"),
+        ("/usr/bin:/bin", "eval \"$(starship init bash)\"", "ask-always"),
+        ("/usr/bin:/bin", "eval \"$(direnv export bash)\"", "ask-always"),
+    ] {
+        let world = Machine { files: FILES, path: Some(path), ..crate::policy::testing::ALICE };
+        let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
+        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+        assert_eq!(verdict.name(), want, "{path} {line}: {verdict:?}");
+    }
+}

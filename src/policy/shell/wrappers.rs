@@ -84,29 +84,11 @@ impl<'w> Walker<'w> {
             rest = &rest[1..];
         }
         if wrap.joined {
-            let Some((first, last)) = rest.first().zip(rest.last()) else {
-                return if wrap.shell && texts == 0 { self.fed_shell(input, known, me) } else { out };
+            return match rest.is_empty() {
+                true if wrap.shell && texts == 0 => self.fed_shell(input, known, me),
+                true => out,
+                false => self.joined_words(known, rest, input, me),
             };
-            let text = rest.iter().map(|at| known.argv[*at].text.as_str()).collect::<Vec<_>>().join(" ");
-            let span = known.argv[*first].span.start..known.argv[*last].span.end;
-            let several = rest.len() > 1 && rest.iter().any(|at| known.argv[*at].text.contains(' '));
-            let words = || -> Vec<Field> { rest.iter().map(|at| known.argv[*at].clone()).collect() };
-            // Git hands several words on as they are: `bisect run sh -c 'LINE'`.
-            if several && known.name == "git" {
-                let words = words();
-                let out = self.deeper(&span, |w| w.subshell(|w| w.invoke(words, input, Some((me, *first)))));
-                self.current = Some(me);
-                return out;
-            }
-            let out = self.subshell(|w| w.text(&text, &span, input));
-            self.current = Some(me);
-            if several && matches!(known.name.as_str(), "ssh" | "autossh") {
-                self.refused_words(words(), &span, (me, *first));
-            } else if several {
-                self.deeper(&span, |w| w.subshell(|w| w.invoke(words(), None, Some((me, *first)))));
-                self.current = Some(me);
-            }
-            return out;
         }
         let mut assigned = Vec::new();
         if wrap.assigns {
@@ -140,6 +122,30 @@ impl<'w> Walker<'w> {
             }
             run(w)
         })
+    }
+
+    /// Words that become one line of shell, or are handed on as they are.
+    fn joined_words(&mut self, known: &Known<'_>, rest: &[usize], input: Option<Stream>, me: usize) -> Option<Stream> {
+        let (first, last) = rest.first().zip(rest.last())?;
+        let span = known.argv[*first].span.start..known.argv[*last].span.end;
+        // Git hands several words on as they are: `bisect run sh -c 'LINE'`. With others it depends; both readings count.
+        let several = rest.len() > 1 && rest.iter().any(|at| known.argv[*at].text.contains(' '));
+        let words: Vec<Field> = rest.iter().filter(|_| several).map(|at| known.argv[*at].clone()).collect();
+        let exactly = matches!(known.name.as_str(), "ssh" | "autossh");
+        let mut out = None;
+        if !(several && known.name == "git") {
+            let text = rest.iter().map(|at| known.argv[*at].text.as_str()).collect::<Vec<_>>().join(" ");
+            out = self.subshell(|w| w.text(&text, &span, input));
+            self.current = Some(me);
+        }
+        if several && exactly {
+            self.refused_words(words, &span, (me, *first));
+        } else if several {
+            let given = self.deeper(&span, |w| w.subshell(|w| w.invoke(words, None, Some((me, *first)))));
+            self.current = Some(me);
+            out = out.or(given);
+        }
+        out
     }
 
     /// Refuses words that no mode would run; what they are otherwise does not count.

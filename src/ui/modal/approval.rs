@@ -30,14 +30,15 @@ const WIDEST: u16 = 100;
 /// Rows of a very long command that show at least.
 const SHORTEST: usize = 6;
 
-/// Draws it and returns where its caret is.
-pub fn draw(
-    model: &Model,
-    state: &ApprovalModal,
-    paint: &mut Paint<'_>,
-    area: Rect,
-    layout: &mut Layout,
-) -> Option<(u16, u16)> {
+/// What an open question needs of the screen.
+struct Measured<'a> {
+    approval: &'a Approval,
+    columns: u16,
+    body: Body,
+    below: Vec<Part>,
+}
+
+fn measure<'a>(model: &'a Model, state: &ApprovalModal, area: Rect) -> Option<Measured<'a>> {
     let approval = model.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Approval(approval) if approval.id == state.id => Some(&**approval),
         _ => None,
@@ -48,10 +49,30 @@ pub fn draw(
     // What the frame and the row above it leave.
     let height = usize::from(area.height.saturating_sub(3));
     let body = fitted(model, approval, state, room, height.saturating_sub(below.len()));
+    Some(Measured { approval, columns, body, below })
+}
+
+/// Rows of its frame, for a screen of this size.
+pub fn height(model: &Model, state: &ApprovalModal, area: Rect) -> u16 {
+    let rows = measure(model, state, area).map_or(0, |measured| measured.body.rows.len() + measured.below.len() + 3);
+    cells(rows).min(area.height)
+}
+
+/// Draws it and returns where its caret is. `docked`: the panes have made room for it at the bottom.
+pub fn draw(
+    model: &Model,
+    state: &ApprovalModal,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    docked: bool,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
+    let Measured { approval, columns, body, below } = measure(model, state, area)?;
+    let room = usize::from(columns);
     let inert = state.inert_until > model.now;
     let note = number(model, state, room < choices::WIDE);
     let rows = cells(body.rows.len() + below.len());
-    // The upper edge stays where the first stage put it, whatever the others need.
+    // The upper edge stays where the first stage put it, whatever the others need; a docked one has a fixed lower edge.
     let first = choices::choices(approval, room).len();
     let usual = match state.stage {
         ApprovalStage::ConfirmingEdit(..) => rows,
@@ -63,6 +84,7 @@ pub fn draw(
         note: &note,
         foot: foot(approval, state, inert),
         usual,
+        low: docked,
         ..Frame::default()
     };
     let place = frame.draw(paint, area, columns, rows.saturating_add(1));

@@ -24,19 +24,30 @@ use crate::text::width::{fit_end, truncate_end, width};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
-/// Draws the topmost modal and returns where its caret is.
+/// Rows at the bottom that a modal asks the panes for; 0: it lies over them.
+pub fn docks(model: &Model, modal: &Modal, area: Rect) -> u16 {
+    match modal {
+        Modal::Approval(state) => approval::height(model, state, area),
+        _ => 0,
+    }
+}
+
+/// Draws the topmost modal and returns where its caret is. `docked`: the panes have made room for it.
 pub fn draw(
     model: &Model,
     modal: &Modal,
     paint: &mut Paint<'_>,
     area: Rect,
+    docked: bool,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let screen = paint.buffer.area;
-    // The status bar says which keys the modal takes.
-    backdrop(paint, Rect { height: screen.height.saturating_sub(1), ..screen }, modal);
+    // The status bar says which keys the modal takes. What one has to read to answer does not step back.
+    if !docked {
+        backdrop(paint, Rect { height: screen.height.saturating_sub(1), ..screen }, modal);
+    }
     match modal {
-        Modal::Approval(state) => approval::draw(model, state, paint, area, layout),
+        Modal::Approval(state) => approval::draw(model, state, paint, area, docked, layout),
         Modal::Question(state) => question::draw(model, state, paint, area, layout),
         Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
@@ -72,6 +83,8 @@ struct Frame<'a> {
     aside: bool,
     /// Rows for which its upper edge is chosen: one that grows and shrinks while it is open stays in its place. 0: its own.
     usual: u16,
+    /// At the lower edge.
+    low: bool,
 }
 
 /// Cells beside a frame in which nothing can be read.
@@ -79,7 +92,7 @@ const SLIVERS: u16 = 12;
 
 impl Default for Frame<'_> {
     fn default() -> Self {
-        Self { title: "", title_role: Role::Strong, note: "", foot: "", aside: false, usual: 0 }
+        Self { title: "", title_role: Role::Strong, note: "", foot: "", aside: false, usual: 0, low: false }
     }
 }
 
@@ -93,8 +106,11 @@ impl Frame<'_> {
         let usual = if self.usual > 0 { tall(self.usual.saturating_add(1)) } else { height };
         let spare = (area.width - width, area.height - height);
         let top = (area.height - usual) * 2 / 5;
-        let (x, y) =
-            if self.aside { (spare.0.saturating_sub(2), spare.1.min(2)) } else { (spare.0 / 2, top.min(spare.1)) };
+        let (x, y) = match (self.aside, self.low) {
+            (true, _) => (spare.0.saturating_sub(2), spare.1.min(2)),
+            (false, true) => (spare.0 / 2, spare.1),
+            (false, false) => (spare.0 / 2, top.min(spare.1)),
+        };
         let place = Rect { x: area.x + x, y: area.y + y, width, height };
         // A cell of air, so that no text of the panes behind touches the border. What would be left of them at the sides of
         // a wide one is no text any more.

@@ -1233,6 +1233,8 @@ const UNLIKE: &[Kind] = &[
                 "lua -e 'os.execute(\"ls\")'",
                 "lua -e '--[[ x ]] os.remove(\"notes.txt\")'",
                 "lua -l x -e 'print(1)'",
+                "cd /tmp && python3 -c 'import json; print(1)'",
+                "cd ~/Downloads && node -e 'console.log(1)'",
                 "lua -e 'io.open(\"notes.txt\", \"w\"):write(1)'",
                 "lua -e 'print(io.open(\"/home/alice/.ssh/id_rsa\"):read(\"a\"))'",
                 "R -e 'system(\"ls\")'",
