@@ -118,6 +118,7 @@ pub fn mode(args: &ChatArgs) -> Option<crate::policy::Mode> {
 /// The async runtime. Two workers: the machine's cores belong to what the person runs.
 pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(crate::policy::STACK)
         .worker_threads(2)
         .max_blocking_threads(16)
         .enable_all()

@@ -212,6 +212,9 @@ pub trait World: Send + Sync {
     }
 }
 
+/// Bytes of stack that judging the deepest line may need: shells, code and substitutions in each other.
+pub const STACK: usize = 8 << 20;
+
 /// How questions are treated, the strictest first. Shown as *ask*, *auto*, *yolo*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -15,7 +15,11 @@ fn judge(command: &str, given: &[&str], mode: Mode) -> Verdict {
         rules.add(rule).unwrap();
     }
     let intent = Intent::Command { line: command.into(), cwd: "/home/alice/project".into(), background: false };
-    decide(&intent, &rules, mode, &Alice)
+    // The stack of the program's own workers: frames of a debug build are several times as large.
+    std::thread::scope(|scope| {
+        let judging = std::thread::Builder::new().stack_size(crate::policy::STACK);
+        judging.spawn_scoped(scope, || decide(&intent, &rules, mode, &Alice)).unwrap().join().unwrap()
+    })
 }
 
 macro_rules! cases {

@@ -158,7 +158,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
 }
 
 /// Rows of the conversation that a docked question leaves at least.
-const LEAST: u16 = 4;
+const LEAST: u16 = 2;
 
 /// Makes room for a question of so many rows at the bottom, in place of the composer: the end of the conversation and the
 /// terminal pane stand above it, the pane with its size. `false`: there is no room, and it lies over them.

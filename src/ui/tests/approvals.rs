@@ -135,12 +135,13 @@ fn each_key_is_said_once() {
 
 #[test]
 fn the_card_keeps_its_place_through_its_stages() {
-    let top = |model: &Model| {
+    // Its lower edge: the choices stay where they are.
+    let edge = |model: &Model| {
         let text = screen(model, &mut ViewCache::default(), 140, 45).0;
-        text.lines().position(|line| line.contains("Approve a command"))
+        text.lines().position(|line| line.trim_start().starts_with('╰'))
     };
     let stage = |choice, stage: ApprovalStage| {
-        top(&with(|modal, approval| {
+        edge(&with(|modal, approval| {
             approval.proposals = proposals();
             (modal.selected, modal.stage) = (choice, stage);
         }))
@@ -157,6 +158,19 @@ fn the_card_keeps_its_place_through_its_stages() {
     ] {
         assert_eq!(stage(choice, next.clone()), usual, "{next:?}");
     }
+}
+
+#[test]
+fn what_a_question_is_about_stands_above_it() {
+    let model = with(|_, _| {});
+    let text = screen(&model, &mut ViewCache::default(), 140, 45).0;
+    let row = |what: &str| text.lines().position(|line| line.contains(what));
+    let (top, end) = (row("Approve a command").unwrap(), row("Esc keeps it in the inbox").unwrap());
+    assert_eq!(end, 43, "it ends above the status bar:\n{text}");
+    let last = text.lines().take(top).filter(|line| !line.trim().is_empty()).count();
+    assert!(last > 4, "{text}");
+    // The newest call of the conversation, whole and not stepped back.
+    assert!(row("waits for you").is_some_and(|at| at < top), "{text}");
 }
 
 #[test]
