@@ -30,7 +30,11 @@ pub fn step(model: &mut Model, by: i32) {
             bottom.and_then(|id| cells.iter().rposition(|cell| cell.id == id)).unwrap_or(last)
         }
     };
-    let id = cells[at].id;
+    // Calls that another one stands for are passed over; the first of them never is one.
+    let thoughts = model.config.display.show_reasoning;
+    let is_shown = |at: &usize| !model.transcript.is_folded(*at, thoughts);
+    let at = if by > 0 { (at..cells.len()).find(is_shown).or(current) } else { (0..=at).rev().find(is_shown) };
+    let Some(id) = at.map(|at| cells[at].id) else { return };
     model.transcript.selected = Some(id);
     reveal(model, id);
 }
@@ -47,7 +51,10 @@ pub fn reveal(model: &mut Model, id: CellId) {
 pub fn expand(model: &mut Model) {
     let folds =
         |kind: &CellKind| matches!(kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. });
-    let last = || model.transcript.cells.iter().rev().find(|cell| folds(&cell.kind)).map(|cell| cell.id);
+    let Model { transcript, config, .. } = &*model;
+    let is_shown = |at: usize| !transcript.is_folded(at, config.display.show_reasoning);
+    let cells = || transcript.cells.iter().enumerate().rev();
+    let last = || cells().find(|(at, cell)| folds(&cell.kind) && is_shown(*at)).map(|(_, cell)| cell.id);
     if let Some(id) = model.transcript.selected.or_else(last) {
         toggle(model, id);
     }

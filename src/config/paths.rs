@@ -105,6 +105,11 @@ impl Paths {
         self.home.join("memories")
     }
 
+    /// Sessions that the person wrote out without naming a file.
+    pub fn exports(&self) -> PathBuf {
+        self.home.join("exports")
+    }
+
     /// Everything that can be made again.
     pub fn cache(&self) -> PathBuf {
         self.home.join("cache")

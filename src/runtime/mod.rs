@@ -2,6 +2,7 @@
 
 mod editor;
 mod effects;
+mod export;
 mod extensions;
 mod figures;
 mod frame;

@@ -24,7 +24,7 @@ pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts
         "processes" => ("Processes".into(), processes(facts)),
         "approvals" => ("What was decided".into(), super::permissions::log(argument, facts).await),
         "diff" => ("Changes in this folder".into(), git_diff(facts).await),
-        "export" => ("Export".into(), export(argument, facts).await),
+        "export" => ("Export".into(), super::export::export(argument, &context.paths, facts).await),
         other => (other.to_owned(), format!("nothing is known about /{other}")),
     };
     LoadReply::Report { title, text }
@@ -161,49 +161,9 @@ pub async fn session(id: &SessionId, facts: &Facts) -> LoadReply {
     LoadReply::Report { title: format!("Session {id}"), text }
 }
 
-/// Writes the session to a file in its folder; the argument is a format or a path whose ending names one.
-async fn export(argument: &str, facts: &Facts) -> String {
-    let Some(session) = &facts.session else { return "no session is open".into() };
-    let (format, name) = export_name(argument, &session.id.0);
-    let path = facts.cwd.join(&name);
-    match crate::cli::sessions::export_text(&facts.store, &session.id, &format).await {
-        Ok(text) => match tokio::fs::write(&path, text).await {
-            Ok(()) => format!("written to {}", path.display()),
-            Err(error) => format!("{} could not be written: {error}", path.display()),
-        },
-        Err(error) => format!("{error:#}"),
-    }
-}
-
-/// Format and file of an export.
-fn export_name(argument: &str, session: &str) -> (String, String) {
-    let argument = argument.trim();
-    match std::path::Path::new(argument).extension().and_then(|ending| ending.to_str()) {
-        Some(ending) => (ending.to_owned(), argument.to_owned()),
-        None if argument.contains('/') => ("md".into(), format!("{argument}.md")),
-        None => {
-            let format = if argument.is_empty() { "md" } else { argument };
-            (format.to_owned(), format!("hermes-{session}.{format}"))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_export_takes_a_format_or_a_path() {
-        for (argument, format, name) in [
-            ("", "md", "hermes-s1.md"),
-            ("html", "html", "hermes-s1.html"),
-            ("notes.md", "md", "notes.md"),
-            ("out/talk.jsonl", "jsonl", "out/talk.jsonl"),
-            ("out/talk", "md", "out/talk.md"),
-        ] {
-            assert_eq!(export_name(argument, "s1"), (format.to_owned(), name.to_owned()), "{argument}");
-        }
-    }
 
     #[test]
     fn keys_are_never_shown() {

@@ -1,7 +1,7 @@
 //! What the view remembers between frames: laid-out cells, bounded in bytes, and the code that was highlighted.
 
 use super::cells::{self, CellRows, Context};
-use crate::app::model::transcript::{Cell, CellId};
+use crate::app::model::transcript::{Cell, CellId, ToolCell};
 use crate::config::Config;
 use crate::config::skin::Look;
 use crate::text::highlight::Highlighter;
@@ -54,6 +54,16 @@ struct Key {
     look: u32,
     reasoning: bool,
     diff_rows: usize,
+    /// Calls that it stands for.
+    group: usize,
+}
+
+/// How a cell is shown.
+pub(super) struct Shown<'a> {
+    pub(super) width: u16,
+    pub(super) expand_all: bool,
+    /// The calls that it stands for, where it is the first of a group.
+    pub(super) group: &'a [&'a ToolCell],
 }
 
 impl ViewCache {
@@ -101,7 +111,8 @@ impl ViewCache {
     }
 
     /// Lays a cell out unless it is as it was; returns its height in rows.
-    pub(super) fn ensure(&mut self, cell: &Cell, width: u16, expand_all: bool, config: &Config, look: &Look) -> usize {
+    pub(super) fn ensure(&mut self, cell: &Cell, shown: &Shown<'_>, config: &Config, look: &Look) -> usize {
+        let Shown { width, expand_all, group } = *shown;
         let key = Key {
             revision: cell.revision,
             finished: cell.finished,
@@ -110,6 +121,7 @@ impl ViewCache {
             look: self.look,
             reasoning: config.display.show_reasoning,
             diff_rows: config.display.diff_rows,
+            group: group.len(),
         };
         let ready = crate::text::highlight::is_loaded();
         if let Some(entry) = self.entries.get_mut(&cell.id)
@@ -128,7 +140,7 @@ impl ViewCache {
         self.bytes = self.bytes.saturating_sub(before.as_ref().map_or(0, |entry| entry.bytes));
         self.code.take_waiting();
         let mut context =
-            Context { width: usize::from(width), expanded: key.expanded, look, config, code: &mut self.code };
+            Context { width: usize::from(width), expanded: key.expanded, group, look, config, code: &mut self.code };
         let rows = cells::layout(cell, before.map(|entry| entry.rows), &mut context);
         let plain = self.code.take_waiting();
         self.plain |= plain;

@@ -1,6 +1,6 @@
 //! The conversation: lays out and draws only the cells that the screen shows.
 
-use super::cache::ViewCache;
+use super::cache::{Shown, ViewCache};
 use super::cells::{self, CellRows, MARK, TEXT};
 use super::paint::{Paint, cells as cell_count, row as row_of};
 use super::select::{self, Marks};
@@ -35,11 +35,17 @@ impl Walk<'_> {
     /// Rows of a cell without its gap.
     pub fn content(&mut self, index: usize) -> usize {
         let transcript = &self.model.transcript;
-        let Some(cell) = transcript.cells.get(index) else { return 0 };
-        if cells::is_hidden(cell, &self.model.config) {
-            return 0;
-        }
-        self.cache.ensure(cell, self.width, transcript.expand_all, &self.model.config, &self.model.look)
+        let Some(cell) = transcript.cells.get(index).filter(|_| !self.is_hidden(index)) else { return 0 };
+        let group = transcript.group(index, self.model.config.display.show_reasoning);
+        let shown = Shown { width: self.width, expand_all: transcript.expand_all, group: &group };
+        self.cache.ensure(cell, &shown, &self.model.config, &self.model.look)
+    }
+
+    /// Whether a cell takes no rows: it has nothing to show, or another one shows it.
+    fn is_hidden(&self, index: usize) -> bool {
+        let Model { transcript, config, .. } = self.model;
+        let nothing = transcript.cells.get(index).is_none_or(|cell| cells::is_hidden(cell, config));
+        nothing || transcript.is_folded(index, config.display.show_reasoning)
     }
 
     /// Rows of a cell and the gap below it.
@@ -49,7 +55,7 @@ impl Walk<'_> {
             return 0;
         }
         let cells = self.cells();
-        let below = cells.iter().skip(index + 1).find(|cell| !cells::is_hidden(cell, &self.model.config));
+        let below = (index + 1..cells.len()).find(|at| !self.is_hidden(*at)).and_then(|at| cells.get(at));
         let gap = below.is_some_and(|below| cells.get(index).is_some_and(|above| cells::has_gap(above, below)));
         content + usize::from(gap)
     }

@@ -67,6 +67,29 @@ fn a_path_is_found_by_some_of_its_letters() {
 }
 
 #[test]
+fn an_export_leaves_the_repository_alone_unless_a_file_is_named() {
+    let mock = Mock::start(vec![Step::Text("said-so".into())]);
+    let home = Home::with(&mock, "");
+    std::fs::write(home.project().join("taken.md"), "theirs").unwrap();
+    let before = std::fs::read_dir(home.project()).unwrap().count();
+    let mut term = Term::start(&home, &[]);
+    settle(&mut term);
+    term.send("go\r").wait("said-so").wait("1 step");
+    term.send("/export\r").wait("written to").wait("exports/hermes-");
+    escape(&mut term);
+    term.send("/export taken.md\r").wait("is there already");
+    escape(&mut term);
+    let exports: Vec<_> =
+        std::fs::read_dir(home.hermes().join("exports")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(exports.len(), 1, "{exports:?}");
+    assert!(std::fs::read_to_string(&exports[0]).unwrap().contains("said-so"));
+    assert_eq!(std::fs::read_dir(home.project()).unwrap().count(), before);
+    assert_eq!(std::fs::read_to_string(home.project().join("taken.md")).unwrap(), "theirs");
+    term.send("/export notes.md\r").wait("written to");
+    assert!(home.project().join("notes.md").exists());
+}
+
+#[test]
 fn the_palette_puts_what_was_used_first_also_after_a_restart() {
     let mock = Mock::start(vec![]);
     let home = Home::with(&mock, "");

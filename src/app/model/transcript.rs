@@ -1,5 +1,7 @@
 //! The conversation as cells: what the view lays out, caches and scrolls.
 
+mod groups;
+
 use super::selection::Grain;
 use crate::exec::ProcessId;
 use crate::llm::message::{FileDiff, ItemId, NoteKind, Origin, Outcome};

@@ -99,9 +99,11 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
         let finds = command.is_some_and(|command| is_find(&command.words) || says(&command));
         let about = meant(&one.span) || (changes && command.is_some_and(|command| meant(&command.span)));
         // What find and the like begin at is not what they reach.
-        // A text of several lines that is only read is code, unless there is such a file.
+        // What would only be read and is not there is no file: code, the name of a module. Elsewhere that cannot be told, but
+        // a text of several lines is code.
         let there = || one.paths.iter().any(|path| world.about(std::path::Path::new(path)).is_some());
-        let is_name = !one.text.contains('\n') || one.how != Touch::Read || there();
+        let is_vague = one.glob || one.text.contains(UNKNOWN) || !world.is_here() && !one.text.contains('\n');
+        let is_name = one.how != Touch::Read || is_vague || there();
         let is_path = !one.text.is_empty() && is_name && !is_stream(&one.text);
         if !about || finds || !is_path || is_address(one, world) {
             continue;

@@ -8,7 +8,7 @@ mod told;
 pub mod tool;
 mod user;
 
-use crate::app::model::transcript::{Cell, CellKind};
+use crate::app::model::transcript::{Cell, CellKind, ToolCell};
 use crate::config::Config;
 use crate::config::skin::Look;
 use crate::text::highlight::Highlighter;
@@ -26,6 +26,8 @@ pub struct Context<'a> {
     /// Columns of the conversation, margins included.
     pub width: usize,
     pub expanded: bool,
+    /// The calls that this one stands for, itself first.
+    pub group: &'a [&'a ToolCell],
     pub look: &'a Look,
     pub config: &'a Config,
     pub code: &'a mut Highlighter,

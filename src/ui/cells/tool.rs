@@ -27,9 +27,17 @@ const BLOCK: usize = 3;
 /// Those of what the person ran to see it.
 const OWN: (usize, usize) = (8, 24);
 
-/// Lays out a call: its line, and what is open below it.
+/// Lays out a call: its line, and what is open below it; one that stands for others is a line.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
-    let mut rows = vec![head(tool, context)];
+    let mut rows = vec![match context.group {
+        [] => head(tool, can_open(tool), context),
+        group => head(&together(tool, group), true, context),
+    }];
+    if !context.group.is_empty() {
+        let mut out = CellRows::new(rows);
+        out.indent = 0;
+        return out;
+    }
     if context.expanded && can_open(tool) {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {
@@ -65,8 +73,32 @@ pub fn can_open(tool: &ToolCell) -> bool {
     tool.name != "todo" && (!tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty())
 }
 
-fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
-    let emoji = context.look.skin.tool_emojis.get(&tool.name).unwrap_or(&tool.emoji);
+/// A line for like calls: *Read 6 files: a.rs, b.rs …*
+fn together(tool: &ToolCell, group: &[&ToolCell]) -> ToolCell {
+    let mut targets: Vec<&str> = Vec::new();
+    for call in group {
+        if !targets.contains(&&*call.target) {
+            targets.push(&call.target);
+        }
+    }
+    let (name, count) = match &*tool.name {
+        "read_file" => ("Read", format::plural(targets.len() as u64, "file", "files")),
+        _ => ("Searched", format::plural(group.len() as u64, "time", "times")),
+    };
+    ToolCell {
+        name: name.into(),
+        target: format!("{count}: {}", targets.join(", ")),
+        summary: String::new(),
+        duration_ms: Some(group.iter().filter_map(|call| call.duration_ms).sum()),
+        emoji: tool.emoji.clone(),
+        state: tool.state,
+        ..ToolCell::default()
+    }
+}
+
+fn head(tool: &ToolCell, opens: bool, context: &Context<'_>) -> Row {
+    let of = context.group.first().map_or(&tool.name, |call| &call.name);
+    let emoji = context.look.skin.tool_emojis.get(of).unwrap_or(&tool.emoji);
     let emoji = if emoji.is_empty() { "⚡" } else { emoji };
     let roomy = context.width >= ROOMY;
     let (name, target) = named(tool);
@@ -97,7 +129,7 @@ fn head(tool: &ToolCell, context: &Context<'_>) -> Row {
     }
     let time = tool.duration_ms.map(format::elapsed).unwrap_or_default();
     spans.push(Span::new(format!("{time:>time_cells$}"), Role::Dim));
-    let fold = match (can_open(tool), context.expanded) {
+    let fold = match (opens, context.expanded) {
         (false, _) => " ",
         (true, false) => "▸",
         (true, true) => "▾",
