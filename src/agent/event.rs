@@ -225,6 +225,7 @@ pub struct TurnOutcome {
     pub turn: u32,
     pub end: TurnEnd,
     pub steps: u32,
+    /// Without the time in which the person was waited for.
     pub duration_ms: u64,
 }
 

@@ -1,5 +1,6 @@
 //! One conversation: the pure turn machine, the runner that drives it, and what goes into a request.
 
+mod absence;
 pub mod context;
 pub mod event;
 pub mod frozen;

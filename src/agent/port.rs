@@ -1,5 +1,6 @@
 //! What tools and the gate see of the agent: its plan, and a person to ask.
 
+use super::absence::Absence;
 use super::event::{Question, Todo};
 use super::frozen::Frozen;
 use super::smart::Adviser;
@@ -12,6 +13,7 @@ use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -76,6 +78,7 @@ pub struct Port {
     frozen: Option<Arc<Frozen>>,
     /// Who is asked in smart mode, or why nobody can be.
     adviser: Mutex<Result<Adviser, String>>,
+    absence: Arc<Absence>,
 }
 
 impl Port {
@@ -91,6 +94,7 @@ impl Port {
             remember,
             frozen: None,
             adviser: Mutex::new(Err("no model is set up".into())),
+            absence: Arc::default(),
         }
     }
 
@@ -147,7 +151,13 @@ impl Port {
             remember: Arc::clone(&self.remember),
             frozen: self.frozen.clone(),
             adviser: Mutex::new(lock(&self.adviser).clone()),
+            absence: Arc::default(),
         }
+    }
+
+    /// How long questions of this port have been open so far, those at the same time counted once.
+    pub fn waited(&self) -> Duration {
+        self.absence.total()
     }
 
     /// The program is being left.
@@ -189,8 +199,9 @@ impl AgentPort for Port {
             });
         }
         question.id = super::event::QuestionId(self.number());
-        let wishes = self.wishes.clone();
+        let (wishes, absence) = (self.wishes.clone(), Arc::clone(&self.absence));
         Box::pin(async move {
+            let _waiting = absence.wait();
             let (answer, heard) = oneshot::channel();
             let gone = || "the question was closed before it was answered".to_owned();
             wishes.send(Wish::Ask { question, answer }).await.map_err(|_| gone())?;
@@ -229,8 +240,9 @@ impl Asker for Port {
         if !self.interactive {
             return Box::pin(async { Decision::NoOne });
         }
-        let (wishes, id) = (self.wishes.clone(), approval.id);
+        let (wishes, id, absence) = (self.wishes.clone(), approval.id, Arc::clone(&self.absence));
         Box::pin(async move {
+            let _waiting = absence.wait();
             let (answer, heard) = oneshot::channel();
             let mut asking = Asking { wishes: wishes.clone(), id, open: true };
             let wish = Wish::Approve { approval: Box::new(approval), answer };

@@ -157,6 +157,8 @@ pub struct Runner {
     session: Session,
     turn: Turn,
     turn_started: Instant,
+    /// How long the person had been waited for when it began.
+    waited_before: std::time::Duration,
     gate: Arc<Gate>,
     port: Arc<Port>,
     wishes: mpsc::Receiver<Wish>,
@@ -291,6 +293,7 @@ impl Runner {
             out: Outbox::new(facts),
             turn,
             turn_started: Instant::now(),
+            waited_before: std::time::Duration::ZERO,
             gate,
             port,
             wishes,

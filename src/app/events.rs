@@ -70,6 +70,7 @@ fn step_started(model: &mut Model, step: u32) {
     if let TurnStatus::Running(running) = &mut model.turn {
         running.step = step;
         running.step_started_at = now;
+        running.waited_before_step = running.waited;
         running.retry = None;
         running.calls.clear();
     }

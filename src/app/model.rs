@@ -184,10 +184,31 @@ pub struct Running {
     /// Milliseconds since the epoch.
     pub started_at: i64,
     pub step_started_at: i64,
+    /// Milliseconds of it in which the person was waited for, and those before this step.
+    pub waited: i64,
+    pub waited_before_step: i64,
+    /// Since when they are waited for.
+    pub waits_since: Option<i64>,
     pub stopping: bool,
     pub retry: Option<Retry>,
     /// Tool calls whose arguments still stream: index, name, bytes.
     pub calls: Vec<(usize, String, usize)>,
+}
+
+impl Running {
+    /// Milliseconds that the turn has worked.
+    pub fn worked(&self, now: i64) -> u64 {
+        (now - self.started_at - self.waited_at(now)).max(0) as u64
+    }
+
+    /// The same of its step.
+    pub fn step_worked(&self, now: i64) -> u64 {
+        (now - self.step_started_at - (self.waited_at(now) - self.waited_before_step)).max(0) as u64
+    }
+
+    fn waited_at(&self, now: i64) -> i64 {
+        self.waited + self.waits_since.map_or(0, |since| (now - since).max(0))
+    }
 }
 
 /// A wait before the next try.

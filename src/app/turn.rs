@@ -182,7 +182,32 @@ pub fn submit(model: &mut Model, out: &mut Vec<Effect>, sent: Sent) {
 }
 
 fn begun(turn: u32, at: i64) -> Running {
-    Running { turn, step: 0, started_at: at, step_started_at: at, stopping: false, retry: None, calls: Vec::new() }
+    Running {
+        turn,
+        step: 0,
+        started_at: at,
+        step_started_at: at,
+        waited: 0,
+        waited_before_step: 0,
+        waits_since: None,
+        stopping: false,
+        retry: None,
+        calls: Vec::new(),
+    }
+}
+
+/// Notes since when the person is waited for: that is no work of the turn.
+pub fn waits(model: &mut Model) {
+    let (now, waits) = (model.now, !model.approvals.entries.is_empty());
+    let TurnStatus::Running(running) = &mut model.turn else { return };
+    match running.waits_since {
+        None if waits => running.waits_since = Some(now),
+        Some(since) if !waits => {
+            running.waited += (now - since).max(0);
+            running.waits_since = None;
+        }
+        _ => {}
+    }
 }
 
 /// A turn began.

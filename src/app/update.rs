@@ -218,6 +218,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     super::asks::open_waiting(model);
     approvals::open_waiting(model);
     approvals::tell_writing(model, out);
+    super::turn::waits(model);
     frozen::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);

@@ -1,7 +1,6 @@
 //! The rows around the panes: title, strip, queue, status, and the card for a screen that is too small.
 
 use super::layout::SMALLEST;
-use super::live;
 use super::paint::{Paint, cells, inset, row};
 use super::{hints, to_area};
 use crate::app::Model;
@@ -18,6 +17,9 @@ use crate::text::format;
 use crate::text::width::{truncate_middle, width};
 use crate::text::{Role, Span};
 use ratatui::layout::Rect;
+
+/// Columns from which on the clocks of the status bar are named.
+const ROOMY: u16 = 120;
 
 /// The word for an effort.
 pub fn effort(effort: Effort) -> &'static str {
@@ -221,9 +223,13 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         part(paint, "demo", strong);
     }
     if let TurnStatus::Running(running) = &model.turn {
-        let step = format::clock(live::since(model.now, running.step_started_at));
-        let turn = format::clock(live::since(model.now, running.started_at));
-        let text = if running.step > 1 { format!("{step} / {turn}") } else { turn };
+        let step = format::clock(running.step_worked(model.now));
+        let turn = format::clock(running.worked(model.now));
+        let text = match (running.step > 1, area.width >= ROOMY) {
+            (false, _) => turn,
+            (true, true) => format!("step {step} · turn {turn}"),
+            (true, false) => format!("{step} of {turn}"),
+        };
         part(paint, &text, strong);
     }
     let live = model.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();

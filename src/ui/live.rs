@@ -33,7 +33,7 @@ pub fn since(now: i64, start: i64) -> u64 {
 /// What the running turn does now, for the row under the conversation; `None` when idle.
 pub fn activity(model: &Model) -> Option<Vec<Span>> {
     let TurnStatus::Running(running) = &model.turn else { return None };
-    let clock = format::clock(since(model.now, running.started_at));
+    let clock = format::clock(running.worked(model.now));
     let dim = |text: String| Span::new(text, Role::Dim);
     if let Some(retry) = &running.retry {
         let left = format::clock(since(retry.until, model.now).div_ceil(1000) * 1000);
@@ -44,6 +44,9 @@ pub fn activity(model: &Model) -> Option<Vec<Span>> {
     }
     if running.stopping {
         return Some(vec![Span::new("stopping…  ", Role::Careful), dim(clock)]);
+    }
+    if running.waits_since.is_some() {
+        return Some(vec![Span::new("waiting for you  ", Role::Careful), dim(format!("worked {clock}"))]);
     }
     if let Some((_, name, bytes)) = running.calls.last() {
         let size = format::bytes(*bytes as u64);

@@ -37,7 +37,7 @@ impl Runner {
         self.gate.heard_anew();
         self.tell_port();
         self.session.turn += 1;
-        self.turn_started = Instant::now();
+        (self.turn_started, self.waited_before) = (Instant::now(), self.port.waited());
         let at = crate::agent::now();
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
         // What a turn may need is made ready while its prompt is built: the login shell, the HTTP client, the repository's state.
@@ -323,7 +323,9 @@ impl Runner {
     async fn finish(&mut self, end: TurnEnd, steps: u32) {
         let stopped = end == TurnEnd::Stopped;
         self.tools = None;
-        let duration_ms = self.turn_started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+        let waited = self.port.waited().saturating_sub(self.waited_before);
+        let worked = self.turn_started.elapsed().saturating_sub(waited);
+        let duration_ms = worked.as_millis().try_into().unwrap_or(u64::MAX);
         let outcome = TurnOutcome { turn: self.session.turn, end: end.clone(), steps, duration_ms };
         if steps > 0 {
             self.append(Body::Note { kind: NoteKind::TurnEnd, text: outcome.line() }).await;

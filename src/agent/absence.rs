@@ -1,0 +1,82 @@
+//! How long the person was waited for: that is no work of a turn.
+
+use crate::lock::lock;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The time in which at least one question was open.
+#[derive(Debug, Default)]
+pub struct Absence(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    open: usize,
+    /// Since when one has been open.
+    since: Option<Instant>,
+    /// Of those that were answered.
+    total: Duration,
+}
+
+/// An open question; it ends with this.
+pub struct Waiting(Arc<Absence>);
+
+impl Absence {
+    /// A question opens.
+    pub fn wait(self: &Arc<Self>) -> Waiting {
+        self.opened(Instant::now());
+        Waiting(Arc::clone(self))
+    }
+
+    /// All of it so far.
+    pub fn total(&self) -> Duration {
+        self.total_at(Instant::now())
+    }
+
+    fn opened(&self, now: Instant) {
+        let mut state = lock(&self.0);
+        state.open += 1;
+        state.since.get_or_insert(now);
+    }
+
+    fn closed(&self, now: Instant) {
+        let mut state = lock(&self.0);
+        state.open = state.open.saturating_sub(1);
+        if state.open == 0
+            && let Some(since) = state.since.take()
+        {
+            state.total += now.saturating_duration_since(since);
+        }
+    }
+
+    fn total_at(&self, now: Instant) -> Duration {
+        let state = lock(&self.0);
+        state.total + state.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.closed(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_at_the_same_time_count_once() {
+        let absence = Absence::default();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        absence.opened(at(1));
+        absence.opened(at(2));
+        assert_eq!(absence.total_at(at(4)), Duration::from_secs(3));
+        absence.closed(at(5));
+        absence.closed(at(6));
+        assert_eq!(absence.total_at(at(20)), Duration::from_secs(5));
+        absence.opened(at(20));
+        absence.closed(at(21));
+        assert_eq!(absence.total_at(at(30)), Duration::from_secs(6));
+    }
+}
