@@ -4,6 +4,7 @@ use super::action::Action;
 use super::edit;
 use super::effect::Effect;
 use super::focus::{self, Layer};
+use super::model::modal::Modal;
 use super::model::{Chord, Model, Pane};
 use super::{completion, composer, find, modals, processes, run, select, usual, vi};
 use crate::agent::event::Level;
@@ -45,7 +46,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Layer::Modal => {
             model.chord = None;
             // The output that a question is about can be looked at: nothing of it is answered by that.
-            let shows = model.layout.docked
+            let shows = matches!(model.modals.last(), Some(Modal::Approval(_)))
                 && edit::printable(key).is_none()
                 && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::ToggleTerminal);
             match shows {

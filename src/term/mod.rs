@@ -8,6 +8,7 @@ mod guard;
 mod keys;
 mod reader;
 mod signals;
+mod split;
 
 pub use clipboard::{copy, offer};
 pub use frame::Frames;

@@ -1,5 +1,6 @@
 //! Reading the terminal: a thread that can be told to stop, so that whoever takes the terminal next is alone with it.
 
+use super::split::Split;
 use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
@@ -80,8 +81,14 @@ impl Reader {
     }
 }
 
+/// Whether somebody still takes them.
+fn send(events: &mpsc::Sender<Event>, all: Vec<Event>) -> bool {
+    all.into_iter().all(|event| events.blocking_send(event).is_ok())
+}
+
 /// Hands on what comes until it is told to stop or the terminal is gone.
 fn read(tty: &impl AsFd, told: &PipeReader, events: &mpsc::Sender<Event>) -> io::Result<()> {
+    let mut split = Split::default();
     loop {
         let mut fds = [PollFd::new(tty, PollFlags::IN), PollFd::new(told, PollFlags::IN)];
         match poll(&mut fds, None) {
@@ -99,12 +106,16 @@ fn read(tty: &impl AsFd, told: &PipeReader, events: &mpsc::Sender<Event>) -> io:
                     // Sizes come by the signal: it does not wait for a key.
                     Event::Resize(..) => {}
                     event => {
-                        if events.blocking_send(event).is_err() {
+                        if !send(events, split.take(event)) {
                             return Ok(());
                         }
                     }
                 }
             }
+        }
+        // An Esc that nothing followed is one.
+        if !send(events, split.rest()) {
+            return Ok(());
         }
     }
 }

@@ -367,6 +367,36 @@ fn each_way_that_a_question_ends_without_a_yes_has_its_own_text_and_its_own_row(
 }
 
 #[test]
+fn a_question_leaves_the_end_of_the_conversation_and_the_terminal_in_view() {
+    let line = "python3 -c 'import shop; shop.sell(1)' && rm -rf build";
+    let server =
+        || Step::Calls(String::new(), vec![call("terminal", json!({ "command": "sleep 30", "background": true }))]);
+    let steps = || vec![server(), Step::Text("the-words-before".into()), terminal(line)];
+    let mock = Mock::start(steps());
+    let home = Home::with(&mock, "");
+    std::fs::create_dir(home.project().join("build")).unwrap();
+    for size in [(140, 45), (100, 40)] {
+        let mut term = Term::sized(&home, &[], size);
+        term.wait("❯");
+        term.send("say\r").wait("the-words-before").wait("2 steps");
+        term.send("go\r").wait("Approve a command").wait("Esc keeps it in the inbox");
+        let text = term.text();
+        let row =
+            |what: &str| text.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {text}"));
+        let card = row("Approve a command");
+        assert!(row("waits for you") < card && row("the-words-before") < card, "{text}");
+        assert_eq!(row("Esc keeps it in the inbox"), usize::from(size.1) - 2, "{text}");
+        // The whole line stands in its row, and what is only code is no file.
+        assert!(text.lines().take(card).any(|row| row.contains("sell(1)' && rm -rf build")), "{text}");
+        assert!(text.contains("build") && !text.contains("does not exist"), "{text}");
+        term.send("\x14").wait(" Terminal ").wait("Approve a command");
+        term.send("\x14").gone(" Terminal ");
+        term.kill();
+        mock.push(steps());
+    }
+}
+
+#[test]
 fn what_was_decided_is_read_on_the_screen_with_the_same_filters_as_on_the_command_line() {
     let mock = Mock::start(vec![terminal("rm -rf build"), Step::Text("understood".into())]);
     let home = Home::with(&mock, "");

@@ -85,8 +85,8 @@ fn an_export_leaves_the_repository_alone_unless_a_file_is_named() {
     assert!(std::fs::read_to_string(&exports[0]).unwrap().contains("said-so"));
     assert_eq!(std::fs::read_dir(home.project()).unwrap().count(), before);
     assert_eq!(std::fs::read_to_string(home.project().join("taken.md")).unwrap(), "theirs");
-    term.send("/export notes.md\r").wait("written to");
-    assert!(home.project().join("notes.md").exists());
+    term.send("/export notes.md\r");
+    until("it is written", || home.project().join("notes.md").exists());
 }
 
 #[test]

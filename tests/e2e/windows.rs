@@ -171,6 +171,35 @@ fn copy_mode_moves_by_words() {
 }
 
 #[test]
+fn reads_in_a_row_are_one_line_and_a_change_stands_open() {
+    let read = |path: &str| call("read_file", json!({ "path": path }));
+    let patch = json!({ "path": "a.txt", "old_string": "first", "new_string": "second" });
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![read("a.txt"), read("b.txt"), read("c.txt")]),
+        Step::Calls(String::new(), vec![call("patch", patch)]),
+        Step::Text("all-is-said".into()),
+    ]);
+    let home = Home::with(&mock, "");
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        std::fs::write(home.project().join(name), format!("first of {name}\n")).unwrap();
+    }
+    let mut term = Term::sized(&home, &[], (100, 30));
+    term.wait("❯");
+    term.send("go\r").wait("all-is-said").wait("3 files: a.txt, b.txt, c.txt");
+    assert!(!term.text().contains("read_file"), "{}", term.text());
+    term.wait("- first of a.txt").wait("+ second of a.txt");
+    // A click opens them, and one more puts them together again.
+    let row = term.text().lines().position(|line| line.contains("3 files: a.txt")).unwrap() + 1;
+    let click = |term: &mut Term| {
+        term.send(&format!("\x1b[<0;20;{row}M")).send(&format!("\x1b[<0;20;{row}m"));
+    };
+    click(&mut term);
+    term.shows("each read", |text| text.matches("read_file").count() == 3);
+    click(&mut term);
+    term.wait("3 files: a.txt, b.txt, c.txt");
+}
+
+#[test]
 fn in_tmux_a_copy_is_in_its_buffer() {
     let mock = Mock::start(vec![Step::Text("alpha beta gamma delta".into())]);
     let mut home = Home::with(&mock, "");
