@@ -88,11 +88,12 @@ fn a_plugin_that_changed_while_it_ran_is_not_started_again() {
     let mut term = Term::sized(&home, &[], (140, 45));
     say_yes(&mut term);
     until("the plugin runs", || marked(&mark).contains("first"));
-    write(&home.project().join(".hermes/plugins/sly/run.sh"), &sly(&mark, "second"));
+    // It has begun to run; now it is ready, too.
     term.send("/plugins\r");
     term.wait("● sly");
     term.send("\x1b");
     term.gone("● sly");
+    write(&home.project().join(".hermes/plugins/sly/run.sh"), &sly(&mark, "second"));
     term.send("/leave\r");
     term.wait("plugin sly is off: it changed since it was trusted");
     assert!(!marked(&mark).contains("second"), "{}", marked(&mark));
