@@ -3,6 +3,7 @@
 use super::border::{Border, has_other_names, overwrites};
 use super::table::{Level, PathClass, Pattern, Table, table};
 use super::{EditIntent, Verdict, Why, World, glob};
+use aho_corasick::AhoCorasick;
 use std::path::{Component, Path, PathBuf};
 
 /// Folders whose loss is the loss of the machine; the home folder and all above it come on top.
@@ -192,6 +193,8 @@ pub struct SecretsBelow {
     /// The patterns of each class, those of its exceptions, and whether its files are secrets. `None`: without the table
     /// nothing is known to be harmless.
     classes: Option<Vec<Narrowed>>,
+    /// Finds a piece of one of their patterns; a path without any is no secret.
+    pieces: Option<AhoCorasick>,
 }
 
 struct Narrowed {
@@ -223,12 +226,17 @@ impl SecretsBelow {
             all.truncate(all.iter().rposition(|class| class.secret).map_or(0, |last| last + 1));
             all
         });
-        Self { home, own, classes }
+        let secret = classes.iter().flatten().filter(|class| class.secret);
+        let pieces = AhoCorasick::new(secret.flat_map(|class| &class.paths).map(|pattern| pattern.piece())).ok();
+        Self { home, own, classes, pieces }
     }
 
     /// Whether this absolute path, at or below the folder, is a secret.
     pub fn has(&self, path: &str) -> bool {
         let Some(classes) = &self.classes else { return true };
+        if self.pieces.as_ref().is_some_and(|pieces| !pieces.is_match(path)) {
+            return false;
+        }
         let covered =
             |patterns: &[&Pattern]| patterns.iter().any(|pattern| pattern.covers(path, &self.home, &self.own));
         classes.iter().find(|class| covered(&class.paths) && !covered(&class.except)).is_some_and(|class| class.secret)

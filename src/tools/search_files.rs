@@ -10,7 +10,7 @@ use crate::places::Reach;
 use crate::policy::Intent;
 use crate::policy::decide::Closed;
 use crate::policy::files::SecretsBelow;
-use find::{Names, Walked};
+use find::Names;
 use futures::future::BoxFuture;
 use grep::{Mode, Query};
 use serde::Deserialize;
@@ -246,18 +246,25 @@ impl Call for SearchCall {
 impl SearchCall {
     /// On this machine.
     fn search(&self, bounds: &Bounds) -> ToolOutput {
-        let names = match &self.kind {
-            Kind::Files(names) => Some(names),
-            Kind::Content { names, .. } => names.as_ref(),
+        let mut result = Reply::default();
+        let walked = match &self.kind {
+            // Names of files are no secrets: `target=files` lists them all.
+            Kind::Files(names) => {
+                let (newest, walked) = find::files(&self.place.path, names, self.reach, bounds);
+                self.files(&newest, &mut result);
+                walked
+            }
+            Kind::Content { query, names } => {
+                // One more than asked for tells whether there is more.
+                let enough = self.offset + self.limit + 1;
+                let (searched, walked) = grep::search(self, query, names.as_ref(), enough, bounds);
+                result.notes.extend(searched.notes());
+                self.hits(query, &searched.hits, &mut result);
+                walked
+            }
         };
-        // Names of files are no secrets: `target=files` lists them all.
-        let secrets = matches!(self.kind, Kind::Content { .. }).then_some(&self.secrets);
-        let walked = find::walk(&self.place.path, names, secrets, self.reach, bounds);
-        let mut result = Reply { notes: walked.notes.clone(), partial: walked.cut, ..Reply::default() };
-        match &self.kind {
-            Kind::Files(_) => self.files(&find::newest_first(walked.files), &mut result),
-            Kind::Content { query, .. } => self.content(query, &walked, bounds, &mut result),
-        }
+        result.notes.extend(walked.notes);
+        result.partial |= walked.cut;
         if bounds.over() {
             result.fields.insert("limit_reason".into(), json!(format!("stopped after {} s", TIMEOUT.as_secs())));
             result.more = true;
@@ -273,14 +280,6 @@ impl SearchCall {
         result.count(all, page.len(), "file");
         result.text = page.join("\n");
         result.fields.insert("files".into(), json!(page));
-    }
-
-    fn content(&self, query: &Query, walked: &Walked, bounds: &Bounds, result: &mut Reply) {
-        // One more than asked for tells whether there is more.
-        let searched = grep::search(query, &walked.files, self.offset + self.limit + 1, bounds);
-        result.notes.extend(searched.notes());
-        result.partial |= !searched.whole;
-        self.hits(query, &searched.hits, result);
     }
 
     fn hits(&self, query: &Query, hits: &[grep::FileHits], result: &mut Reply) {

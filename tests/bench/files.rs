@@ -14,9 +14,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const FILES: usize = 50_000;
+const FILES: usize = 100_000;
 const ROUNDS: usize = 15;
-/// Stands in 25 files of the checkout.
+/// Stands in 50 files of the checkout.
 const NEEDLE: &str = "rare_needle_word";
 const ENDINGS: [&str; 8] = ["rs", "py", "c", "h", "ts", "go", "md", "json"];
 
@@ -130,8 +130,8 @@ pub fn search() -> Vec<Row> {
     let rg = std::env::var("HERMES_BENCH_RG").unwrap_or_else(|_| "rg".into());
     let caller = Caller::new(&root);
     let cases: [(&str, Value, &[&str]); 4] = [
-        ("search, a rare word", json!({"pattern": NEEDLE, "limit": 1_000}), &["-n", NEEDLE]),
-        ("search, a regex", json!({"pattern": r"let \w+_word\b", "limit": 1_000}), &["-n", r"let \w+_word\b"]),
+        ("search, a rare word", json!({"pattern": NEEDLE, "limit": 50}), &["-n", NEEDLE]),
+        ("search, a regex", json!({"pattern": r"let \w+_word\b", "limit": 50}), &["-n", r"let \w+_word\b"]),
         ("search, count of a word", json!({"pattern": "ab", "output_mode": "count", "limit": 10}), &["-c", "ab"]),
         (
             "search, files by name",

@@ -79,6 +79,11 @@ impl Pattern {
         &self.glob[..self.prefix]
     }
 
+    /// What a path that it covers holds; may be empty.
+    pub fn piece(&self) -> &str {
+        &self.glob[self.piece.clone()]
+    }
+
     /// Whether it matches an absolute path. `home` and `own` are the folders that `~` and `@` stand for.
     pub fn covers(&self, path: &str, home: &str, own: &str) -> bool {
         let glob = self.glob.as_bytes();
@@ -94,7 +99,7 @@ impl Pattern {
         let Some(rest) = path.strip_prefix(base) else { return false };
         rest.as_bytes().starts_with(&glob[..self.prefix])
             && rest.as_bytes().ends_with(&glob[glob.len() - self.suffix..])
-            && rest.contains(&self.glob[self.piece.clone()])
+            && rest.contains(self.piece())
             && (self.deep || self.glob.matches('/').count() == rest.matches('/').count())
             && glob::matches(&self.glob, rest)
     }
@@ -162,7 +167,7 @@ impl Classes {
             .map(|class| ClassPatterns { paths: read(&class.paths), except: read(&class.except) })
             .collect();
         let paths = each.iter().flat_map(|class| &class.paths);
-        let index = Index::of(paths.map(|pattern| &pattern.glob[pattern.piece.clone()]))?;
+        let index = Index::of(paths.map(Pattern::piece))?;
         let places = each.iter().enumerate().flat_map(|(at, class)| (0..class.paths.len()).map(move |i| (at, i)));
         Ok(Self { index, places: places.collect(), each })
     }

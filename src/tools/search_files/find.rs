@@ -61,20 +61,26 @@ impl Names {
     }
 }
 
-/// Files found, sorted by path.
+/// What is known after a walk.
 #[derive(Default)]
 pub struct Walked {
-    pub files: Vec<PathBuf>,
     pub notes: Vec<String>,
     /// There are more files than were looked at.
     pub cut: bool,
 }
 
-/// All files below `root` (or `root` itself) within this reach that are not among the secrets, and match.
-pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach: Reach, bounds: &Bounds) -> Walked {
+/// Gives each file below `root` (or `root` itself) within this reach that matches and is not among the secrets to what
+/// `each` makes for one thread, until that returns false.
+pub fn walk<Each: FnMut(PathBuf) -> bool + Send>(
+    root: &Path,
+    names: Option<&Names>,
+    secrets: Option<&Secrets>,
+    reach: Reach,
+    bounds: &Bounds,
+    each: impl Fn() -> Each,
+) -> Walked {
     let left_out = AtomicUsize::new(0);
-    let files = Mutex::new(Vec::new());
-    let (count, unreadable) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (cut, unreadable) = (AtomicBool::new(false), AtomicBool::new(false));
     let mut walker = WalkBuilder::new(root);
     if reach != Reach::Usual {
         walker.hidden(false);
@@ -88,9 +94,9 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach
         entry.depth() == 0 || entry.file_name() != ".git" && (entry.depth() != 1 || !kernel.contains(&entry.path()))
     });
     walker.build_parallel().run(|| {
-        let mut mine = Batch { files: Vec::new(), all: &files, count: &count };
+        let mut mine = each();
         let mut entries = 0u32;
-        let (unreadable, left_out, bounds) = (&unreadable, &left_out, bounds);
+        let (cut, unreadable, left_out, bounds) = (&cut, &unreadable, &left_out, bounds);
         Box::new(move |entry| {
             entries = entries.wrapping_add(1);
             if entries.is_multiple_of(LOOK_EVERY) && bounds.over() {
@@ -101,7 +107,8 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach
                     if names.is_none_or(|names| names.matches(entry.path(), root)) {
                         if secrets.is_some_and(|secrets| secrets.has(entry.path())) {
                             left_out.fetch_add(1, Ordering::Relaxed);
-                        } else if !mine.push(entry.into_path()) {
+                        } else if !mine(entry.into_path()) {
+                            cut.store(true, Ordering::Relaxed);
                             return WalkState::Quit;
                         }
                     }
@@ -112,14 +119,7 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach
             WalkState::Continue
         })
     });
-    let mut files = files.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // A stable sort finds the sorted runs.
-    files.sort_by(|a, b| by_bytes(a, b));
     let mut notes = Vec::new();
-    let cut = count.into_inner() > MAX_FILES;
-    if cut {
-        notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
-    }
     match left_out.into_inner() {
         0 => {}
         1 => notes.push("left out: 1 file with secrets".to_owned()),
@@ -128,38 +128,45 @@ pub fn walk(root: &Path, names: Option<&Names>, secrets: Option<&Secrets>, reach
     if unreadable.into_inner() {
         notes.push("some folders could not be read".to_owned());
     }
-    Walked { files, notes, cut }
+    Walked { notes, cut: cut.into_inner() }
 }
 
-/// What one thread has found, handed over in the end, sorted: what is left to do is a merge.
+/// The files that match, the one that was changed last first.
+pub fn files(root: &Path, names: &Names, reach: Reach, bounds: &Bounds) -> (Vec<PathBuf>, Walked) {
+    let (all, count) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+    let mut walked = walk(root, Some(names), None, reach, bounds, || {
+        let mut mine = Batch { files: Vec::new(), all: &all };
+        let count = &count;
+        move |path| {
+            mine.files.push(path);
+            count.fetch_add(1, Ordering::Relaxed) < MAX_FILES
+        }
+    });
+    if walked.cut {
+        walked.notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
+    }
+    (newest_first(all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)), walked)
+}
+
+/// What one thread has found, handed over in the end.
 struct Batch<'a> {
     files: Vec<PathBuf>,
     all: &'a Mutex<Vec<PathBuf>>,
-    count: &'a AtomicUsize,
-}
-
-impl Batch<'_> {
-    /// Whether there is room for more.
-    fn push(&mut self, path: PathBuf) -> bool {
-        self.files.push(path);
-        self.count.fetch_add(1, Ordering::Relaxed) < MAX_FILES
-    }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.files.sort_unstable_by(|a, b| by_bytes(a, b));
         lock(self.all).append(&mut self.files);
     }
 }
 
 /// By bytes: one comparison of memory instead of one for each part.
-fn by_bytes(a: &Path, b: &Path) -> std::cmp::Ordering {
+pub fn by_bytes(a: &Path, b: &Path) -> std::cmp::Ordering {
     a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes())
 }
 
 /// The same files by time of change, newest first.
-pub fn newest_first(files: Vec<PathBuf>) -> Vec<PathBuf> {
+fn newest_first(files: Vec<PathBuf>) -> Vec<PathBuf> {
     let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let mut times = vec![None; files.len()];
     // Asking costs more than the walk when there are many.

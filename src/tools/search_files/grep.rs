@@ -1,19 +1,21 @@
-//! Lines that match, file by file in the order of their paths, in several threads.
+//! Lines that match: each file is searched by the thread that finds it, and what was found is put in the order of paths.
 
 use super::Bounds;
-use super::find::threads;
+use super::SearchCall;
+use super::find::{self, Names, Walked, by_bytes};
 use crate::lock::lock;
 use crate::tools::paths;
 use crate::tools::spec::ToolError;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Characters of a line in the result.
 pub const LINE_CHARS: usize = 500;
+/// Rows that a thread keeps before it looks which of them are still wanted.
+const ROOM: usize = 1_000;
 /// A line longer than this, or a larger file when matches may span lines, is not searched.
 const HEAP: usize = 64 * 1024 * 1024;
 
@@ -85,11 +87,9 @@ pub struct Row {
 /// All that was found.
 #[derive(Debug, Default)]
 pub struct Searched {
-    /// In the order of the files, those with matches only.
+    /// In the order of the files, those with matches only. Rows are there for the first `enough` matches.
     pub hits: Vec<FileHits>,
     skipped: usize,
-    /// Every file was searched to its end.
-    pub whole: bool,
 }
 
 impl Searched {
@@ -99,72 +99,94 @@ impl Searched {
     }
 }
 
-/// Searches until `enough` matches (or files) are found in the first files.
-pub fn search(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds) -> Searched {
-    let mut all = Searched::default();
-    // A count that stops early counts nothing.
-    let enough = if query.mode == Mode::Count { usize::MAX } else { enough };
-    let (mut start, mut lot) = (0, 64);
-    while start < files.len() && !bounds.over() {
-        let end = (start + lot).min(files.len());
-        lot_of(query, &files[start..end], enough, bounds, &mut all);
-        let found: u64 = match query.mode {
-            Mode::Lines => all.hits.iter().map(|hits| hits.matches).sum(),
-            Mode::Files | Mode::Count => all.hits.len() as u64,
+/// Searches all files below the folder of a call, with the lines of the first `enough` matches.
+pub fn search(
+    call: &SearchCall,
+    query: &Query,
+    names: Option<&Names>,
+    enough: usize,
+    bounds: &Bounds,
+) -> (Searched, Walked) {
+    let all = Mutex::new(Searched::default());
+    let walked = find::walk(&call.place.path, names, Some(&call.secrets), call.reach, bounds, || {
+        let mut mine = Mine {
+            query,
+            searcher: query.searcher(),
+            enough,
+            found: Searched::default(),
+            rows: 0,
+            last: None,
+            all: &all,
         };
-        if found >= enough as u64 {
-            return all;
-        }
-        start = end;
-        lot = (lot * 2).min(4_096);
-    }
-    all.whole = !bounds.over();
-    all
-}
-
-fn lot_of(query: &Query, files: &[PathBuf], enough: usize, bounds: &Bounds, all: &mut Searched) {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new((Vec::new(), 0)));
-    let work = || {
-        let mut searcher = query.searcher();
-        let (mut mine, mut skipped) = (Vec::new(), 0);
-        while let Some((index, path)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, files.get(i)?)))
-        {
-            if bounds.over() {
-                break;
+        move |path| {
+            if !bounds.over() {
+                mine.search(path);
             }
-            if path.starts_with("/proc") && paths::is_blocked_device(path) {
-                continue;
-            }
-            match one(query, &mut searcher, path, enough) {
-                Ok(hits) if hits.matches > 0 => mine.push((index, hits)),
-                Ok(_) => {}
-                Err(_) => skipped += 1,
-            }
+            true
         }
-        let mut done = lock(&done);
-        done.0.append(&mut mine);
-        done.1 += skipped;
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads().min(files.len()) {
-            scope.spawn(work);
-        }
-        work();
     });
-    let (mut hits, skipped) = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    hits.sort_unstable_by_key(|(index, _)| *index);
-    all.hits.extend(hits.into_iter().map(|(_, hits)| hits));
-    all.skipped += skipped;
+    let mut all = all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    all.hits.sort_unstable_by(|a, b| by_bytes(&a.path, &b.path));
+    (all, walked)
 }
 
-fn one(query: &Query, searcher: &mut Searcher, path: &Path, enough: usize) -> io::Result<FileHits> {
-    let mut sink = Collect { hits: FileHits::default(), mode: query.mode, enough };
-    searcher.search_path(&query.matcher, path, &mut sink)?;
-    if sink.hits.matches > 0 {
-        sink.hits.path = path.to_owned();
+/// The search of one thread.
+struct Mine<'a> {
+    query: &'a Query,
+    searcher: Searcher,
+    enough: usize,
+    found: Searched,
+    /// Rows that are kept.
+    rows: usize,
+    /// No row of a file that comes after this one is wanted: files before it have enough.
+    last: Option<PathBuf>,
+    all: &'a Mutex<Searched>,
+}
+
+impl Mine<'_> {
+    fn search(&mut self, path: PathBuf) {
+        if path.starts_with("/proc") && paths::is_blocked_device(&path) {
+            return;
+        }
+        let wanted = self.last.as_ref().is_none_or(|last| by_bytes(&path, last).is_lt());
+        let enough = if wanted { self.enough } else { 0 };
+        let mut sink = Collect { hits: FileHits::default(), mode: self.query.mode, enough };
+        match self.searcher.search_path(&self.query.matcher, &path, &mut sink) {
+            Ok(()) if sink.hits.matches > 0 => {
+                self.rows += sink.hits.rows.len();
+                self.found.hits.push(FileHits { path, ..sink.hits });
+                if self.rows > ROOM && self.rows > 4 * self.enough {
+                    self.drop_rows();
+                }
+            }
+            Ok(()) => {}
+            Err(_) => self.found.skipped += 1,
+        }
     }
-    Ok(sink.hits)
+
+    /// Keeps the rows of the first `enough` matches only.
+    fn drop_rows(&mut self) {
+        self.found.hits.sort_unstable_by(|a, b| by_bytes(&a.path, &b.path));
+        let mut before = 0;
+        self.rows = 0;
+        for hits in &mut self.found.hits {
+            if before >= self.enough {
+                hits.rows = Vec::new();
+            } else {
+                self.last = Some(hits.path.clone());
+            }
+            before += hits.matches as usize;
+            self.rows += hits.rows.len();
+        }
+    }
+}
+
+impl Drop for Mine<'_> {
+    fn drop(&mut self) {
+        let mut all = lock(self.all);
+        all.hits.append(&mut self.found.hits);
+        all.skipped += self.found.skipped;
+    }
 }
 
 struct Collect {
@@ -174,7 +196,11 @@ struct Collect {
 }
 
 impl Collect {
+    /// Keeps a line, of the matches that are wanted.
     fn row(&mut self, number: u64, line: &[u8], hit: bool, of: usize) {
+        if of >= self.enough {
+            return;
+        }
         let text = String::from_utf8_lossy(line.trim_ascii_end());
         let text = match text.char_indices().nth(LINE_CHARS) {
             Some((at, _)) => format!("{}…", &text[..at]),
@@ -202,7 +228,7 @@ impl Sink for Collect {
                     self.row(number, line, true, self.hits.matches as usize);
                     self.hits.matches += 1;
                 }
-                Ok((self.hits.matches as usize) < self.enough)
+                Ok(true)
             }
         }
     }

@@ -88,17 +88,32 @@ async fn no_total_is_made_up() {
     let all = search(&bench, json!({"pattern": "hit", "output_mode": "count", "limit": 3})).await;
     assert_eq!((&all["total_count"], &all["total_files"]), (&json!(600), &json!(300)), "{all}");
     assert_eq!((all["counts"].as_object().unwrap().len(), all.get("at_least")), (3, None), "{all}");
-    for mode in ["content", "files_only"] {
-        let cut = search(&bench, json!({"pattern": "hit", "output_mode": mode, "limit": 3})).await;
-        assert_eq!((cut.get("total_count"), &cut["truncated"]), (None, &json!(true)), "{cut}");
-        let least = cut["at_least"].as_u64().unwrap();
-        assert!((4..600).contains(&least) && cut["hint"].as_str().unwrap().contains("at least"), "{cut}");
+    for (mode, total) in [("content", 600), ("files_only", 300)] {
+        let page = search(&bench, json!({"pattern": "hit", "output_mode": mode, "limit": 3})).await;
+        assert_eq!((&page["total_count"], &page["truncated"]), (&json!(total), &json!(true)), "{page}");
         let end = search(&bench, json!({"pattern": "hit", "output_mode": mode, "limit": 1000})).await;
-        assert_eq!(end["total_count"], if mode == "content" { 600 } else { 300 }, "{end}");
+        assert_eq!((&end["total_count"], end.get("truncated")), (&json!(total), None), "{end}");
     }
+    // What could not be searched to its end says so.
+    let part = Reply { all: 600, more: true, partial: true, ..Reply::default() }.output(0).content;
+    assert!(part.contains(r#""at_least":600"#) && part.contains("at least 600, not all"), "{part}");
+    assert!(!part.contains("total_count"), "{part}");
     // names are all known
     let names = search(&bench, json!({"pattern": "f*", "target": "files", "limit": 3})).await;
     assert_eq!((&names["total_count"], &names["truncated"]), (&json!(300), &json!(true)), "{names}");
+}
+
+/// More matches than are kept at once, of which the first are wanted, in whatever order the files are found.
+#[tokio::test]
+async fn the_first_of_many_matches_are_shown() {
+    let bench = Bench::new();
+    for n in 0..400 {
+        bench.write(&format!("d{}/f{n:03}", n % 7), &"hit\n".repeat(10));
+    }
+    for (offset, first) in [(0, "d0/f000"), (15, "d0/f007"), (3_995, "d6/f398")] {
+        let page = search(&bench, json!({"pattern": "hit", "limit": 3, "offset": offset})).await;
+        assert_eq!((&page["matches"][0]["path"], &page["total_count"]), (&json!(first), &json!(4_000)), "{page}");
+    }
 }
 
 #[tokio::test]
