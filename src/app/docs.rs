@@ -1,4 +1,4 @@
-//! What the action table says, as text: the help modal and the generated `docs/KEYS.md` and `docs/COMMANDS.md`.
+//! What the action table says, as text: the list of keys and the generated `docs/KEYS.md` and `docs/COMMANDS.md`.
 
 use super::action::{ACTIONS, Entry, Scope};
 use crate::config::keymap::Keymap;
@@ -6,7 +6,7 @@ use crate::text::{Line, Role, Span};
 use std::fmt::Write as _;
 
 /// The keys of vi's normal mode.
-const VI: &[(&str, &str)] = &[
+pub const VI: &[(&str, &str)] = &[
     ("h j k l", "left, down, up, right; past the first and the last line the earlier and later prompts"),
     ("w b e W B E", "words"),
     ("0 ^ $", "start, first letter and end of the line"),
@@ -21,25 +21,11 @@ const VI: &[(&str, &str)] = &[
     (": / ?", "palette; a command or, in a text, find; help"),
 ];
 
-/// Keys and commands by scope, for the help modal.
-pub fn help(keymap: &Keymap) -> Vec<Line> {
-    let mut lines = keys(keymap);
-    lines.push(Line::default());
-    lines.push(heading("vi keys, in every text field (/vi)"));
-    lines.extend(VI.iter().map(|(keys, what)| row(keys, what)));
-    lines.push(Line::default());
-    lines.push(heading("In the composer"));
-    lines.push(row("!command", "Run it in the agent's shell; the model sees it with the next prompt"));
-    lines.push(row("@path", "Name a file or folder, with completion"));
-    lines.push(Line::default());
-    lines.push(heading("Slash commands"));
-    for (entry, slash) in ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash))) {
-        let mut call = format!("/{} {}", slash.name, slash.argument);
-        call.truncate(call.trim_end().len());
-        lines.push(row(&call, entry.doc));
-    }
-    lines
-}
+/// What is typed at the start of a prompt, or in it.
+pub const TYPED: &[(&str, &str)] = &[
+    ("!command", "Run it in the agent's shell; the model sees it with the next prompt"),
+    ("@path", "Name a file or folder, with completion"),
+];
 
 /// Actions that have a key, by scope.
 pub fn keys(keymap: &Keymap) -> Vec<Line> {
@@ -122,15 +108,6 @@ fn row(left: &str, right: &str) -> Line {
 mod tests {
     use super::*;
     use crate::app::tests::keymap;
-
-    #[test]
-    fn help_names_bound_keys_and_every_command() {
-        let text: String = help(&keymap()).iter().flat_map(|line| &line.spans).map(|span| span.text.as_str()).collect();
-        assert!(text.contains("Stop the turn"));
-        for slash in ACTIONS.iter().filter_map(|entry| entry.slash) {
-            assert!(text.contains(&format!("/{}", slash.name)), "{}", slash.name);
-        }
-    }
 
     #[test]
     fn markdown_has_a_row_for_every_action_and_command() {

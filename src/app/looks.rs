@@ -4,7 +4,7 @@ use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
-use super::pickers;
+use super::{palette, pickers};
 use crate::agent::event::Level;
 use crate::config::skin::Look;
 use std::sync::Arc;
@@ -59,6 +59,7 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, skins: Vec<(String, Stri
     } else if let Some(picker) = pickers::top(model, PickerKind::Theme) {
         pickers::fill(picker, themes);
     }
+    palette::refresh(model);
     if std::mem::take(&mut model.looks.next) {
         next_skin(model, out);
     }

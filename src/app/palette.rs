@@ -1,26 +1,67 @@
-//! The palette: every action, every command with an argument, every skill, with its key. What can be done now comes first,
-//! then what is used, then the alphabet.
+//! The palette: every action, look, skill and command of a plugin, with its key. What can be done now comes first, then
+//! what is used, then all in the groups of the action table. Help is the same list with every key that exists.
 
-use super::action::{self, ACTIONS, Action, Entry};
-use super::effect::Effect;
+use super::action::{self, ACTIONS, Action, Entry, Scope};
+use super::effect::{Effect, LoadRequest};
 use super::model::modal::{PickItem, PickerKind};
 use super::model::{Model, TurnStatus};
-use super::{composer, pickers, run, turn, uses};
+use super::{composer, docs, looks, pickers, run, turn, uses};
 use crate::exec::ProcessState;
+use crate::text::width::width;
 use std::cmp::Reverse;
 
 /// Rows of the group of what was used.
 const USED: usize = 8;
 /// What a hit among what is used or useful now is worth beside how well it fits.
 const BOOST: u32 = 12;
+/// Cells that all keys of an action may take in help.
+const KEYS: usize = 12;
+/// What rows that stand for a look begin with.
+const SKIN: &str = "skin ";
+const THEME: &str = "theme ";
 
-/// Opens the palette.
-pub fn open(model: &mut Model) {
-    let items = items(model);
-    pickers::open(model, PickerKind::Palette, "Commands", items);
+/// The headings, in their order; a number is the place below one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Now(usize),
+    Used(usize),
+    Of(Scope),
+    Skins,
+    Themes,
+    Added,
+    Idle,
 }
 
-/// What is used most came from the store: a palette that is open already takes it in.
+impl Group {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Now(_) => "Now",
+            Self::Used(_) => "Used",
+            Self::Of(scope) => scope.title(),
+            Self::Skins => "Skins",
+            Self::Themes => "Themes",
+            Self::Added => "Skills and plugins",
+            Self::Idle => "Not now",
+        }
+    }
+}
+
+/// Opens the palette.
+pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
+    let items = items(model);
+    pickers::open(model, PickerKind::Palette, "Commands", items);
+    if model.looks.skins.is_empty() {
+        out.push(Effect::Load(LoadRequest::Looks));
+    }
+}
+
+/// Opens help: every action with its keys, also where they mean something only in a list or a field.
+pub fn help(model: &mut Model) {
+    let items = help_items(model);
+    pickers::open(model, PickerKind::Help, "Help", items);
+}
+
+/// What is used most came from the store, or the names of looks: a palette that is open already takes it in.
 pub fn refresh(model: &mut Model) {
     let rows = items(model);
     if let Some(picker) = pickers::top(model, PickerKind::Palette) {
@@ -34,34 +75,38 @@ pub fn refresh(model: &mut Model) {
 fn items(model: &Model) -> Vec<PickItem> {
     let useful = useful(model);
     let used: Vec<&str> = uses::most(model).into_iter().take(USED).collect();
-    let mut rows: Vec<(usize, usize, PickItem)> = Vec::new();
-    let place = |name: &str, action: Option<Action>| -> (usize, usize) {
-        if let Some(at) = action.and_then(|action| useful.iter().position(|other| *other == action)) {
-            (0, at)
-        } else if action.is_some_and(|action| is_idle(model, action)) {
-            (4, 0)
-        } else if let Some(at) = used.iter().position(|other| *other == name) {
-            (1, at)
-        } else {
-            (if action.is_some() { 2 } else { 3 }, 0)
-        }
-    };
+    let used = |name: &str| used.iter().position(|other| *other == name).map(Group::Used);
+    let mut rows: Vec<(Group, PickItem)> = Vec::new();
     for entry in ACTIONS.iter().filter(|entry| !entry.scope.is_local()) {
-        let (group, at) = place(entry.name, Some(entry.action));
-        rows.push((group, at, item(model, entry)));
+        let group = match useful.iter().position(|action| *action == entry.action) {
+            Some(at) => Group::Now(at),
+            None if is_idle(model, entry.action) => Group::Idle,
+            None => used(entry.name).unwrap_or(Group::Of(entry.scope)),
+        };
+        rows.push((group, item(model, entry)));
+    }
+    for (group, title, prefix, names) in
+        [(Group::Skins, "Skin", SKIN, &model.looks.skins), (Group::Themes, "Theme", THEME, &model.looks.themes)]
+    {
+        let look = |(name, _): &(String, String)| PickItem {
+            label: format!("{title}: {name}"),
+            detail: format!("/{}", prefix.trim_end()),
+            value: format!("{prefix}{name}"),
+            ..PickItem::default()
+        };
+        rows.extend(names.iter().map(|name| (group, look(name))));
     }
     for skill in &model.sidebar.knowledge.skills {
         let name = format!("/{skill}");
-        let (group, at) = place(&name, None);
+        let group = used(&name).unwrap_or(Group::Added);
         rows.push((
             group,
-            at,
             PickItem { label: name.clone(), detail: "skill".into(), value: name, ..PickItem::default() },
         ));
     }
     for command in &model.extensions.commands {
         let name = format!("/{}", command.name);
-        let (group, at) = place(&name, None);
+        let group = used(&name).unwrap_or(Group::Added);
         let item = PickItem {
             label: name.clone(),
             detail: command.description.clone(),
@@ -69,16 +114,46 @@ fn items(model: &Model) -> Vec<PickItem> {
             value: name,
             ..PickItem::default()
         };
-        rows.push((group, at, item));
+        rows.push((group, item));
     }
-    rows.sort_by_cached_key(|(group, at, item)| (*group, *at, item.label.to_lowercase()));
-    let groups = ["Now", "Used", "All", "Skills and plugins", "Not now"];
-    let head = |(group, _, item): (usize, usize, PickItem)| PickItem {
-        group: groups.get(group).copied().unwrap_or_default().to_owned(),
-        boost: if group < 2 { BOOST } else { 0 },
+    // A stable sort: within a group the order of the table stays.
+    rows.sort_by_key(|(group, _)| *group);
+    let head = |(group, item): (Group, PickItem)| PickItem {
+        group: group.title().to_owned(),
+        boost: if group < Group::Of(Scope::ALL[0]) { BOOST } else { 0 },
         ..item
     };
     rows.into_iter().map(head).collect()
+}
+
+fn help_items(model: &Model) -> Vec<PickItem> {
+    let mut rows = Vec::new();
+    // Those between the first and the last tab say nothing new.
+    let tabs = [Action::Tab2, Action::Tab3, Action::Tab4, Action::Tab5, Action::Tab6, Action::Tab7, Action::Tab8];
+    for scope in Scope::ALL {
+        for entry in ACTIONS.iter().filter(|entry| entry.scope == scope && !tabs.contains(&entry.action)) {
+            let keys = model.keymap.keys_for(entry.name);
+            let all = keys.join(", ");
+            let hint = if width(&all) <= KEYS { all } else { keys.first().cloned().unwrap_or_default() };
+            let value = if scope.is_local() { String::new() } else { entry.name.to_owned() };
+            rows.push(PickItem { hint, value, group: scope.title().to_owned(), ..item(model, entry) });
+        }
+        if scope == Scope::Prompt {
+            rows.extend(docs::TYPED.iter().map(|(typed, what)| PickItem {
+                label: (*what).to_owned(),
+                detail: (*typed).to_owned(),
+                group: scope.title().to_owned(),
+                ..PickItem::default()
+            }));
+        }
+    }
+    rows.extend(docs::VI.iter().map(|(keys, what)| PickItem {
+        label: format!("{keys}: {what}"),
+        detail: "/vi".into(),
+        group: "vi keys, in every text field".into(),
+        ..PickItem::default()
+    }));
+    rows
 }
 
 fn item(model: &Model, entry: &Entry) -> PickItem {
@@ -170,6 +245,12 @@ pub fn commands(model: &Model) -> Vec<(String, String)> {
 
 /// Runs what was chosen. A command that needs text is put before the composer's caret.
 pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
+    if let Some(name) = value.strip_prefix(SKIN) {
+        return looks::take_skin(model, out, name);
+    }
+    if let Some(name) = value.strip_prefix(THEME) {
+        return looks::take_theme(model, out, name);
+    }
     let Some(action) = action::Action::from_name(value) else {
         return write(model, out, &format!("{value} "));
     };
@@ -211,17 +292,16 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_done_now_comes_first_then_what_is_used_then_the_alphabet() {
+    fn what_can_be_done_now_comes_first_then_what_is_used_then_the_groups() {
         let mut model = ready();
-        let groups = |model: &Model| listed(model).into_iter().map(|(group, _)| group).collect::<Vec<_>>();
-        assert_eq!(groups(&model).first().map(String::as_str), Some("All"), "nothing runs, nothing was used");
-        assert_eq!(groups(&model).last().map(String::as_str), Some("Not now"));
-        let labels: Vec<String> = items(&model)
-            .into_iter()
-            .filter(|item| item.group == "All")
-            .map(|item| item.label.to_lowercase())
-            .collect();
-        assert!(labels.is_sorted(), "{labels:?}");
+        let groups = |model: &Model| {
+            let mut groups: Vec<String> = listed(model).into_iter().map(|(group, _)| group).collect();
+            groups.dedup();
+            groups
+        };
+        let scopes = Scope::ALL.iter().filter(|scope| !scope.is_local()).map(|scope| scope.title().to_owned());
+        let expected: Vec<String> = scopes.chain(["Not now".to_owned()]).collect();
+        assert_eq!(groups(&model), expected, "nothing runs, nothing was used");
         script(&mut model, "<C-p>repaint<ret>/doctor<ret>/doctor<ret>go<ret>");
         let first: Vec<(String, String)> = listed(&model).into_iter().take(5).collect();
         let pair = |group: &str, name: &str| (group.to_owned(), name.to_owned());
@@ -233,6 +313,35 @@ mod tests {
             pair("Used", "redraw"),
         ];
         assert_eq!(first, expected);
+    }
+
+    #[test]
+    fn looks_are_in_the_palette() {
+        let mut model = ready();
+        let effects = script(&mut model, "<C-p>");
+        assert!(effects.contains(&Effect::Load(LoadRequest::Looks)), "{effects:?}");
+        let named = |name: &str| vec![(name.to_owned(), String::new())];
+        looks::listed(&mut model, &mut Vec::new(), named("ares"), named("daylight"));
+        let effects = script(&mut model, "daylight<ret>");
+        let look = LoadRequest::Look { skin: None, theme: Some("daylight".into()), save: true };
+        assert_eq!(effects.last(), Some(&Effect::Load(look)));
+    }
+
+    #[test]
+    fn help_is_a_list_to_search_and_to_run_from() {
+        let mut model = ready();
+        let rows = help_items(&model);
+        for entry in ACTIONS.iter().filter(|entry| entry.slash.is_some()) {
+            assert!(rows.iter().any(|row| row.value == entry.name), "{}", entry.name);
+        }
+        assert!(rows.iter().any(|row| row.group == Scope::Lists.title() && !row.hint.is_empty()));
+        assert!(rows.iter().any(|row| row.detail == "@path") && rows.iter().any(|row| row.label.starts_with("gg G")));
+        let effects = script(&mut model, "<F1>repaint<ret>");
+        assert!(effects.contains(&Effect::Repaint) && model.modals.is_empty(), "{effects:?}");
+        // A key finds what it does, and what belongs to a list does nothing here.
+        script(&mut model, "<F1>dd");
+        assert_eq!(script(&mut model, "<esc><F1>text object<ret>"), []);
+        assert!(model.modals.is_empty());
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn filter(picker: &mut Picker) {
         }
         // the label counts double: a hit in the description is a weaker one
         let label = score(&item.label).map(|score| score * 2);
-        let best = label.max(score(&item.detail)).max(score(&item.value));
+        let best = label.max(score(&item.detail)).max(score(&item.value)).max(score(&item.hint));
         scored.extend(best.map(|score| (score + item.boost, at)));
     }
     scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
@@ -152,6 +152,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
         PickerKind::Palette
+        | PickerKind::Help
         | PickerKind::Model
         | PickerKind::Served
         | PickerKind::Provider
@@ -166,6 +167,7 @@ pub fn cancel(model: &mut Model) {
         match picker.kind {
             PickerKind::Skin | PickerKind::Theme => looks::restore(model),
             PickerKind::Palette
+            | PickerKind::Help
             | PickerKind::Model
             | PickerKind::Served
             | PickerKind::Provider
@@ -193,7 +195,9 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     }
     model.modals.pop();
     match kind {
-        PickerKind::Palette => palette::chosen(model, out, &value),
+        // What means something only in a list or a field is there to be read.
+        PickerKind::Help if value.is_empty() => {}
+        PickerKind::Palette | PickerKind::Help => palette::chosen(model, out, &value),
         PickerKind::Model => models::chosen(model, out, &value),
         PickerKind::Skin => looks::take_skin(model, out, &value),
         PickerKind::Theme => looks::take_theme(model, out, &value),

@@ -13,7 +13,7 @@ use super::action::Action;
 use super::effect::{Effect, LoadRequest};
 use super::model::modal::Modal;
 use super::model::{Model, Pane};
-use super::{composer, docs, history, modals, palette, run};
+use super::{composer, history, modals, palette, run};
 use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use machine::{Memory, Took};
@@ -106,8 +106,8 @@ pub fn composer_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool 
 fn unknown(model: &mut Model, out: &mut Vec<Effect>, c: char) {
     let empty = composer::is_empty(&model.composer);
     match c {
-        ':' => palette::open(model),
-        '?' if empty => run::text(model, "Help", docs::help(&model.keymap)),
+        ':' => palette::open(model, out),
+        '?' if empty => palette::help(model),
         '/' if empty => {
             insert(model);
             composer::key(model, out, Key { code: Code::Char('/'), ctrl: false, alt: false, shift: false });

@@ -2,6 +2,8 @@
 //!
 //! A leaf: it knows nothing of providers, storage or the screen.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -239,6 +241,28 @@ pub struct Image {
     pub media_type: String,
     /// Base64, standard alphabet, padded.
     pub data: String,
+}
+
+impl Image {
+    /// Bytes of a picture that every provider takes.
+    pub const MOST_BYTES: u64 = 3_700_000;
+
+    /// The picture that these bytes are, if it is of a kind that models take.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let media_type = Self::media_type_of(bytes)?.to_owned();
+        Some(Self { media_type, data: STANDARD.encode(bytes) })
+    }
+
+    /// By the first bytes, since names lie.
+    pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+            _ => None,
+        }
+    }
 }
 
 /// Tokens of one model call, as the provider reports them.

@@ -1,8 +1,6 @@
 //! Pictures for the model: from the clipboard's program or from a file.
 
 use crate::llm::message::Image;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use std::path::Path;
 
 /// Bytes that providers take at most.
@@ -20,19 +18,7 @@ pub async fn image(path: Option<String>, cwd: &Path) -> Result<Image, String> {
     if bytes.len() > LIMIT {
         return Err(format!("the image has {} MB; {} MB is the most", bytes.len() >> 20, LIMIT >> 20));
     }
-    let media_type = media_type(&bytes).ok_or("that is no PNG, JPEG, GIF or WebP image")?;
-    Ok(Image { media_type: media_type.to_owned(), data: STANDARD.encode(&bytes) })
-}
-
-/// By the first bytes, since names lie.
-fn media_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
+    Image::of(&bytes).ok_or_else(|| "that is no PNG, JPEG, GIF or WebP image".into())
 }
 
 async fn clipboard() -> Result<Vec<u8>, String> {

@@ -4,6 +4,7 @@ mod checks;
 pub mod diff;
 mod disk;
 pub mod edit;
+pub mod encoding;
 pub mod ground;
 pub mod history;
 pub mod masks;

@@ -4,18 +4,22 @@ mod pager;
 
 use super::document::{self, Kind, Unreadable};
 use super::file::edit;
+use super::file::encoding::Encoding;
 use super::gutter;
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::llm::message::Image;
 use crate::lock::lock;
 use crate::places::{Files, Kind as FileKind};
 use crate::policy::Intent;
+use crate::text::format;
+use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 use futures::future::BoxFuture;
 use pager::{Page, PageError, Wanted};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek as _};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -135,9 +139,15 @@ impl ReadCall {
         }
         let here = self.here(ctx)?;
         let path = here.as_ref().map_or(self.place.path.as_path(), tempfile::TempPath::as_ref);
-        let (page, extracted) = match self.document(path, ctx)? {
-            Some(page) => (page, true),
-            None => (self.plain(path, about.len, ctx)?, false),
+        if let Some(picture) = picture(path, about.len) {
+            return Ok(picture);
+        }
+        let (page, extracted, encoding) = match self.document(path, ctx)? {
+            Some(page) => (page, true, None),
+            None => {
+                let (page, encoding) = self.plain(path, about.len, ctx)?;
+                (page, false, encoding)
+            }
         };
         let mut ledger = lock(&ctx.files);
         ledger.seen.insert(self.place.path.clone(), stamp);
@@ -149,7 +159,7 @@ impl ReadCall {
             ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
         }
         drop(ledger);
-        Ok(self.result(&page, about.len, extracted))
+        Ok(self.result(&page, about.len, extracted, encoding))
     }
 
     fn wanted(&self, ctx: &ToolCtx) -> Wanted {
@@ -179,14 +189,37 @@ impl ReadCall {
         Ok(Some(copy.into_temp_path()))
     }
 
-    fn plain(&self, path: &Path, size: u64, ctx: &ToolCtx) -> Result<Page, ToolError> {
+    /// A page of a text file, and its encoding where that is not UTF-8.
+    fn plain(&self, path: &Path, size: u64, ctx: &ToolCtx) -> Result<(Page, Option<&'static str>), ToolError> {
         let failed = |why: String| ToolError::Failed(format!("{}: {why}", self.place.shown));
-        let file = File::open(path).map_err(|error| failed(format!("could not be opened: {error}")))?;
-        pager::page(file, &self.place.path, &self.wanted(ctx), &ctx.cancel).map_err(|error| match error {
-            PageError::Binary(kind) => binary(&self.place.shown, kind, size),
-            PageError::Io(error) => failed(format!("could not be read: {error}")),
-            PageError::Cancelled => ToolError::Interrupted,
-        })
+        let unread = |error: io::Error| failed(format!("could not be read: {error}"));
+        let wanted = self.wanted(ctx);
+        let page = |from: &mut dyn Read| {
+            pager::page(from, &self.place.path, &wanted, &ctx.cancel).map_err(|error| match error {
+                PageError::Binary(kind) => binary(&self.place.shown, kind, size),
+                PageError::Io(error) => unread(error),
+                PageError::Cancelled => ToolError::Interrupted,
+            })
+        };
+        let mut file = File::open(path).map_err(|error| failed(format!("could not be opened: {error}")))?;
+        let mut head = [0; 2];
+        let marked = file.read_exact(&mut head).ok().and_then(|()| Encoding::marked(&head));
+        file.rewind().map_err(unread)?;
+        if let Some(marked) = marked {
+            return Ok((page(&mut DecodeReaderBytes::new(file))?, Some(marked.name())));
+        }
+        let plain = page(&mut file)?;
+        if !plain.odd || size > edit::MAX_BYTES {
+            return Ok((plain, None));
+        }
+        let bytes = std::fs::read(path).map_err(unread)?;
+        match Encoding::of(&bytes) {
+            Encoding::Legacy(legacy) => {
+                let mut decoded = DecodeReaderBytesBuilder::new().encoding(Some(legacy)).build(bytes.as_slice());
+                Ok((page(&mut decoded)?, Some(legacy.name())))
+            }
+            Encoding::Utf8 | Encoding::Utf16(_) => Ok((plain, Some("UTF-8, but for bytes shown as �"))),
+        }
     }
 
     /// A page of the text of a document; `None` when the file is read as it is.
@@ -212,7 +245,7 @@ impl ReadCall {
         }
     }
 
-    fn result(&self, page: &Page, size: u64, extracted: bool) -> ToolOutput {
+    fn result(&self, page: &Page, size: u64, extracted: bool, encoding: Option<&str>) -> ToolOutput {
         let content: Vec<String> =
             (self.offset as u64..).zip(&page.lines).map(|(n, line)| gutter::numbered(n, line)).collect();
         let content = content.join("\n");
@@ -238,6 +271,9 @@ impl ReadCall {
         }
         if extracted {
             result["extracted_document"] = json!(true);
+        }
+        if let Some(encoding) = encoding {
+            result["encoding"] = json!(encoding);
         }
         if page.full {
             result["truncated_by"] = json!("bytes");
@@ -272,9 +308,25 @@ fn repeated(ctx: &ToolCtx, key: &ReadKey, stamp: (u128, u64)) -> Result<Option<T
     Ok(Some(ToolOutput::json(&stub).summary("unchanged")))
 }
 
+/// The picture that a file holds, by its first bytes; `None` when it holds none that models take.
+fn picture(path: &Path, size: u64) -> Option<ToolOutput> {
+    let mut head = [0; 12];
+    let read = File::open(path).and_then(|mut file| file.read(&mut head)).ok()?;
+    Image::media_type_of(&head[..read]).filter(|_| size <= Image::MOST_BYTES)?;
+    let image = Image::of(&std::fs::read(path).ok()?)?;
+    let media_type = &image.media_type;
+    let content = json!({"image": media_type, "file_size": size, "note": "the picture is attached"});
+    let summary = format!("{media_type}, {}", format::bytes(size));
+    Some(ToolOutput { images: vec![image], ..ToolOutput::json(&content).summary(summary) })
+}
+
 fn binary(shown: &str, kind: &str, size: u64) -> ToolError {
     let image = kind == "an image";
-    let advice = if image { "it cannot be shown as text" } else { "inspect it with a program in the terminal" };
+    let advice = if image {
+        "it is too large or of a kind that models do not take: make a PNG or JPEG below 3.7 MB of it"
+    } else {
+        "inspect it with a program in the terminal"
+    };
     let error = format!("{shown}: is {kind} ({size} bytes); {advice}");
     let mut result = json!({"error": error, "is_binary": true, "file_size": size});
     if image {
@@ -373,6 +425,54 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn other_encodings_are_read_and_named() {
+        let bench = Bench::new();
+        let text = "eins für die Größe\nzwei für die Tür\n";
+        let (latin, _, _) = encoding_rs::WINDOWS_1252.encode(text);
+        let wide: Vec<u8> = [0xFEFF].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        let mut broken = text.as_bytes().to_vec();
+        broken.push(0xE9);
+        for (name, bytes, encoding) in [
+            ("latin.txt", latin.as_ref(), json!("windows-1252")),
+            ("wide.txt", &wide, json!("UTF-16LE")),
+            ("utf8.txt", text.as_bytes(), Value::Null),
+            ("broken.txt", &broken, json!("UTF-8, but for bytes shown as �")),
+        ] {
+            std::fs::write(bench.path(name), bytes).unwrap();
+            let page = read(&bench, json!({"path": name, "offset": 1, "limit": 2})).await;
+            let last = if name == "broken.txt" { read(&bench, json!({"path": name})).await } else { page.clone() };
+            assert!(
+                page["content"].as_str().unwrap().starts_with("1|eins für die Größe\n2|zwei für die Tür"),
+                "{page}"
+            );
+            assert_eq!(last["encoding"], encoding, "{last}");
+        }
+        // And edited without another byte being touched.
+        let edit = json!({"path": "wide.txt", "old_string": "zwei", "new_string": "drei"});
+        let output = bench.call("patch", edit).await;
+        assert!(output.view.diffs[0].unified.contains("+drei für die Tür"), "{:?}", output.view.diffs);
+        let now = std::fs::read(bench.path("wide.txt")).unwrap();
+        let differs = wide.iter().zip(&now).filter(|(old, new)| old != new).count();
+        assert_eq!((now.len(), differs), (wide.len(), 2), "`zw` became `dr`");
+        let refused = json!({"path": "latin.txt", "old_string": "zwei", "new_string": "→"});
+        let output = bench.call("patch", refused).await;
+        assert!(output.content.contains("has no `→`"), "{}", output.content);
+        assert_eq!(std::fs::read(bench.path("latin.txt")).unwrap(), latin.as_ref());
+    }
+
+    #[tokio::test]
+    async fn a_picture_is_shown_to_the_model() {
+        let bench = Bench::new();
+        std::fs::write(bench.path("p.png"), b"\x89PNG\r\n\x1a\n\0rest").unwrap();
+        std::fs::write(bench.path("lies.txt"), b"\xff\xd8\xff\xe0rest").unwrap();
+        for (path, kind) in [("p.png", "image/png"), ("lies.txt", "image/jpeg")] {
+            let output = bench.call("read_file", json!({"path": path})).await;
+            assert_eq!(output.images.iter().map(|image| image.media_type.as_str()).collect::<Vec<_>>(), [kind]);
+            assert!(output.content.contains(kind), "{}", output.content);
+        }
+    }
+
+    #[tokio::test]
     async fn a_read_past_the_end_says_so_each_time() {
         let bench = Bench::new();
         bench.write("f", "a\nb\n");
@@ -409,13 +509,13 @@ mod tests {
         let bench = Bench::new();
         bench.write("main.rs", "x");
         bench.write("b.bin", "a\0b");
-        std::fs::write(bench.path("p.png"), b"\x89PNG\r\n\x1a\n\0").unwrap();
-        std::fs::write(bench.path("w"), b"\xFF\xFEa\0").unwrap();
+        std::fs::write(bench.path("p.heic"), b"\0\0\0\x18ftypheic").unwrap();
+        std::fs::write(bench.path("w"), b"\xFF\xFEa\0\0\0").unwrap();
         for (path, word) in [
             ("Main.rs", "similar_files"),
             ("b.bin", "is_binary"),
-            ("p.png", "is_image"),
-            ("w", "UTF-16"),
+            ("p.heic", "is_image"),
+            ("w", "is_binary"),
             (".", "folder"),
             ("/dev/zero", "never ends"),
             ("/dev/stdin", "never ends"),

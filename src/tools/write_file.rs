@@ -69,7 +69,10 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
     if let (Err(fault), Ok(())) = (syntax::check(&place.path, &args.content), syntax::check(&place.path, &old.text)) {
         return Err(refused(&format!("it would not parse: {fault}")));
     }
-    let bytes = if before.is_some() { old.encode(&args.content) } else { args.content.clone().into_bytes() };
+    let bytes = match before {
+        Some(_) => old.encode(&args.content).map_err(|why| refused(&why))?,
+        None => args.content.clone().into_bytes(),
+    };
     let mut reply = Map::from_iter([
         ("bytes_written".to_owned(), json!(bytes.len())),
         ("files_modified".to_owned(), json!([place.shown])),

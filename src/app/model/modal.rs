@@ -256,6 +256,7 @@ pub struct Picker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PickerKind {
     Palette,
+    Help,
     Model,
     /// The models of one server.
     Served,

@@ -1,5 +1,6 @@
 //! Line diffs of files, as the person and the model read them.
 
+use super::encoding::Encoding;
 use crate::llm::message::FileDiff;
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 use std::borrow::Cow;
@@ -25,7 +26,9 @@ const LIMIT: Duration = Duration::from_millis(500);
 /// The diff of one file; no text when either side is binary or too large.
 pub fn file_diff(shown: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
     let none = FileDiff { path: shown.to_owned(), ..FileDiff::default() };
-    let (Some(old), Some(new)) = (text(before), text(after)) else { return none };
+    // The side that is new is written as the other was.
+    let encoding = Encoding::of(before.or(after).unwrap_or_default());
+    let (Some(old), Some(new)) = (text(before, encoding), text(after, encoding)) else { return none };
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let ops = changes(&old, &new);
@@ -46,11 +49,10 @@ pub fn file_diff(shown: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Fi
 }
 
 /// Text with `\n` line ends; a side that is not there is empty.
-fn text(bytes: Option<&[u8]>) -> Option<Cow<'_, str>> {
+fn text(bytes: Option<&[u8]>, encoding: Encoding) -> Option<Cow<'_, str>> {
     let bytes = bytes.unwrap_or_default();
-    let fits = bytes.len() <= DIFF_INPUT && !bytes.contains(&0);
-    let text = fits.then(|| String::from_utf8_lossy(bytes))?;
-    Some(if bytes.contains(&b'\r') { Cow::Owned(text.replace("\r\n", "\n")) } else { text })
+    let text = if bytes.len() <= DIFF_INPUT { encoding.show(bytes) } else { None }?;
+    Some(if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n")) } else { text })
 }
 
 /// What to do to the old lines to get the new ones.

@@ -1,6 +1,7 @@
 //! Masks in what a call would write. A mask stands for a secret that only the file has: written back, it would replace it.
 
 use super::edit::{After, Change};
+use super::encoding::Encoding;
 use crate::policy::redact::{MASK, PEM_MASK, RedactKind, redact};
 use crate::tools::spec::{ToolCtx, ToolError};
 use std::collections::HashSet;
@@ -18,8 +19,10 @@ pub fn check(changes: &[Change], ctx: &ToolCtx) -> Result<(), ToolError> {
     }
     for change in changes {
         let (After::Write(after) | After::Move { bytes: Some(after), .. }) = &change.after else { continue };
-        let after = String::from_utf8_lossy(after);
-        let before = String::from_utf8_lossy(change.before.as_deref().unwrap_or_default());
+        let before = change.before.as_deref().unwrap_or_default();
+        let encoding = Encoding::of(if before.is_empty() { after } else { before });
+        let text = |bytes| encoding.show(bytes).unwrap_or_else(|| String::from_utf8_lossy(bytes));
+        let (before, after) = (text(before), text(after));
         if let Some(mask) = written(&before, &after) {
             return Err(ToolError::Failed(format!(
                 "{}: not written: `{mask}` stands for a secret that is kept from you, and would replace it. Leave its line as \

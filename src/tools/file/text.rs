@@ -1,5 +1,6 @@
 //! A file's text as tools edit it (no byte order mark, `\n` only) and back to exactly the bytes it had.
 
+use super::encoding::Encoding;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::borrow::Cow;
 
@@ -13,6 +14,7 @@ const ESCAPE: u32 = 0x10_FF00;
 pub struct Text {
     /// Without byte order mark, lines ended by `\n`.
     pub text: String,
+    encoding: Encoding,
     bom: bool,
     endings: Endings,
 }
@@ -29,14 +31,13 @@ enum Endings {
 impl Text {
     /// Reads bytes; `Err` says why they are not text.
     pub fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
-        if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
-            return Err("it is UTF-16 text");
-        }
-        if bytes.contains(&0) {
-            return Err("it is a binary file");
-        }
+        let encoding = Encoding::of(bytes);
         let bom = bytes.starts_with(BOM);
-        let text = unescape_free(&bytes[if bom { BOM.len() } else { 0 }..])?;
+        let text = match encoding {
+            Encoding::Utf8 if bytes.contains(&0) => return Err("it is a binary file"),
+            Encoding::Utf8 => unescape_free(&bytes[if bom { BOM.len() } else { 0 }..])?,
+            other => other.decode(bytes).filter(|text| !text.contains('\0')).ok_or("it is a binary file")?,
+        };
         let has_cr = memchr::memchr(b'\r', text.as_bytes()).is_some();
         let crlf = if has_cr { text.matches("\r\n").count() } else { 0 };
         let lines = if has_cr { text.matches('\n').count() } else { 0 };
@@ -46,11 +47,14 @@ impl Text {
             _ => Endings::Mixed(text.split_inclusive('\n').map(|line| line.ends_with("\r\n")).collect()),
         };
         let text = if crlf == 0 { text.into_owned() } else { text.replace("\r\n", "\n") };
-        Ok(Self { text, bom, endings })
+        Ok(Self { text, encoding, bom, endings })
     }
 
-    /// The bytes of `new` stored as this file is: byte order mark and line endings kept, mixed ones line by line.
-    pub fn encode(&self, new: &str) -> Vec<u8> {
+    /// The bytes of `new` stored as this file is: encoding, byte order mark and line endings kept, mixed ones line by line.
+    ///
+    /// # Errors
+    /// A character that the encoding does not have.
+    pub fn encode(&self, new: &str) -> Result<Vec<u8>, String> {
         let new = new.strip_prefix('\u{feff}').unwrap_or(new);
         let stored = match &self.endings {
             // Whoever writes `\r\n` over `\n` means it.
@@ -58,10 +62,16 @@ impl Text {
             Endings::CrLf => Cow::Owned(to_lf(new).replace('\n', "\r\n")),
             Endings::Mixed(crlf) => Cow::Owned(mixed(&self.text, crlf, &to_lf(new))),
         };
+        if self.encoding != Encoding::Utf8 {
+            let name = self.encoding.name();
+            return self.encoding.encode(&stored).map_err(|missing| {
+                format!("the file is {name} text, which has no `{missing}`; write it otherwise, or convert the file with iconv first")
+            });
+        }
         let mut bytes = if self.bom { BOM.to_vec() } else { Vec::new() };
         if !has_escapes(stored.as_bytes()) {
             bytes.extend_from_slice(stored.as_bytes());
-            return bytes;
+            return Ok(bytes);
         }
         for c in stored.chars() {
             match (c as u32).checked_sub(ESCAPE) {
@@ -69,7 +79,7 @@ impl Text {
                 _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
-        bytes
+        Ok(bytes)
     }
 }
 
@@ -134,27 +144,33 @@ mod tests {
             b"lone\rreturn\n",
             b"caf\xE9 \xFF\n",
             "ü😀\n".as_bytes(),
+            b"\xC3\xBC and \xE9\n",
+            b"\xFF\xFEa\0\r\0\n\0",
+            b"\xFE\xFF\0a\0\n",
         ] {
             let text = Text::decode(bytes).unwrap();
-            assert_eq!(text.encode(&text.text), bytes, "{bytes:?}");
+            assert_eq!(text.encode(&text.text).unwrap(), bytes, "{bytes:?}");
         }
     }
 
     #[test]
     fn edits_keep_what_surrounds_them() {
         let mixed = Text::decode(b"a\r\nb\nc\r\n").unwrap();
-        assert_eq!(mixed.encode("a\nnew\nb\nc\n"), b"a\r\nnew\r\nb\nc\r\n");
+        assert_eq!(mixed.encode("a\nnew\nb\nc\n").unwrap(), b"a\r\nnew\r\nb\nc\r\n");
         let latin = Text::decode(b"caf\xE9\nx\n").unwrap();
-        assert_eq!(latin.encode(&latin.text.replace('x', "y")), b"caf\xE9\ny\n");
+        assert_eq!(latin.encode(&latin.text.replace('x', "y")).unwrap(), b"caf\xE9\ny\n");
+        assert!(latin.encode("→").unwrap_err().contains("has no `→`"));
+        let wide = Text::decode(b"\xFF\xFEa\0\r\0\n\0").unwrap();
+        assert_eq!(wide.encode("b\n").unwrap(), b"\xFF\xFEb\0\r\0\n\0");
         let dos = Text::decode(b"\xEF\xBB\xBFa\r\n").unwrap();
-        assert_eq!(dos.encode("\u{feff}b\r\nc\n"), b"\xEF\xBB\xBFb\r\nc\r\n");
+        assert_eq!(dos.encode("\u{feff}b\r\nc\n").unwrap(), b"\xEF\xBB\xBFb\r\nc\r\n");
     }
 
     proptest::proptest! {
         #[test]
         fn any_text_round_trips(bytes in proptest::collection::vec(1..=255u8, 0..60)) {
             if let Ok(text) = Text::decode(&bytes) {
-                proptest::prop_assert_eq!(text.encode(&text.text), bytes);
+                proptest::prop_assert_eq!(text.encode(&text.text).unwrap(), bytes);
             }
         }
     }
@@ -162,6 +178,7 @@ mod tests {
     #[test]
     fn what_is_not_text_says_so() {
         assert!(Text::decode(b"a\0b").is_err());
-        assert!(Text::decode(b"\xFF\xFEa\0").is_err());
+        assert!(Text::decode(b"\xFF\xFEa").is_err(), "half a character");
+        assert!(Text::decode(b"\xFF\xFEa\0\0\0").is_err(), "no text has a NUL");
     }
 }

@@ -136,7 +136,7 @@ impl Stage<'_> {
                         faults.push(format!("{}: would no longer parse: {fault}", file.place.shown));
                     }
                     let stored = stored.as_ref().ok().cloned().unwrap_or_default();
-                    Some(stored.encode(text))
+                    stored.encode(text).map_err(|why| faults.push(format!("{}: {why}", file.place.shown))).ok()
                 }
                 _ => None,
             };

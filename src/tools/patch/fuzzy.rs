@@ -366,7 +366,7 @@ mod tests {
             let got = replace(&file.text, &old, &new, row["replace_all"].as_bool().unwrap());
             match (text("expect"), got) {
                 ("applied", Ok(got)) => {
-                    assert_eq!(String::from_utf8(file.encode(&got.text)).unwrap(), text("result"), "{row}");
+                    assert_eq!(String::from_utf8(file.encode(&got.text).unwrap()).unwrap(), text("result"), "{row}");
                     assert_eq!(
                         (got.strategy.name(), got.count as u64),
                         (text("strategy"), row["count"].as_u64().unwrap()),

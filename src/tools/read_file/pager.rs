@@ -1,6 +1,7 @@
 //! A page of lines out of a file of any size, in one pass and little memory.
 
 use crate::text::clean::clean;
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::path::Path;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,8 @@ pub struct Page {
     pub total_lines: u64,
     /// Cut because of its size.
     pub full: bool,
+    /// A line of it holds what is not UTF-8, shown as `�`.
+    pub odd: bool,
 }
 
 /// Why there is no page.
@@ -141,6 +144,8 @@ impl Pager {
             true => clean(bytes).into(),
             false => String::from_utf8_lossy(bytes),
         };
+        // A line that is cut may be so within a character.
+        let odd = !self.terminal && matches!(text, Cow::Owned(_)) && !self.cut;
         let line = match text.char_indices().nth(self.line_chars) {
             Some((at, _)) => format!("{}... [truncated]", &text[..at]),
             None if self.cut => format!("{text}... [truncated]"),
@@ -152,6 +157,7 @@ impl Pager {
         } else {
             self.chars += chars;
             self.page.lines.push(line);
+            self.page.odd |= odd;
         }
         self.current.clear();
         self.cut = false;
@@ -187,9 +193,6 @@ fn binary_kind(path: &Path, head: &[u8]) -> Option<&'static str> {
     let control = |byte: &&u8| **byte < 32 && !matches!(**byte, b'\n' | b'\r' | b'\t' | 0x0C | 0x1B | 0x08);
     let sample = &head[..head.len().min(1_000)];
     let unreadable = head.contains(&0) || sample.iter().filter(control).count() * 10 > sample.len() * 3;
-    if head.starts_with(b"\xFF\xFE") || head.starts_with(b"\xFE\xFF") {
-        return Some("UTF-16 text (convert it with iconv)");
-    }
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     // A text file by one of these names is still text.
     match extension.as_str() {

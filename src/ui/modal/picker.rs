@@ -125,7 +125,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Model | PickerKind::Served | PickerKind::Provider => "No models yet: /login, or give a server",
         PickerKind::Skin | PickerKind::Theme => "No looks found",
         PickerKind::Backends => "No backends here",
-        PickerKind::Palette => "No commands",
+        PickerKind::Palette | PickerKind::Help => "No commands",
     }
 }
 
@@ -154,7 +154,7 @@ fn draw_item(
         end = paint.right(end, place.y, &item.hint, paint.role(Role::Accent)).saturating_sub(2);
     }
     let x = place.x + 2;
-    let columns = state.kind == PickerKind::Palette && place.width >= 70;
+    let columns = matches!(state.kind, PickerKind::Palette | PickerKind::Help) && place.width >= 70;
     if columns {
         // Command and key have columns of their own.
         let at = place.right().saturating_sub(KEY + COMMAND);
