@@ -48,7 +48,7 @@ impl Scope {
             Scope::Model => "Model and look",
             Scope::Panes => "Panes",
             Scope::Reading => "Reading",
-            Scope::Commands => "Commands that run",
+            Scope::Commands => "Processes",
             Scope::Program => "Program",
             Scope::Fields => "Text fields",
             Scope::Lists => "Lists and modals",
@@ -126,7 +126,7 @@ actions! {
     Busy "busy" Turn "Choose what Enter does while a turn runs" => "busy" [], "[queue|steer|interrupt]";
     Retry "retry" Turn "Send the last prompt again" => "retry" [], "";
     Steer "steer" Turn "Say something to the running turn at its next step" => "steer" [], "<text>";
-    Inbox "inbox" Turn "Open questions" => "approvals" ["inbox"], "[log [--kind KIND …]]";
+    Inbox "inbox" Turn "Pending approvals and questions" => "approvals" ["inbox"], "[log [--kind KIND …]]";
     ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
     Permissions "permissions" Turn "What runs without a question, and who said so; try a command, take a rule back" => "permissions" ["allowlist"], "[command]";
     Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";
@@ -147,7 +147,7 @@ actions! {
     Rewind "rewind" Session "Go back to an earlier prompt: conversation, files, or both" => "rewind" [], "";
     UndoExchange "undo-exchange" Session "Undo the last exchange, with the files it changed" => "undo" [], "";
     RedoExchange "redo-exchange" Session "Redo what was undone or rewound last" => "redo" [], "";
-    Fork "fork" Session "Go on in a new session with the same conversation" => "fork" ["branch"], "";
+    Fork "fork" Session "Fork: a new session with the same conversation" => "fork" ["branch"], "";
     Export "export" Session "Write the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextReport "context" Session "What fills the context window" => "context" [], "";
@@ -212,7 +212,7 @@ actions! {
     BackgroundCommand "background-command" Commands "Send the running command to the background" => "bg" ["background"], "";
     KillProcess "kill-process" Commands "End the shown command, after a yes";
     ForgetProcess "forget-process" Commands "Take an ended command off the list";
-    Processes "processes" Commands "Commands that run" => "processes" ["agents", "tasks", "ps"], "";
+    Processes "processes" Commands "Processes: commands that run" => "processes" ["agents", "tasks", "ps"], "";
     LineStart "line-start" Fields "To the start of the line";
     LineEnd "line-end" Fields "To the end of the line";
     CharLeft "char-left" Fields "A character to the left";

@@ -277,7 +277,7 @@ pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
         [id] => open(model, id, model.now),
         _ => {
             let items = items(model);
-            pickers::open(model, PickerKind::Inbox, "Open questions, the oldest first", items);
+            pickers::open(model, PickerKind::Inbox, "Pending approvals and questions, the oldest first", items);
         }
     }
 }
@@ -417,7 +417,7 @@ pub fn put_aside(model: &mut Model) {
         model.approvals.aside_at = Some(model.now);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
-        model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits in the inbox: {key}"));
+        model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits: {key}"));
     }
 }
 
@@ -507,14 +507,13 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
             Some(None) => {
                 (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you".to_owned())
             }
-            Some(Some(adviser)) => {
-                (Level::Info, format!("approvals: auto, {adviser} answers for you where the risk is low"))
-            }
-            None => (Level::Info, "approvals: auto, a model answers for you where the risk is low".to_owned()),
+            Some(Some(adviser)) => (Level::Info, format!("approvals: auto, {adviser} approves low-risk commands")),
+            None => (Level::Info, "approvals: auto, a model approves low-risk commands".to_owned()),
         },
-        Mode::Off => {
-            (Level::Warning, "approvals: yolo, only what every mode asks about is asked in this session".to_owned())
-        }
+        Mode::Off => (
+            Level::Warning,
+            "approvals: yolo, only commands that always need a yes are asked about in this session".to_owned(),
+        ),
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);
 }

@@ -336,11 +336,11 @@ mod tests {
         }
         assert!(rows.iter().any(|row| row.group == Scope::Lists.title() && !row.hint.is_empty()));
         assert!(rows.iter().any(|row| row.detail == "@path") && rows.iter().any(|row| row.label.starts_with("gg G")));
-        let effects = script(&mut model, "<F1>repaint<ret>");
+        let effects = script(&mut model, "<f1>repaint<ret>");
         assert!(effects.contains(&Effect::Repaint) && model.modals.is_empty(), "{effects:?}");
         // A key finds what it does, and what belongs to a list does nothing here.
-        script(&mut model, "<F1>dd");
-        assert_eq!(script(&mut model, "<esc><F1>text object<ret>"), []);
+        script(&mut model, "<f1>dd");
+        assert_eq!(script(&mut model, "<esc><f1>text object<ret>"), []);
         assert!(model.modals.is_empty());
     }
 

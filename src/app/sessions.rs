@@ -1,5 +1,7 @@
 //! Sessions: opening, switching, browsing, naming, leaving.
 
+mod excerpt;
+
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::modals::{self, Move};
@@ -9,9 +11,8 @@ use super::model::{Model, TurnStatus};
 use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets, turn};
 use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
-use crate::llm::message::{Body, Item, NoteKind, SessionId};
+use crate::llm::message::{Item, SessionId};
 use crate::store::{SessionRow, StoreJob};
-use crate::text::{Ground, Line, Role, Span};
 
 /// Rows of a list.
 const LIMIT: usize = 200;
@@ -236,38 +237,19 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<S
 fn preview(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(browser) = browser(model) {
         browser.preview.clear();
+        browser.preview_hit = None;
         if let Some(row) = browser.rows.get(browser.selected) {
-            out.push(Effect::Store(StoreJob::Preview(row.id.as_str().into())));
+            out.push(Effect::Store(StoreJob::Preview { session: row.id.as_str().into(), hit: row.hit }));
         }
     }
 }
 
-/// The end of a session came, for the preview.
+/// A part of a session came, for the preview.
 pub fn previewed(model: &mut Model, session: &SessionId, items: &[Item]) {
     let Some(browser) = browser(model) else { return };
-    if browser.rows.get(browser.selected).is_some_and(|row| row.id == session.0) {
-        browser.preview = items.iter().flat_map(preview_lines).collect();
+    if let Some(row) = browser.rows.get(browser.selected).filter(|row| row.id == session.0) {
+        (browser.preview, browser.preview_hit) = excerpt::of(items, row.hit, &browser.query);
     }
-}
-
-fn preview_lines(item: &Item) -> Vec<Line> {
-    let (mark, text, role, ground) = match &item.body {
-        Body::User { text, .. } => ("❯ ", text, Role::Strong, Ground::Raised),
-        Body::Assistant(answer) => ("", &answer.text, Role::Text, Ground::Base),
-        Body::Tool(result) => ("· ", &result.view.target, Role::Dim, Ground::Base),
-        Body::Note { kind: NoteKind::TurnEnd, .. } => return Vec::new(),
-        Body::Note { text, .. } => ("", text, Role::Dim, Ground::Base),
-    };
-    if text.is_empty() {
-        return Vec::new();
-    }
-    let clean = super::paste::harmless(text);
-    let line = |(at, text): (usize, &str)| {
-        let mark = if at == 0 { mark } else { "" };
-        let text = format!("{mark}{}", text.replace('\t', "    "));
-        Line { spans: vec![Span::new(text, role)], ground }
-    };
-    clean.lines().take(40).enumerate().map(line).collect()
 }
 
 /// A key for the browser.

@@ -29,7 +29,7 @@ struct Ready {
     exits: Vec<Exit>,
     child: spawn::Ready,
     /// The reader's side of its terminal.
-    tty: Option<OwnedFd>,
+    tty: Option<Arc<OwnedFd>>,
     wake: (PipeReader, PipeWriter),
     /// Where its reader waits for it.
     seat: Seat,
@@ -75,7 +75,7 @@ impl Exec {
             self.held(&mut command, spawn, shell, state.as_ref().map(|file| file.path().to_owned())).await?;
         let child = spawn::ready(command, wiring, prepared).map_err(|failure| failed(&launch, failure))?;
         let broken = |error: std::io::Error| failed(&launch, error.into());
-        let tty = child.tty_fd().map_err(broken)?;
+        let tty = child.tty_fd();
         let wake = std::io::pipe().map_err(broken)?;
         let seat = Seat::new().map_err(broken)?;
         Ok(Ready { launch, id, exits, child, tty, wake, seat, state, guard })

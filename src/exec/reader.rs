@@ -44,7 +44,7 @@ pub(crate) struct Reader {
     pub(super) hub: Arc<Hub>,
     pub(super) child: Child,
     pub(super) pipe: Option<OwnedFd>,
-    pub(super) tty: Option<OwnedFd>,
+    pub(super) tty: Option<Arc<OwnedFd>>,
     exit: OwnedFd,
     wake: PipeReader,
     /// The shell state belongs to the task.
@@ -114,7 +114,7 @@ impl Reader {
         hub: Arc<Hub>,
         process: Arc<Process>,
         spawned: Spawned,
-        tty: Option<OwnedFd>,
+        tty: Option<Arc<OwnedFd>>,
         wake: PipeReader,
         duty: Duty,
     ) -> Self {

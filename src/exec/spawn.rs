@@ -5,15 +5,17 @@
 use super::end::{ignore_gone, members};
 use super::sandbox::{Prepared, Step, failed_step};
 use super::waiting::Modes;
-use portable_pty::{MasterPty, PtySize, native_pty_system};
+use portable_pty::{PtySize, native_pty_system};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::termios::{Winsize, tcgetpgrp, tcgetwinsize, tcsetwinsize};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 /// Bytes of a pipe to a child, as far as the system allows: with 1 MiB a flood needs few switches between the two sides.
 #[cfg(target_os = "linux")]
@@ -21,8 +23,8 @@ const PIPE: usize = 1024 * 1024;
 
 /// Our side of a child's terminal.
 pub(crate) struct Tty {
-    pub(crate) master: Box<dyn MasterPty + Send>,
-    pub(crate) fd: OwnedFd,
+    /// Shared with the thread that reads it: descriptors are scarce.
+    pub(crate) fd: Arc<OwnedFd>,
     /// `/dev/pts/3`.
     pub(crate) name: PathBuf,
 }
@@ -121,7 +123,7 @@ pub(crate) fn ready(mut command: Command, wiring: Wiring, sandbox: Option<Prepar
     // After its session and terminal are its own: what comes next needs nothing of the outside.
     let failing = sandbox.map(|sandbox| sandbox.enter(&mut command)).transpose()?.flatten();
     // Before there is a child: from then on nothing may fail.
-    for fd in pipe.iter().chain(tty.iter().map(|t| &t.fd)) {
+    for fd in pipe.iter().chain(tty.iter().map(|t| &*t.fd)) {
         let flags = rustix::fs::fcntl_getfl(fd)?;
         rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
     }
@@ -130,8 +132,8 @@ pub(crate) fn ready(mut command: Command, wiring: Wiring, sandbox: Option<Prepar
 
 impl Ready {
     /// Our side of its terminal, for its reader.
-    pub(crate) fn tty_fd(&self) -> io::Result<Option<OwnedFd>> {
-        self.tty.as_ref().map(|tty| tty.fd.try_clone()).transpose()
+    pub(crate) fn tty_fd(&self) -> Option<Arc<OwnedFd>> {
+        self.tty.as_ref().map(|tty| Arc::clone(&tty.fd))
     }
 
     /// Starts it. After an error nothing of it runs, and nobody has to wait for it.
@@ -203,9 +205,9 @@ pub fn bare(command: &mut Command) {
     }
 }
 
-/// Descriptors that one process may take: its terminal, the reader's side of it, its end, orders, its log, what a new keeper gets; and those that
+/// Descriptors that one process may take: its terminal, its end, orders, its log, what a new keeper gets; and those that
 /// everything else takes.
-const EACH: u64 = 10;
+const EACH: u64 = 8;
 const OTHERS: u64 = 512;
 
 /// Sees to it that so many processes can run at once: by default a process may have 1,024 descriptors. No more than the
@@ -281,24 +283,24 @@ fn open_tty((columns, rows): (u16, u16)) -> io::Result<(Tty, OwnedFd)> {
         modes.input_modes |= rustix::termios::InputModes::IUTF8;
     }
     rustix::termios::tcsetattr(&slave, rustix::termios::OptionalActions::Now, &modes)?;
-    Ok((Tty { master: pair.master, fd, name }, slave.into()))
+    Ok((Tty { fd: Arc::new(fd), name }, slave.into()))
 }
 
 impl Tty {
     /// Tells the program the new size (one SIGWINCH).
     pub(crate) fn resize(&self, (columns, rows): (u16, u16)) -> io::Result<()> {
-        let size = PtySize { rows: rows.max(1), cols: columns.max(1), pixel_width: 0, pixel_height: 0 };
-        self.master.resize(size).map_err(io::Error::other)
+        let size = Winsize { ws_row: rows.max(1), ws_col: columns.max(1), ws_xpixel: 0, ws_ypixel: 0 };
+        Ok(tcsetwinsize(&self.fd, size)?)
     }
 
     /// Columns and rows as the program sees them.
     pub(crate) fn size(&self) -> Option<(u16, u16)> {
-        self.master.get_size().ok().map(|size| (size.cols, size.rows))
+        tcgetwinsize(&self.fd).ok().map(|size| (size.ws_col, size.ws_row))
     }
 
     /// The process group that reads the keyboard.
     pub(crate) fn foreground(&self) -> Option<Pid> {
-        self.master.process_group_leader().and_then(Pid::from_raw)
+        tcgetpgrp(&self.fd).ok()
     }
 
     /// What the line discipline does now; `None` when the terminal is gone.

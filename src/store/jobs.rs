@@ -7,6 +7,8 @@ use crate::llm::message::ItemId;
 
 /// Items of a preview.
 const PREVIEW_ITEMS: usize = 20;
+/// Items of a preview that begin after a hit's.
+const AFTER_HIT: i64 = 6;
 
 /// Does a job; `None` when it is done and there is nothing to tell.
 pub(super) fn run(db: &mut Db, job: StoreJob) -> Option<StoreReply> {
@@ -27,8 +29,9 @@ fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> 
             };
             Some(StoreReply::Sessions { query, rows })
         }
-        StoreJob::Preview(session) => {
-            let page = items::page_of(db, &session, ItemId(i64::MAX), PREVIEW_ITEMS)?;
+        StoreJob::Preview { session, hit } => {
+            let before = hit.map_or(i64::MAX, |hit| hit.0.saturating_add(AFTER_HIT));
+            let page = items::page_of(db, &session, ItemId(before), PREVIEW_ITEMS)?;
             Some(StoreReply::Preview { session, items: page.items })
         }
         StoreJob::LoadOlder { session, before, limit } => {

@@ -199,6 +199,8 @@ pub struct SessionRow {
     pub items: u64,
     /// Where a search hit it, with `>>>` and `<<<` around the words.
     pub snippet: Option<String>,
+    /// The item of that hit.
+    pub hit: Option<ItemId>,
 }
 
 /// A prompt that waits for its turn.
@@ -219,7 +221,11 @@ pub enum StoreJob {
         limit: usize,
     },
     /// The last items of a session, for the preview.
-    Preview(SessionId),
+    /// The end of a session, or what stands around a hit.
+    Preview {
+        session: SessionId,
+        hit: Option<ItemId>,
+    },
     /// Items before this one, newest page first in time order.
     LoadOlder {
         session: SessionId,

@@ -69,7 +69,7 @@ pub(super) fn list(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -
     })?;
     for row in found {
         match rows.iter_mut().find(|named| named.id == row.id) {
-            Some(named) => named.snippet = row.snippet,
+            Some(named) => (named.snippet, named.hit) = (row.snippet, row.hit),
             None => rows.push(row),
         }
     }
@@ -164,6 +164,34 @@ fn with_session(conn: &Connection, ask: &Ask, hit: Found) -> rusqlite::Result<Se
             substrings.snippet(&text.unwrap_or_default())
         }
     };
+    let snippet = if hit.role == "tool" { in_words(&snippet) } else { snippet };
     session.snippet = Some(snippet.split_whitespace().collect::<Vec<_>>().join(" "));
+    session.hit = Some(hit.item);
     Ok(SearchHit { session, item: hit.item, role: hit.role, at: hit.at })
+}
+
+/// A piece of a result without the signs of its JSON.
+fn in_words(snippet: &str) -> String {
+    let mut text = snippet.to_owned();
+    for (sign, instead) in
+        [("\\n", " "), ("\\t", " "), ("\\r", " "), ("\\\"", ""), ("\":", ": "), (",\"", ", "), ("\\\\", "\\")]
+    {
+        text = text.replace(sign, instead);
+    }
+    text.replace(['{', '}', '[', ']', '"'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+
+    #[test]
+    fn a_piece_of_json_is_shown_in_words() {
+        let json =
+            r#"search_files {"total_count":3,"matches":[{"path":"src/>>>cart<<<.py","content":"def \"x\":\n pass"}]}"#;
+        assert_eq!(
+            in_words(json),
+            "search_files total_count: 3, matches: path: src/>>>cart<<<.py, content: def x:  pass"
+        );
+    }
 }

@@ -23,6 +23,7 @@ pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         updated_at: row.get(6)?,
         items: u64::try_from(row.get::<_, i64>(7)?).unwrap_or(0),
         snippet: None,
+        hit: None,
     })
 }
 

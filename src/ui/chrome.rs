@@ -281,8 +281,8 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Rect) {
 pub fn too_small(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let waits = !model.approvals.entries.is_empty();
     let lines = [
-        "Too small".to_owned(),
-        format!("{}×{} of {}×{}", area.width, area.height, SMALLEST.0, SMALLEST.1),
+        format!("Needs {}×{}", SMALLEST.0, SMALLEST.1),
+        format!("has {}×{}", area.width, area.height),
         if waits { "a question waits" } else { "nothing is lost" }.to_owned(),
     ];
     let top = area.y + area.height.saturating_sub(lines.len() as u16) / 2;

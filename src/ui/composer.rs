@@ -190,13 +190,13 @@ pub fn draw(
 fn busy(model: &Model, room: u16) -> String {
     let now = Busy::of(model);
     let does = match now {
-        Busy::Queue => "queues what you write",
-        Busy::Steer => "says to the turn what you write",
-        Busy::Interrupt => "stops the turn and sends what you write",
+        Busy::Queue => "sends after this turn",
+        Busy::Steer => "tells it now",
+        Busy::Interrupt => "stops the turn and sends",
     };
     let other = match now.other() {
-        Busy::Queue => "queues it",
-        Busy::Steer | Busy::Interrupt => "steers with it",
+        Busy::Queue => "sends after this turn",
+        Busy::Steer | Busy::Interrupt => "tells it now",
     };
     let text = format!("{} {does}", hints::key_of(model, "send"));
     let key = hints::key_of(model, "send-other");
@@ -231,14 +231,8 @@ pub fn completion(model: &Model, paint: &mut Paint<'_>, composer: Rect, above: R
     // paths stand alone and get the whole width
     let most = if plain { usize::from(composer.width.saturating_sub(8)) } else { 40 };
     let label = completion.items.iter().map(|item| width(&item.text)).max().unwrap_or(0).min(most);
-    let detail = completion.items.iter().map(|item| width(&item.detail)).max().unwrap_or(0);
-    let wanted = cells(label + detail + 5);
-    let place = Rect {
-        x: composer.x + 2,
-        y: composer.y - cells(count),
-        width: wanted.min(composer.width.saturating_sub(4)),
-        height: cells(count),
-    };
+    // As wide as the composer: beside a narrow one the conversation would show on, torn.
+    let place = Rect { y: composer.y - cells(count), height: cells(count), ..composer };
     paint.clear(place, Slot::Overlay);
     for (at, item) in completion.items.iter().enumerate().skip(first).take(count) {
         let line = row(place, cells(at - first));

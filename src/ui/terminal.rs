@@ -16,6 +16,10 @@ use ratatui::layout::Rect;
 
 /// Columns of a pane that two terminals fit into.
 const TWO: u16 = 40;
+/// Cells of the names of tabs: of all where there is room, and where not, of the one that is shown and of the others.
+const LONG: usize = 60;
+const SHOWN: usize = 28;
+const SHORT: usize = 16;
 
 /// Draws the pane and returns the caret of copy mode, or the program's cursor when its keys go there.
 pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
@@ -174,13 +178,16 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
         end = paint.right(end, area.y, &format!(" {words} "), paint.role(Role::Dim)).saturating_sub(1);
     }
     let room = end.saturating_sub(x);
-    let tabs: Vec<Tab<'_>> = model
-        .processes
-        .rows
-        .iter()
-        .enumerate()
-        .map(|(index, process)| tab(model, index, process, room, Some(&process.id) == shown))
-        .collect();
+    let named = |name: usize, current: usize| -> Vec<Tab<'_>> {
+        let rows = model.processes.rows.iter().enumerate();
+        let most = |process: &ProcessInfo| if Some(&process.id) == shown { current } else { name };
+        rows.map(|(index, process)| tab(model, index, process, room, most(process))).collect()
+    };
+    // Names are cut only where not all of them have room.
+    let mut tabs = named(LONG, LONG);
+    if tabs.iter().fold(0, |sum: u16, tab| sum.saturating_add(tab.width())) > room {
+        tabs = named(SHORT, SHOWN);
+    }
     let current = tabs.iter().position(|tab| Some(&tab.process.id) == shown).unwrap_or(0);
     let (from, to) = window(&tabs, current, room);
     let dim = paint.role(Role::Dim);
@@ -204,7 +211,7 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     }
 }
 
-fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, current: bool) -> Tab<'a> {
+fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, longest: usize) -> Tab<'a> {
     let (mark, role) = state(model, process);
     let name: String = if editor::is(model, &process.id) {
         "prompt".to_owned()
@@ -213,7 +220,7 @@ fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, cur
     };
     // Number, mark and blanks around them, and the counts at both ends.
     let most = usize::from(room).saturating_sub(width(&mark) + 14).max(4);
-    let name = truncate_end(&name, if current { 28 } else { 16 }.min(most));
+    let name = truncate_end(&name, longest.min(most));
     Tab { process, label: format!(" {} {name} ", index + 1), mark, role }
 }
 

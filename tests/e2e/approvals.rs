@@ -26,7 +26,7 @@ fn git(folder: &Path, args: &[&str]) {
 fn asked(home: &Home, size: (u16, u16)) -> Term {
     let mut term = Term::sized(home, &[], size);
     term.wait("❯");
-    term.send("go\r").wait("Esc keeps it in the inbox");
+    term.send("go\r").wait("Esc: decide later");
     term
 }
 
@@ -142,7 +142,7 @@ fn time_that_is_spent_writing_does_not_count() {
     let mut term = Term::sized(&home, &[], (100, 30));
     term.wait("❯");
     let began = std::time::Instant::now();
-    term.send("go\r").wait("Esc keeps it in the inbox");
+    term.send("go\r").wait("Esc: decide later");
     term.send("d").wait("Why not?");
     // The rest of its time would have been over by then.
     until("the time is over", || began.elapsed() > TIME + std::time::Duration::from_secs(1));
@@ -158,7 +158,7 @@ fn a_stopped_turn_and_an_unanswered_question_are_no_denials() {
     let mut term = asked(&home, (100, 30));
     term.send("\x03").wait("stopped").gone("Approve a command").wait("stopped ·");
     // It was not denied: the same call is asked about again.
-    term.send("again\r").wait("Approve a command").wait("Esc keeps it in the inbox");
+    term.send("again\r").wait("Approve a command").wait("Esc: decide later");
     let before = mock.requests().last().unwrap()["messages"].to_string();
     assert!(before.contains("the user stopped the turn"), "{before}");
     term.send("d").wait("Why not?");
@@ -172,7 +172,7 @@ fn a_rule_that_a_person_writes_answers_the_question_that_waits() {
     let home = Home::with(&mock, "");
     std::fs::create_dir(home.project().join("build")).unwrap();
     let mut term = asked(&home, (140, 45));
-    term.send("\x1b").wait("waits in the inbox");
+    term.send("\x1b").wait("the question waits");
     std::fs::write(home.hermes().join("permissions.yaml"), "terminal(rm -rf build): allow\n").unwrap();
     // What loosens waits for the person.
     term.send("/reload\r").wait("The policy changed on disk");
@@ -191,12 +191,12 @@ fn one_goes_through_the_inbox_and_answers_in_any_order() {
         std::fs::write(home.project().join(name), format!("text of {name}\n")).unwrap();
     }
     let mut term = asked(&home, (100, 30));
-    term.wait("of 2 in the inbox");
+    term.wait("of 2 waiting");
     let first = if term.text().contains("project/id_rsa") { 0 } else { 1 };
     term.send("\x1bOS").wait("2 of 2");
     term.send("\x1bOS").wait("1 of 2");
     term.send("d").wait("Why not?");
-    term.send("keep this one\r").gone("of 2 in the inbox").wait("Esc keeps it in the inbox");
+    term.send("keep this one\r").gone("of 2 waiting").wait("Esc: decide later");
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("both heard");
     let sent = mock.requests().last().unwrap()["messages"].to_string();
@@ -223,7 +223,7 @@ fn what_was_denied_is_not_asked_again_until_the_person_speaks() {
     let log = out(&home.run(&["approvals", "log", "--json"]));
     assert!(log.contains("the user denied this call and says: it holds my notes"), "{log}");
     // A new prompt is a new matter.
-    term.send("now do it\r").wait("Approve a command").wait("Esc keeps it in the inbox");
+    term.send("now do it\r").wait("Approve a command").wait("Esc: decide later");
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("the end");
     assert!(!home.project().join("build").exists());
@@ -243,7 +243,7 @@ fn a_link_that_turned_while_it_was_asked_is_asked_again() {
         term.send("y").wait("Enter confirms");
         std::fs::rename(&build, home.project().join("built")).unwrap();
         symlink(&precious, &build).unwrap();
-        term.send("\r").wait("Asked again").wait("Esc keeps it in the inbox");
+        term.send("\r").wait("Asked again").wait("Esc: decide later");
         assert!(precious.join("file").exists());
         term.send("d").wait("Why not?");
         term.send("\r").wait("left alone");
@@ -379,13 +379,13 @@ fn a_question_leaves_the_end_of_the_conversation_and_the_terminal_in_view() {
         let mut term = Term::sized(&home, &[], size);
         term.wait("❯");
         term.send("say\r").wait("the-words-before").wait("2 steps");
-        term.send("go\r").wait("Approve a command").wait("Esc keeps it in the inbox");
+        term.send("go\r").wait("Approve a command").wait("Esc: decide later");
         let text = term.text();
         let row =
             |what: &str| text.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {text}"));
         let card = row("Approve a command");
         assert!(row("waits for you") < card && row("the-words-before") < card, "{text}");
-        assert_eq!(row("Esc keeps it in the inbox"), usize::from(size.1) - 2, "{text}");
+        assert_eq!(row("Esc: decide later"), usize::from(size.1) - 2, "{text}");
         // The whole line stands in its row, and what is only code is no file.
         assert!(text.lines().take(card).any(|row| row.contains("sell(1)' && rm -rf")), "{text}");
         assert!(text.contains("build") && !text.contains("does not exist"), "{text}");
@@ -429,11 +429,11 @@ fn the_narrowest_answer_is_chosen_in_both_lists_and_holds_for_that_command_alone
         std::fs::create_dir(home.project().join(folder)).unwrap();
     }
     let mut term = asked(&home, (100, 30));
-    term.send("a").wait("Always allow").wait("▸ This very command in this folder, and no other");
+    term.send("a").wait("Always allow").wait("▸ Exactly this, here");
     term.send("\x1b").gone("Always allow");
-    term.send("s").wait("Allow for the rest").wait("▸ This very command in this folder, and no other");
+    term.send("s").wait("Allow for the rest").wait("▸ Exactly this, here");
     // The second passes, the third is another command.
-    term.send("\r").wait("rm -rf build dist").wait("Esc keeps it in the inbox");
+    term.send("\r").wait("rm -rf build dist").wait("Esc: decide later");
     term.send("d").wait("Why not?");
     term.send("\r").wait("understood");
     assert!(home.project().join("dist").exists() && !home.project().join("build").exists());

@@ -5,7 +5,7 @@ use crate::harness::{Home, Mock, Step};
 use serde_json::Value;
 
 /// The answer of a command that must end by itself, long before the time limit of a tool.
-fn soon(home: &Home, args: &[&str]) -> std::process::Output {
+pub fn soon(home: &Home, args: &[&str]) -> std::process::Output {
     let child = home.command(args).spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&child);
     let (ended, end) = std::sync::mpsc::channel();

@@ -30,7 +30,7 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
     // The call that the rule would have passed is a question now, and says why; the card waits while somebody writes.
     term.send("again\rx").wait("the policy changed on disk: nothing passes by a rule");
     assert!(home.project().join("two").exists());
-    term.wait("Esc keeps it in the inbox");
+    term.wait("Esc: decide later");
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("two is gone");
     until("the folder is gone", || !home.project().join("two").exists());
@@ -88,9 +88,7 @@ fn untrusted_text_is_told_in_the_sidebar_and_pushes_ask() {
     term.wait("untrusted text from docs.example is in this conversation");
     term.wait("text from docs.example");
     // The push that no table asks about in itself.
-    term.wait("Approve a command")
-        .wait("untrusted text from docs.example is in this")
-        .wait("Esc keeps it in the inbox");
+    term.wait("Approve a command").wait("untrusted text from docs.example is in this").wait("Esc: decide later");
     let request = mock.requests()[1]["messages"].to_string();
     assert!(request.contains("untrusted_tool_result source="), "{request}");
 }

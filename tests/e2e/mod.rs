@@ -17,6 +17,7 @@ mod hangup;
 mod hooks;
 mod hostile;
 mod inherited;
+mod kept;
 mod life;
 mod lists;
 mod mcp;

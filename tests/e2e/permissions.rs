@@ -136,9 +136,9 @@ fn words_that_were_always_allowed_are_written_and_hold_in_the_next_session() {
     std::fs::write(&file, "# mine\n").unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
-    term.send("push\r").wait("Approve").wait("Esc keeps it in the inbox");
+    term.send("push\r").wait("Approve").wait("Esc: decide later");
     // The narrowest first, then its words.
-    term.send("a").wait("Enter confirms").wait("▸ This very command in this folder");
+    term.send("a").wait("Enter confirms").wait("▸ Exactly this, here");
     term.send("\t").wait("git push --force *");
     term.send("\r").wait("Pushed.");
     until("the line is written", || {

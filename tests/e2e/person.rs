@@ -26,7 +26,7 @@ fn a_dangerous_command_of_the_person_is_asked_about_too() {
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
     term.send("!rm -rf build\r").wait("Approve").wait("recursive delete").wait("you asked for it");
-    term.wait("Esc keeps it in the inbox");
+    term.wait("Esc: decide later");
     assert!(!term.text().contains("main agent"), "{}", term.text());
     assert!(home.project().join("build").exists());
     term.send("y").wait("Enter confirms");

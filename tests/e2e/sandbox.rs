@@ -6,7 +6,7 @@ use crate::harness::{Home, Mock, Step, Term, until};
 use serde_json::{Value, json};
 
 /// On the screen once a question takes answers: its keys have been quiet.
-const AWAKE: &str = "Esc keeps it in the inbox";
+const AWAKE: &str = "Esc: decide later";
 
 /// What `hermes doctor` says of it; `None`: this kernel cannot.
 fn able(home: &Home, test: &str) -> bool {

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::time::Duration;
 
 /// On the screen once a question takes answers: its keys have been quiet.
-const AWAKE: &str = "Esc keeps it in the inbox";
+const AWAKE: &str = "Esc: decide later";
 
 fn terminal(command: &str) -> (String, serde_json::Value) {
     call("terminal", json!({ "command": command }))
@@ -158,8 +158,8 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
     // This very command comes first; Tab widens it to its words, and to the class.
-    term.send("s").wait("▸ This very command in this folder");
-    term.send("\t").wait("▸ The command “rm -rf build1”");
+    term.send("s").wait("▸ Exactly this, here");
+    term.send("\t").wait("▸ Exactly “rm -rf build1”");
     term.send("\t").wait("▸ Whatever is asked about only because of: recursive delete");
     term.send("\r").wait("both-are-gone");
 
@@ -168,7 +168,7 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     term.wait("❯");
     term.send("clean\r").wait(AWAKE);
     // The narrowest comes first, the class last.
-    term.send("a").wait("▸ This very command in this folder");
+    term.send("a").wait("▸ Exactly this, here");
     term.send("\t\t\t").wait("▸ Whatever is asked about only because of: recursive delete, in every folder");
     term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();

@@ -73,8 +73,8 @@ fn a_running_turn_says_what_the_two_keys_do() {
         let home = Home::with(&mock, "");
         let mut term = Term::sized(&home, &[], size);
         term.wait("❯");
-        term.send("go\r").wait("begun").wait("Enter queues");
-        term.send("aside").wait("Ctrl-S steers").wait("Esc stop");
+        term.send("go\r").wait("begun").wait("Enter sends after this turn");
+        term.send("aside").wait("Ctrl-S tells it now").wait("Esc stop");
         term.send("\x13").wait("given to the running turn").gone("❯ aside");
         term.send("later\r").wait("queued 1").wait("Enter steers with the first");
     }
@@ -89,7 +89,7 @@ fn an_approval_answers_a_stray_letter_and_hides_nothing_of_what_it_grants() {
         let home = Home::with(&mock, "");
         let mut term = Term::sized(&home, &[], size);
         term.wait("❯");
-        term.send("clean\r").wait("Esc keeps it in the inbox");
+        term.send("clean\r").wait("Esc: decide later");
         // The quiet that the modal waits for is over now.
         term.send("x").wait("d denies with a reason");
         let text = term.text();

@@ -622,10 +622,10 @@ fn a_mode_says_what_it_means_and_who_answers() {
         model.notices.shown.last().map(|notice| notice.text.clone()).unwrap_or_default()
     };
     assert!(said(Mode::Manual, None).contains("waits for you"));
-    assert!(said(Mode::Smart, Some("small-model")).contains("small-model answers for you"));
+    assert!(said(Mode::Smart, Some("small-model")).contains("small-model approves low-risk commands"));
     assert!(said(Mode::Smart, None).contains("no model can be asked"));
     let yolo = said(Mode::Off, None);
-    assert!(yolo.contains("what every mode asks about") && !yolo.contains("nothing"), "{yolo}");
+    assert!(yolo.contains("that always need a yes") && !yolo.contains("nothing"), "{yolo}");
 }
 
 #[test]

@@ -296,8 +296,10 @@ pub struct SessionBrowser {
     pub cursor: usize,
     pub rows: Vec<SessionRow>,
     pub selected: usize,
-    /// The end of the selected session.
+    /// The end of the selected session, or what stands around a hit.
     pub preview: Vec<Line>,
+    /// The line of the hit, which stays in view.
+    pub preview_hit: Option<usize>,
     pub loading: bool,
     /// Only sessions of this folder.
     pub here: bool,

@@ -4,6 +4,7 @@ use super::*;
 use crate::app::msg::Msg;
 use crate::app::tests::{opened, ready, script, script_at, user};
 use crate::app::update;
+use crate::llm::message::ItemId;
 use crate::store::StoreReply;
 
 fn row(id: &str) -> SessionRow {
@@ -22,7 +23,7 @@ fn list(query: &str, here: Option<&str>) -> Effect {
 }
 
 fn preview_of(id: &str) -> Effect {
-    Effect::Store(StoreJob::Preview(id.into()))
+    Effect::Store(StoreJob::Preview { session: id.into(), hit: None })
 }
 
 #[test]
@@ -59,6 +60,22 @@ fn the_preview_shows_the_session_that_is_selected() {
     assert_eq!(lines(&mut model), Some(3));
     let first = browser(&mut model).map(|browser| browser.preview[0].spans[0].text.clone());
     assert_eq!(first.as_deref(), Some("❯ hello␛[31m"));
+}
+
+#[test]
+fn the_preview_goes_to_the_hit_and_marks_its_words() {
+    let mut model = ready();
+    script_at(&mut model, 0, "<C-r>word 30");
+    let hit = SessionRow { hit: Some(ItemId(30)), ..row("a") };
+    let listed = StoreReply::Sessions { query: "word 30".into(), rows: vec![hit] };
+    let effects = update(&mut model, 0, Msg::Store(listed));
+    assert_eq!(effects, [Effect::Store(StoreJob::Preview { session: "a".into(), hit: Some(ItemId(30)) })]);
+    let items = (20..36).map(|n| user(n, &format!("word {n}"))).collect();
+    update(&mut model, 0, Msg::Store(StoreReply::Preview { session: "a".into(), items }));
+    let browser = browser(&mut model).unwrap();
+    assert_eq!(browser.preview_hit, Some(10));
+    let marked: Vec<&str> = browser.preview[10].spans.iter().map(|span| span.text.as_ref()).collect();
+    assert_eq!(marked, ["❯ ", "word", " ", "30"]);
 }
 
 #[test]

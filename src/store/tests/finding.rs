@@ -60,6 +60,7 @@ fn a_search_finds_what_was_said_called_and_returned() {
         let rows = store.list("flak", None, 10).await.expect("lists");
         assert_eq!(ids(&rows), ["b", "a"]);
         assert!(rows[1].snippet.as_deref().is_some_and(|text| text.contains(">>>flaky")), "{rows:?}");
+        assert!(rows[1].hit.is_some(), "{rows:?}");
     });
 }
 
@@ -187,10 +188,16 @@ fn previews_and_older_pages_answer_the_screen() {
         let store = Store::spawn(home.path());
         let bodies = (0..30).map(|n| user(&format!("{n}"))).collect();
         say(&store, "a", "/x", now(), bodies).await;
-        let Some(StoreReply::Preview { items, .. }) = store.job(StoreJob::Preview(id("a"))).await else {
+        let Some(StoreReply::Preview { items, .. }) =
+            store.job(StoreJob::Preview { session: id("a"), hit: None }).await
+        else {
             panic!("one")
         };
         assert_eq!((items.len(), words(&items)[0].as_str()), (20, "user 10"));
+        // Around a hit: what came before it, and a little after it.
+        let job = StoreJob::Preview { session: id("a"), hit: Some(ItemId(5)) };
+        let Some(StoreReply::Preview { items, .. }) = store.job(job).await else { panic!("one") };
+        assert_eq!((words(&items)[0].as_str(), items.len()), ("user 0", 10));
         let job = StoreJob::LoadOlder { session: id("a"), before: ItemId(6), limit: 5 };
         let Some(StoreReply::Older { items, more, .. }) = store.job(job).await else { panic!("one") };
         assert_eq!((words(&items)[0].as_str(), items.len(), more), ("user 0", 5, false));

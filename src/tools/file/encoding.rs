@@ -41,8 +41,13 @@ impl Encoding {
         if bytes.contains(&0) || std::str::from_utf8(bytes).is_ok() {
             return Self::Utf8;
         }
-        // Stray bytes among characters of UTF-8 are damage, no other encoding.
-        if bytes.utf8_chunks().any(|chunk| !chunk.valid().is_ascii()) {
+        // Some stray bytes among characters of UTF-8 are damage, no other encoding.
+        let count = |sum: (usize, usize), chunk: std::str::Utf8Chunk<'_>| {
+            let characters = chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+            (sum.0 + characters, sum.1 + chunk.invalid().len())
+        };
+        let (characters, stray) = bytes.utf8_chunks().fold((0, 0), count);
+        if characters >= stray {
             return Self::Utf8;
         }
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);

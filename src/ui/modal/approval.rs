@@ -82,7 +82,7 @@ pub fn draw(
         title: title(&approval.intent),
         title_role: Role::Careful,
         note: &note,
-        foot: foot(approval, state, inert),
+        foot: &foot(model, approval, state, inert),
         usual,
         low: docked,
         ..Frame::default()
@@ -142,7 +142,7 @@ fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
         count => {
             let key = hints::key_of(model, "inbox");
             let next = if key.is_empty() { key } else { format!(" · {key} next") };
-            let place = if short { "" } else { " in the inbox" };
+            let place = if short { "" } else { " waiting" };
             format!("{} of {count}{place}{next}", at.map_or(1, |at| at + 1))
         }
     }
@@ -161,9 +161,9 @@ fn waiting(model: &Model) -> usize {
 }
 
 /// The keys of a stage. They are said nowhere else.
-fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str {
+fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) -> String {
     let command = matches!(approval.intent, Intent::Command { .. });
-    match &state.stage {
+    let keys = match &state.stage {
         _ if inert => "answers after a quiet moment",
         ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "any key goes back to the field",
         ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
@@ -172,7 +172,7 @@ fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str
         _ if state.read.refused && !state.read.whole => "see all of it first",
         ApprovalStage::Choosing if state.stray && command => "d denies with a reason · e edits it",
         ApprovalStage::Choosing if state.stray => "d denies with a reason",
-        ApprovalStage::Choosing => "Esc keeps it in the inbox",
+        ApprovalStage::Choosing => return later(model),
         ApprovalStage::Confirming if choices::widths(approval, state) > 1 => {
             "Tab switches · Enter confirms · Esc goes back"
         }
@@ -181,7 +181,14 @@ fn foot(approval: &Approval, state: &ApprovalModal, inert: bool) -> &'static str
         ApprovalStage::Reason(_) => "Enter denies · Esc goes back",
         ApprovalStage::Editing(_) => "Enter shows it once more · Esc goes back",
         ApprovalStage::ConfirmingEdit(..) => "Enter allows it · any other key goes back",
-    }
+    };
+    keys.to_owned()
+}
+
+/// What Esc does to a question, and the key that brings it back.
+pub fn later(model: &Model) -> String {
+    let key = hints::key_of(model, "inbox");
+    if key.is_empty() { "Esc: decide later".to_owned() } else { format!("Esc: decide later ({key})") }
 }
 
 /// What is to be read, with air where there is room for it, and without the middle of a very long command where not.

@@ -46,10 +46,14 @@ pub fn draw(
         rows.extend(wrapped.drain(..).map(|row| (row, Some(index))));
     }
     let fields = u16::from(state.text.is_some()) * 2;
-    let foot = if state.inert_until > model.now { "answers after a quiet moment" } else { "Esc keeps it in the inbox" };
+    let foot = if state.inert_until > model.now {
+        "answers after a quiet moment".to_owned()
+    } else {
+        super::approval::later(model)
+    };
     let count = model.approvals.entries.len();
-    let note = if count > 1 { format!("{count} in the inbox") } else { String::new() };
-    let frame = Frame { title: "? A question", title_role: Role::Accent, note: &note, foot, ..Frame::default() };
+    let note = if count > 1 { format!("{count} waiting") } else { String::new() };
+    let frame = Frame { title: "? A question", title_role: Role::Accent, note: &note, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(rows.len()) + fields + 1);
     let window = place.height.saturating_sub(fields);
     // On a low screen the chosen answer stays in view.

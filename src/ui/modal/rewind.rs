@@ -174,7 +174,7 @@ fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
         Fate::Already => 3,
     });
     if files.is_empty() {
-        out.push(text("No file that a file tool changed", Role::Dim));
+        out.push(text("No edited files to restore", Role::Dim));
     } else {
         out.push(text("Files that would be put back", Role::Strong));
         let most = files.len().min(MOST_FILES);

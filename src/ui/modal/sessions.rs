@@ -92,7 +92,7 @@ fn snippet_spans(snippet: &str) -> Vec<Span> {
     spans
 }
 
-/// The end of the session, as far as it fits.
+/// The end of the session, as far as it fits; a hit stays in view, a third from the top.
 fn draw_preview(state: &SessionBrowser, paint: &mut Paint<'_>, area: Rect) {
     let window = usize::from(area.height);
     if window == 0 || area.width < 8 {
@@ -100,13 +100,19 @@ fn draw_preview(state: &SessionBrowser, paint: &mut Paint<'_>, area: Rect) {
     }
     let mut rows: Vec<Row> = Vec::new();
     // As many of the last lines as can show: a line takes a row at least.
-    let skip = state.preview.len().saturating_sub(window);
-    for line in state.preview.iter().skip(skip) {
+    let end = state.preview.len().saturating_sub(window);
+    let skip = state.preview_hit.map_or(end, |hit| hit.saturating_sub(window / 3).min(end));
+    let mut hit = None;
+    for (index, line) in state.preview.iter().enumerate().skip(skip) {
+        if Some(index) == state.preview_hit {
+            hit = Some(rows.len());
+        }
         let how = Wrap { width: usize::from(area.width), ..Wrap::default() };
         wrap_into(&mut rows, &line.spans, line.ground, &how);
     }
-    let skip = rows.len().saturating_sub(window);
-    for (index, line) in rows.iter().skip(skip).enumerate() {
+    let end = rows.len().saturating_sub(window);
+    let skip = hit.map_or(end, |hit| hit.saturating_sub(window / 3).min(end));
+    for (index, line) in rows.iter().skip(skip).take(window).enumerate() {
         paint.line(row(area, index as u16), &line.line);
     }
 }

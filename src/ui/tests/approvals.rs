@@ -165,7 +165,7 @@ fn what_a_question_is_about_stands_above_it() {
     let model = with(|_, _| {});
     let text = screen(&model, &mut ViewCache::default(), 140, 45).0;
     let row = |what: &str| text.lines().position(|line| line.contains(what));
-    let (top, end) = (row("Approve a command").unwrap(), row("Esc keeps it in the inbox").unwrap());
+    let (top, end) = (row("Approve a command").unwrap(), row("Esc: decide later").unwrap());
     assert_eq!(end, 43, "it ends above the status bar:\n{text}");
     let last = text.lines().take(top).filter(|line| !line.trim().is_empty()).count();
     assert!(last > 4, "{text}");

@@ -32,6 +32,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         updated_at: NOW - 7_200_000,
         items: 12,
         snippet: snippet.map(str::to_owned),
+        hit: None,
     };
     let list = vec![
         (
@@ -59,6 +60,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                     Line::plain("❯ why does it fail", Role::Strong),
                     Line::plain("It is a race.", Role::Text),
                 ],
+                preview_hit: None,
                 loading: false,
                 here: true,
                 ask_at: None,

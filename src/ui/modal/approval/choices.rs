@@ -114,7 +114,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
     let offers = approvals::offers(approval, state.selected);
     let mut sentences: Vec<String> = offers.iter().map(|offer| grants::sentence(offer, approval)).collect();
     if session {
-        sentences.push("Everything but what every mode asks (yolo)".to_owned());
+        sentences.push("Everything, except commands that always need a yes (yolo)".to_owned());
     }
     let indent = [Span::new("    ", Role::Text)];
     let details: Vec<Vec<Part>> = offers

@@ -15,7 +15,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
         (Width::Command, Intent::Input { process, .. }) => {
             format!("what is asked about only because of: {}, in this process ({process})", classes(approval))
         }
-        (Width::Command, _) => "this very command in this folder, and no other".to_owned(),
+        (Width::Command, _) => "exactly this, here".to_owned(),
         (Width::Words, _) => entries.iter().map(|entry| words(entry)).collect::<Vec<_>>().join(", and "),
         (Width::Server, Intent::Remote { server, .. }) => {
             format!("every tool of {}", truncate_end(&visible(server).text, SERVER))
@@ -30,6 +30,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
     let place = match offer.grant.scope {
         // A command is tied to its folder whatever the scope.
         _ if offer.grant.width == Width::Command => "",
+        Scope::Session if what.starts_with("exactly ") => ", anywhere",
         Scope::Session => "",
         Scope::Project => ", in this project",
         Scope::Global => ", in every folder",
@@ -53,7 +54,7 @@ fn words(entry: &str) -> String {
     let path = below.map_or_else(|| argument.to_owned(), |folder| format!("anything in {folder}/"));
     match (subject, argument.strip_suffix(" *")) {
         ("terminal", Some(start)) if !start.contains('*') => format!("commands that begin with “{start}”"),
-        ("terminal", None) if !argument.contains('*') => format!("the command “{argument}”"),
+        ("terminal", None) if !argument.contains('*') => format!("exactly “{argument}”"),
         ("terminal", _) => format!("commands like “{argument}”"),
         ("file.write", _) => format!("writing {path}"),
         ("file.delete", _) => format!("deleting {path}"),
@@ -118,7 +119,7 @@ mod tests {
     fn rules_in_words() {
         for (rule, said) in [
             ("terminal(git push *)", "commands that begin with “git push”"),
-            ("terminal(rm -rf build)", "the command “rm -rf build”"),
+            ("terminal(rm -rf build)", "exactly “rm -rf build”"),
             ("terminal(rm -rf build/out/*)", "commands like “rm -rf build/out/*”"),
             ("terminal(cp * /srv/*)", "commands like “cp * /srv/*”"),
             ("file.write(src/**)", "writing anything in src/"),
