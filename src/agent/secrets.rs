@@ -49,8 +49,11 @@ impl OfProject {
         for (path, ..) in self.seen.iter().filter(|(.., size)| *size <= PROJECT_BYTES) {
             let Ok(bytes) = std::fs::read(path) else { continue };
             let (values, _) = dotenv::parse(&String::from_utf8_lossy(&bytes));
-            let telling = |(name, value): &(String, String)| is_secret(name, &[]) && value.chars().count() >= SHORTEST;
-            all.extend(values.into_iter().filter(telling).map(|(_, value)| value));
+            for (name, value) in values {
+                let of_address = password_in(&value).map(str::to_owned);
+                let whole = is_secret(&name, &[]).then_some(value);
+                all.extend(of_address.into_iter().chain(whole).filter(|value| value.chars().count() >= SHORTEST));
+            }
         }
         all
     }
@@ -96,6 +99,13 @@ fn is_secret(name: &str, own: &[String]) -> bool {
     keeps_back(name, own) && !name.ends_with("_URL") && !name.ends_with("_ENDPOINT") && !name.starts_with("HERMES_")
 }
 
+/// The password in an address: `postgres://app:PASSWORD@db/app`.
+fn password_in(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("://")?;
+    let (before_host, _) = rest.split(['/', '?', '#']).next()?.rsplit_once('@')?;
+    before_host.split_once(':').map(|(_, password)| password)
+}
+
 /// Keys and tokens of the environment, of `.env`, of `config.yaml` and of the logins in this folder. Reads files.
 pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
     let config = &loaded.config;
@@ -107,6 +117,8 @@ pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
         .collect();
     let named = loaded.env.iter().chain(&loaded.dotenv).filter(|(name, _)| is_secret(name, &own));
     let mut all: Vec<String> = named.map(|(_, value)| value.clone()).collect();
+    let addresses = loaded.env.values().chain(loaded.dotenv.values()).filter_map(|value| password_in(value));
+    all.extend(addresses.filter(|value| value.chars().count() >= SHORTEST).map(str::to_owned));
     // What the configuration takes from `.env` stands there to be kept.
     all.extend(loaded.referenced.iter().filter_map(|name| loaded.dotenv.get(name)).cloned());
     all.push(config.model.api_key.clone());
@@ -199,6 +211,7 @@ mod tests {
             ("GH_TOKEN", "env-value-1"),
             ("PATH", "/bin"),
             ("OPENAI_BASE_URL", "http://h"),
+            ("DATABASE_URL", "postgres://app:of-a-database@db:5432/app?x=1"),
             ("MINE", "by-name-1"),
         ]);
         loaded.dotenv = pairs(&[("OPENAI_API_KEY", "dotenv-value-1"), ("HERMES_MODEL", "some-model-1")]);
@@ -218,6 +231,7 @@ mod tests {
             "env-value-1",
             "login-access-2",
             "login-secret-1",
+            "of-a-database",
         ];
         assert_eq!(known, want);
     }
@@ -247,14 +261,18 @@ mod tests {
         let (top, cwd) = (folder.path(), folder.path().join("app"));
         std::fs::create_dir_all(top.join(".git")).unwrap();
         std::fs::create_dir_all(&cwd).unwrap();
-        std::fs::write(cwd.join(".env"), "API_KEY=project-value-1\nNAME=not-a-secret-1\nDB_PASSWORD=short\n").unwrap();
+        std::fs::write(
+            cwd.join(".env"),
+            "API_KEY=project-value-1\nNAME=not-a-secret-1\nDB_PASSWORD=short\nDB=mysql://a:url-value-3@h/\n",
+        )
+        .unwrap();
         std::fs::write(top.join(".env.local"), "export STRIPE_SECRET='project-value-2'\n").unwrap();
         std::fs::write(cwd.join(".env.example"), "API_KEY=example-value-3\n").unwrap();
         std::fs::write(cwd.join(".env.big"), format!("API_KEY=large-value-4{}\n", " ".repeat(200_000))).unwrap();
         let mut project = OfProject::default();
         let mut known = project.news(&cwd).unwrap();
         known.sort();
-        assert_eq!(known, ["project-value-1", "project-value-2"]);
+        assert_eq!(known, ["project-value-1", "project-value-2", "url-value-3"]);
         assert_eq!(project.news(&cwd), None);
         std::fs::write(cwd.join(".env"), "API_KEY=project-value-new-5\n").unwrap();
         let mut known = project.news(&cwd).unwrap();

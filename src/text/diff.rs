@@ -1,7 +1,7 @@
 //! Unified diffs to rows: line numbers in a gutter, grounds for added and removed, the changed words set off.
 
 use super::highlight::Highlighter;
-use super::wrap::{Row, Wrap, wrap_into};
+use super::wrap::{GOES_ON, Row, Wrap, wrap_into};
 use super::{Ground, Line, Role, Span};
 use similar::{ChangeTag, TextDiff};
 
@@ -48,7 +48,7 @@ pub fn render(unified: &str, language: &str, width: usize, most: usize, code: &m
         };
         let number = Span::new(format!("{:>gutter$} ", entry.number), Role::LineNumber);
         let first = [number, Span::new(format!("{sign} "), role)];
-        let rest = [Span::new(" ".repeat(gutter + 3), Role::LineNumber)];
+        let rest = [Span::new(format!("{}{GOES_ON}", " ".repeat(gutter + 1)), Role::LineNumber)];
         let base = coloured.get_mut(index).map(std::mem::take).filter(|spans| !spans.is_empty());
         let base = base.unwrap_or_else(|| vec![Span::new(entry.text, role)]);
         let spans = set_off(base, marks.get(index).map_or(&[], Vec::as_slice), strong);

@@ -3,6 +3,7 @@
 //! A leaf: wrapping, Markdown, streaming, highlighting, diffs and terminal screens as data.
 
 pub mod ansi;
+pub mod binary;
 pub mod clean;
 pub mod columns;
 pub mod diff;

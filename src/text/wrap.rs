@@ -6,6 +6,9 @@ use super::{Ground, Line, Span};
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
+/// Before a row that goes on with the line of code above: it breaks anywhere, also within a word.
+pub const GOES_ON: &str = "↪ ";
+
 /// Columns between tab stops in code.
 const CODE_TAB: usize = 4;
 /// The same on a terminal.

@@ -387,8 +387,9 @@ impl Runner {
         }
     }
 
-    /// Keeps a small fact of the session (plan, grants).
-    pub(super) async fn keep(&mut self, key: &str, value: serde_json::Value) {
+    /// Keeps a small fact of the session (plan, grants), without the values that are secrets.
+    pub(super) async fn keep(&mut self, key: &str, mut value: serde_json::Value) {
+        self.mask_value(&mut value);
         self.create_once().await;
         let id: SessionId = self.session.id.clone();
         if let Err(error) = self.deps.store.set_meta(&id, key, value).await {
@@ -430,6 +431,16 @@ impl Runner {
         self.deps.store.streamed(&self.session.id, self.session.turn, &text, &reasoning);
         if let Some(call) = &mut self.call {
             call.save_at = None;
+        }
+    }
+
+    /// Masks known secrets in every text of a value.
+    fn mask_value(&self, value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::String(text) => *text = self.masked(text),
+            serde_json::Value::Array(all) => all.iter_mut().for_each(|value| self.mask_value(value)),
+            serde_json::Value::Object(fields) => fields.values_mut().for_each(|value| self.mask_value(value)),
+            _ => {}
         }
     }
 

@@ -89,7 +89,8 @@ impl Runner {
                 self.questions.insert(question.id, answer);
                 self.out.send(AgentEvent::Asked(question)).await;
             }
-            Wish::PlanChanged(plan) => {
+            Wish::PlanChanged(mut plan) => {
+                plan.iter_mut().for_each(|todo| todo.content = self.masked(&todo.content));
                 if let Ok(json) = serde_json::to_value(&plan) {
                     self.keep("plan", json).await;
                 }

@@ -1,7 +1,7 @@
 //! Rows of blocks: paragraphs, code, what stands before them and between them.
 
 use super::{Container, READING_WIDTH, Writer};
-use crate::text::wrap::{Joint, Row, Wrap, spans_width, wrap_into};
+use crate::text::wrap::{GOES_ON, Joint, Row, Wrap, spans_width, wrap_into};
 use crate::text::{Ground, Line, Role, Span};
 
 impl Writer<'_> {
@@ -46,11 +46,12 @@ impl Writer<'_> {
             self.rows.push(Row::ornament(Line { spans, ground }));
         }
         let prefix = [self.prefix(), vec![pad()]].concat();
-        let rest = [self.prefix(), vec![pad()]].concat();
+        let next = [self.prefix(), vec![pad()]].concat();
+        let rest = [self.prefix(), vec![Span::new(GOES_ON, Role::Dim)]].concat();
         let width = self.width;
         let lines = self.code.lines(&lang, &code);
         for (index, line) in lines.iter().enumerate() {
-            let first = if index == 0 { &prefix } else { &rest };
+            let first = if index == 0 { &prefix } else { &next };
             wrap_into(
                 &mut self.rows,
                 line,

@@ -101,6 +101,14 @@ async fn a_command_gives_output_code_and_view() {
 }
 
 #[tokio::test]
+async fn data_in_the_output_is_a_note() {
+    let desk = desk();
+    let data = r"for i in $(seq 300); do printf '\001\002\377\376ab\000c'; done";
+    let (result, _) = desk.terminal(json!({"command": format!("echo begin; {data}; echo; echo end")})).await;
+    assert_eq!(result["output"], "begin\n[binary output, 2.4 KB]\nend", "{result}");
+}
+
+#[tokio::test]
 async fn nothing_runs_elsewhere_when_the_folder_is_gone() {
     let desk = desk();
     let root = desk.cwd();
