@@ -232,7 +232,7 @@ pub fn completion(model: &Model, paint: &mut Paint<'_>, composer: Rect, above: R
     let most = if plain { usize::from(composer.width.saturating_sub(8)) } else { 40 };
     let label = completion.items.iter().map(|item| width(&item.text)).max().unwrap_or(0).min(most);
     // As wide as the composer: beside a narrow one the conversation would show on, torn.
-    let place = Rect { y: composer.y - cells(count), height: cells(count), ..composer };
+    let place = Rect { y: composer.y - cells(count), height: cells(count), ..inset(composer, 1, 1) };
     paint.clear(place, Slot::Overlay);
     for (at, item) in completion.items.iter().enumerate().skip(first).take(count) {
         let line = row(place, cells(at - first));

@@ -61,7 +61,7 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
     let room = second.width.saturating_sub(3);
     match &session.snippet {
         Some(snippet) => {
-            paint.spans(second.x + 2, second.y, room, &snippet_spans(snippet));
+            paint.spans(second.x + 2, second.y, room, &snippet_spans(&near_hit(snippet, usize::from(room))));
         }
         None => {
             let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
@@ -75,6 +75,19 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
 
 fn one_line(text: &str) -> String {
     text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A snippet that begins shortly before its first hit, where that would lie outside of so many cells.
+fn near_hit(snippet: &str, room: usize) -> String {
+    let text = one_line(snippet);
+    let Some((before, _)) = text.split_once(">>>") else { return text };
+    let count = before.chars().count();
+    if count <= room / 2 {
+        return text;
+    }
+    let cut = before.char_indices().nth(count - room / 4).map_or(before.len(), |(at, _)| at);
+    let word = before[cut..].find(' ').map_or(cut, |at| cut + at + 1);
+    format!("…{}", &text[word..])
 }
 
 /// A snippet with the words between `>>>` and `<<<` set off.
@@ -114,5 +127,18 @@ fn draw_preview(state: &SessionBrowser, paint: &mut Paint<'_>, area: Rect) {
     let skip = hit.map_or(end, |hit| hit.saturating_sub(window / 3).min(end));
     for (index, line) in rows.iter().skip(skip).take(window).enumerate() {
         paint.line(row(area, index as u16), &line.line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_hit;
+
+    #[test]
+    fn a_hit_is_in_view() {
+        let long = "read_file content: 1|from shop.>>>cart<<< import Cart";
+        assert_eq!(near_hit(long, 24), "…shop.>>>cart<<< import Cart");
+        assert_eq!(near_hit(long, 80), long);
+        assert_eq!(near_hit("no hit at all", 4), "no hit at all");
     }
 }
