@@ -5,6 +5,7 @@ use crate::config::{Loaded, dotenv};
 use crate::exec::keeps_back;
 use crate::llm::message::{Body, FileDiff, ToolBody, ToolCall, ToolView};
 use crate::policy::redact::{RedactKind, Secrets};
+use crate::tools::file::encoding::Encoding;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -48,7 +49,8 @@ impl OfProject {
         let mut all = Vec::new();
         for (path, ..) in self.seen.iter().filter(|(.., size)| *size <= PROJECT_BYTES) {
             let Ok(bytes) = std::fs::read(path) else { continue };
-            let (values, _) = dotenv::parse(&String::from_utf8_lossy(&bytes));
+            let Some(text) = Encoding::of(&bytes).show(&bytes) else { continue };
+            let (values, _) = dotenv::parse(&text);
             for (name, value) in values {
                 let of_address = password_in(&value).map(str::to_owned);
                 let whole = is_secret(&name, &[]).then_some(value);
@@ -103,7 +105,8 @@ fn is_secret(name: &str, own: &[String]) -> bool {
 fn password_in(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let (before_host, _) = rest.split(['/', '?', '#']).next()?.rsplit_once('@')?;
-    before_host.split_once(':').map(|(_, password)| password)
+    // `${NAME}` and `<password>` stand for one.
+    before_host.split_once(':').map(|(_, password)| password).filter(|password| !password.starts_with(['$', '<', '{']))
 }
 
 /// Keys and tokens of the environment, of `.env`, of `config.yaml` and of the logins in this folder. Reads files.
@@ -263,7 +266,7 @@ mod tests {
         std::fs::create_dir_all(&cwd).unwrap();
         std::fs::write(
             cwd.join(".env"),
-            "API_KEY=project-value-1\nNAME=not-a-secret-1\nDB_PASSWORD=short\nDB=mysql://a:url-value-3@h/\n",
+            "API_KEY=project-value-1\nNAME=not-a-secret-1\nDB_PASSWORD=short\nDB=mysql://a:url-value-3@h/\nC=pg://a:${SOME_PASSWORD}@h\n",
         )
         .unwrap();
         std::fs::write(top.join(".env.local"), "export STRIPE_SECRET='project-value-2'\n").unwrap();
@@ -274,6 +277,11 @@ mod tests {
         known.sort();
         assert_eq!(known, ["project-value-1", "project-value-2", "url-value-3"]);
         assert_eq!(project.news(&cwd), None);
+        // As PowerShell writes it.
+        let wide: Vec<u8> = "\u{feff}API_KEY=wide-value-6\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(cwd.join(".env.local"), wide).unwrap();
+        assert!(project.news(&cwd).unwrap().contains(&"wide-value-6".to_owned()));
+        std::fs::remove_file(cwd.join(".env.local")).unwrap();
         std::fs::write(cwd.join(".env"), "API_KEY=project-value-new-5\n").unwrap();
         let mut known = project.news(&cwd).unwrap();
         known.sort();

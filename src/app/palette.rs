@@ -338,8 +338,10 @@ mod tests {
         assert!(rows.iter().any(|row| row.detail == "@path") && rows.iter().any(|row| row.label.starts_with("gg G")));
         let effects = script(&mut model, "<f1>repaint<ret>");
         assert!(effects.contains(&Effect::Repaint) && model.modals.is_empty(), "{effects:?}");
-        // A key finds what it does, and what belongs to a list does nothing here.
-        script(&mut model, "<f1>dd");
+        // A key finds what it does, and what belongs to a field does nothing here.
+        script(&mut model, "<f1>shift-tab");
+        let found = pickers::top(&mut model, PickerKind::Help).and_then(|picker| pickers::chosen(picker)).cloned();
+        assert_eq!(found.map(|item| item.value).as_deref(), Some("approval-mode"));
         assert_eq!(script(&mut model, "<esc><f1>text object<ret>"), []);
         assert!(model.modals.is_empty());
     }

@@ -256,9 +256,9 @@ impl Image {
     /// By the first bytes, since names lie.
     pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
         match bytes {
-            [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
             [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
             _ => None,
         }

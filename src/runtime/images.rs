@@ -3,7 +3,7 @@
 use crate::llm::message::Image;
 use std::path::Path;
 
-/// Bytes that providers take at most.
+/// Bytes of a picture that a person gives: more than every provider takes, and the provider's word counts.
 const LIMIT: usize = 20 << 20;
 
 /// The picture in this file, or in the clipboard; the error says what to do.

@@ -220,7 +220,6 @@ pub enum StoreJob {
         here: Option<String>,
         limit: usize,
     },
-    /// The last items of a session, for the preview.
     /// The end of a session, or what stands around a hit.
     Preview {
         session: SessionId,

@@ -170,15 +170,31 @@ fn with_session(conn: &Connection, ask: &Ask, hit: Found) -> rusqlite::Result<Se
     Ok(SearchHit { session, item: hit.item, role: hit.role, at: hit.at })
 }
 
-/// A piece of a result without the signs of its JSON.
+/// A piece of a result without the signs of its JSON: in one pass, since an escape may follow another.
 fn in_words(snippet: &str) -> String {
-    let mut text = snippet.to_owned();
-    for (sign, instead) in
-        [("\\n", " "), ("\\t", " "), ("\\r", " "), ("\\\"", ""), ("\":", ": "), (",\"", ", "), ("\\\\", "\\")]
-    {
-        text = text.replace(sign, instead);
+    let mut text = String::with_capacity(snippet.len());
+    let mut before = ' ';
+    let mut chars = snippet.chars().peekable();
+    while let Some(c) = chars.next() {
+        let after = chars.peek().copied().unwrap_or(' ');
+        match c {
+            '\\' if matches!(after, 'n' | 't' | 'r' | '"' | '\\') => {
+                chars.next();
+                text.push(if matches!(after, '"' | '\\') { after } else { ' ' });
+                before = 'x';
+                continue;
+            }
+            '"' => {}
+            ':' | ',' if before == '"' || after == '"' => text.extend([c, ' ']),
+            '{' if after == '"' || matches!(before, '[' | ':') => {}
+            '[' if matches!(after, '"' | '{') => {}
+            '}' if matches!(before, '"' | ']' | '}') || matches!(after, ']' | '}' | ',') => {}
+            ']' if matches!(before, '"' | '}') => {}
+            _ => text.push(c),
+        }
+        before = c;
     }
-    text.replace(['{', '}', '[', ']', '"'], "")
+    text
 }
 
 #[cfg(test)]
@@ -189,9 +205,8 @@ mod tests {
     fn a_piece_of_json_is_shown_in_words() {
         let json =
             r#"search_files {"total_count":3,"matches":[{"path":"src/>>>cart<<<.py","content":"def \"x\":\n pass"}]}"#;
-        assert_eq!(
-            in_words(json),
-            "search_files total_count: 3, matches: path: src/>>>cart<<<.py, content: def x:  pass"
-        );
+        let words = r#"search_files total_count: 3, matches: path: src/>>>cart<<<.py, content: def "x":  pass"#;
+        assert_eq!(in_words(json), words);
+        assert_eq!(in_words(r#"{"output":"C:\\new\\reports arr[0]"}"#), r"output: C:\new\reports arr[0]");
     }
 }

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 /// Bytes that no text has, in a run that is left out, at least: a stray one is dropped by whoever cleans the text.
 const LEAST: usize = 16;
-/// Text between two such runs that is theirs, like the strings of a program.
-const BETWEEN: usize = 1024;
+/// Text after such a run that is its own when another one follows, like the strings of a program: so many bytes, or an
+/// eighth of the run.
+const BETWEEN: usize = 64;
 
 /// The same bytes, with a line like `[binary output, 3.0 KB]` in the place of each run of lines that is no text. Names that
 /// are set apart by NUL stay, and so does text in any encoding.
@@ -29,9 +30,9 @@ pub fn noted(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// A control character that neither text nor the control of a terminal has.
+/// A control character that neither text (with separators of fields) nor the control of a terminal has.
 fn is_odd(byte: u8) -> bool {
-    matches!(byte, 0..=6 | 0x10..=0x1a | 0x1c..=0x1f | 0x7f)
+    matches!(byte, 0..=6 | 0x10..=0x1a | 0x7f)
 }
 
 /// Whole lines that are no text, those close to each other as one.
@@ -46,7 +47,7 @@ fn runs(bytes: &[u8]) -> Vec<Range<usize>> {
             continue;
         }
         match runs.last_mut() {
-            Some((run, sum)) if place.start - run.end <= BETWEEN => {
+            Some((run, sum)) if place.start - run.end <= BETWEEN.max(run.len() / 8) => {
                 run.end = place.end;
                 *sum += odd;
             }
@@ -63,6 +64,11 @@ fn odd(line: &[u8]) -> usize {
         return 0;
     }
     let nuls = line.iter().filter(|byte| **byte == 0).count();
+    // Each second byte of UTF-16 is one.
+    let at = |parity: usize| line.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
+    if controls == nuls && nuls * 5 >= line.len() * 2 && (at(0) == 0 || at(1) == 0) {
+        return 0;
+    }
     let invalid: usize = line.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
     // Letters of another encoding are invalid, too, but come without control characters.
     let sum = controls - nuls + invalid;
@@ -92,8 +98,12 @@ mod tests {
     fn what_only_looks_odd_stays() {
         let names: Vec<u8> = (0..200).flat_map(|n| format!("./src/file-{n}.rs\0").into_bytes()).collect();
         let (cyrillic, _, _) = encoding_rs::WINDOWS_1251.encode("Съешь ещё этих мягких французских булок\n");
+        let wide: Vec<u8> = "one line\nand another\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let fields = b"1\x1f2\x1f3\n".repeat(20);
         let bar = b" 10 %\r 50 %\x1b[K\r100 %\x07\n".repeat(20);
-        for bytes in [names.as_slice(), &cyrillic.repeat(20), &bar, b"a\x01b\n", "plain ü\n".as_bytes(), b""] {
+        for bytes in
+            [names.as_slice(), &cyrillic.repeat(20), &bar, &wide, &fields, b"a\x01b\n", "plain ü\n".as_bytes(), b""]
+        {
             assert_eq!(noted(bytes), Cow::Borrowed(bytes));
         }
     }

@@ -140,6 +140,7 @@ impl ReadCall {
         let here = self.here(ctx)?;
         let path = here.as_ref().map_or(self.place.path.as_path(), tempfile::TempPath::as_ref);
         if let Some(picture) = picture(path, about.len) {
+            self.remember(ctx, key, stamp, true);
             return Ok(picture);
         }
         let (page, extracted, encoding) = match self.document(path, ctx)? {
@@ -149,17 +150,21 @@ impl ReadCall {
                 (page, false, encoding)
             }
         };
+        // A page without lines is nothing to refer to: asked again, it says the same.
+        self.remember(ctx, key, stamp, !page.lines.is_empty());
+        Ok(self.result(&page, about.len, extracted, encoding))
+    }
+
+    /// The session has seen the file, and, where there was something, this part of it.
+    fn remember(&self, ctx: &ToolCtx, key: ReadKey, stamp: (u128, u64), something: bool) {
         let mut ledger = lock(&ctx.files);
         ledger.seen.insert(self.place.path.clone(), stamp);
         if ledger.reads.len() >= REMEMBERED {
             ledger.reads.clear();
         }
-        // A page without lines is nothing to refer to: asked again, it says the same.
-        if !page.lines.is_empty() {
+        if something {
             ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
         }
-        drop(ledger);
-        Ok(self.result(&page, about.len, extracted, encoding))
     }
 
     fn wanted(&self, ctx: &ToolCtx) -> Wanted {
@@ -470,6 +475,9 @@ mod tests {
             assert_eq!(output.images.iter().map(|image| image.media_type.as_str()).collect::<Vec<_>>(), [kind]);
             assert!(output.content.contains(kind), "{}", output.content);
         }
+        assert_eq!(read(&bench, json!({"path": "p.png"})).await["status"], "unchanged");
+        bench.write("words", "GIF8 is how it begins\n");
+        assert_eq!(read(&bench, json!({"path": "words"})).await["content"], "1|GIF8 is how it begins");
     }
 
     #[tokio::test]

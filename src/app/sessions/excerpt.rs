@@ -26,10 +26,19 @@ pub fn of(items: &[Item], hit: Option<ItemId>, query: &str) -> (Vec<Line>, Optio
     (lines, at)
 }
 
-/// The words of a query, in small letters.
+/// The words of a query, in small letters, without what joins or excludes them.
 fn words(query: &str) -> Vec<String> {
-    let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    query.split_whitespace().map(plain).filter(|word| !word.is_empty()).collect()
+    let mut words = Vec::new();
+    let mut excluded = false;
+    for word in query.split_whitespace() {
+        let joins = matches!(word, "AND" | "OR" | "NOT");
+        let plain = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        if !joins && !excluded && !plain.is_empty() {
+            words.push(plain);
+        }
+        excluded = word == "NOT";
+    }
+    words
 }
 
 fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
@@ -40,20 +49,31 @@ fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
         Body::Note { kind: NoteKind::TurnEnd, .. } => return Vec::new(),
         Body::Note { text, .. } => ("", text, Role::Dim, Ground::Base),
     };
-    let mut lines = Vec::new();
+    let line = |text: &str, role| Line { spans: vec![Span::new(text.replace('\t', "    "), role)], ground };
     let clean = paste::harmless(text);
-    for (at, text) in clean.lines().take(LINES).enumerate() {
-        let mark = if at == 0 { mark } else { "" };
-        lines.push(Line { spans: vec![Span::new(format!("{mark}{}", text.replace('\t', "    ")), role)], ground });
-    }
-    if let (true, Body::Tool(result)) = (is_hit, &item.body) {
-        let output = paste::harmless(&result.view.output);
-        let all: Vec<&str> = output.lines().collect();
-        let at = all.iter().position(|line| has(line, words));
-        let shown = at.map_or(&all[..0], |at| &all[at.saturating_sub(AROUND)..all.len().min(at + AROUND + 1)]);
-        let line =
-            |text: &&str| Line { spans: vec![Span::new(format!("  {}", text.replace('\t', "    ")), role)], ground };
-        lines.extend(shown.iter().map(line));
+    let all: Vec<&str> = clean.lines().collect();
+    // A hit far below the start is shown with what stands around it.
+    let hit = all.iter().position(|line| is_hit && has(line, words)).unwrap_or_default();
+    let from = if hit < LINES { 0 } else { hit - AROUND };
+    let shown = all.iter().enumerate().skip(from).take(LINES);
+    let mut lines: Vec<Line> =
+        shown.map(|(at, text)| line(&format!("{}{text}", if at == 0 { mark } else { "" }), role)).collect();
+    match &item.body {
+        Body::Assistant(answer) if is_hit => {
+            let calls = answer.calls.iter().map(|call| format!("· {} {}", call.name, call.args));
+            lines.extend(calls.filter(|call| has(call, words)).map(|call| line(&paste::harmless(&call), Role::Dim)));
+        }
+        Body::Tool(result) if is_hit => {
+            let texts = [&result.view.output, &result.content];
+            if let Some(text) = texts.into_iter().find(|text| has(text, words)) {
+                let clean = paste::harmless(text);
+                let all: Vec<&str> = clean.lines().collect();
+                let hit = all.iter().position(|line| has(line, words)).unwrap_or_default();
+                let around = all.iter().skip(hit.saturating_sub(AROUND)).take(2 * AROUND + 1);
+                lines.extend(around.map(|text| line(&format!("  {text}"), role)));
+            }
+        }
+        _ => {}
     }
     lines
 }
@@ -106,7 +126,25 @@ mod tests {
         };
         assert_eq!(marked("The Cart and the cartridge", "cart"), ["Cart", "cart"]);
         assert_eq!(marked("fix the größe of it", "\"größe\" IT"), ["größe", "it"]);
+        assert_eq!(marked("for the cart or not", "cart OR basket NOT for"), ["cart"]);
         assert_eq!(marked("nothing here", "cart"), Vec::<String>::new());
         assert_eq!(marked("nothing here", ""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_hit_is_shown_wherever_it_stands_in_its_item() {
+        use crate::llm::message::{AssistantBody, ToolBody, ToolCall};
+        let long: String =
+            (0..100).map(|n| if n == 90 { "the cart\n".into() } else { format!("line {n}\n") }).collect();
+        let call = ToolCall { name: "terminal".into(), args: r#"{"command":"ls cart"}"#.into(), ..ToolCall::default() };
+        let far = Body::Assistant(AssistantBody { text: long, ..AssistantBody::default() });
+        let in_call = Body::Assistant(AssistantBody { calls: vec![call], ..AssistantBody::default() });
+        let in_content = Body::Tool(ToolBody { content: "a cart".into(), ..ToolBody::default() });
+        for body in [far, in_call, in_content] {
+            let item = Item { id: ItemId(1), at: 0, turn: 1, body };
+            let (lines, hit) = of(std::slice::from_ref(&item), Some(ItemId(1)), "cart");
+            let text = hit.map(|hit| lines[hit].spans.iter().map(|span| span.text.as_str()).collect::<String>());
+            assert!(text.as_ref().is_some_and(|text| text.contains("cart")), "{text:?} of {item:?}");
+        }
     }
 }

@@ -51,6 +51,9 @@ pub fn file_diff(shown: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Fi
 /// Text with `\n` line ends; a side that is not there is empty.
 fn text(bytes: Option<&[u8]>, encoding: Encoding) -> Option<Cow<'_, str>> {
     let bytes = bytes.unwrap_or_default();
+    // What is UTF-8 for certain is read as that: the other side may have been converted.
+    let is_utf8 = std::str::from_utf8(bytes).is_ok_and(|text| !text.is_ascii());
+    let encoding = if is_utf8 { Encoding::Utf8 } else { encoding };
     let text = if bytes.len() <= DIFF_INPUT { encoding.show(bytes) } else { None }?;
     Some(if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n")) } else { text })
 }

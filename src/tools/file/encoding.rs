@@ -41,6 +41,9 @@ impl Encoding {
         if bytes.contains(&0) || std::str::from_utf8(bytes).is_ok() {
             return Self::Utf8;
         }
+        if bytes.starts_with(b"\xEF\xBB\xBF") {
+            return Self::Utf8;
+        }
         // Some stray bytes among characters of UTF-8 are damage, no other encoding.
         let count = |sum: (usize, usize), chunk: std::str::Utf8Chunk<'_>| {
             let characters = chunk.valid().chars().filter(|c| !c.is_ascii()).count();
@@ -139,6 +142,7 @@ mod tests {
         }
         assert_eq!(Encoding::of("ü and \u{e9}".as_bytes()), Encoding::Utf8);
         assert_eq!(Encoding::of(b"\xC3\xBC and \xE9"), Encoding::Utf8, "damage is no other encoding");
+        assert_eq!(Encoding::of(b"\xEF\xBB\xBFcaf\xE9 cr\xE8me"), Encoding::Utf8, "its mark says so");
         assert_eq!(Encoding::of(b"\xE9\0"), Encoding::Utf8, "nor is a binary file");
     }
 

@@ -144,8 +144,10 @@ impl Pager {
             true => clean(bytes).into(),
             false => String::from_utf8_lossy(bytes),
         };
-        // A line that is cut may be so within a character.
-        let odd = !self.terminal && matches!(text, Cow::Owned(_)) && !self.cut;
+        // A line that is cut may be so within its last character.
+        let odd = !self.terminal
+            && matches!(text, Cow::Owned(_))
+            && std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some() || !self.cut);
         let line = match text.char_indices().nth(self.line_chars) {
             Some((at, _)) => format!("{}... [truncated]", &text[..at]),
             None if self.cut => format!("{text}... [truncated]"),

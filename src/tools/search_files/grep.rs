@@ -8,7 +8,8 @@ use crate::tools::paths;
 use crate::tools::spec::ToolError;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -115,7 +116,9 @@ pub fn search(
             enough,
             found: Searched::default(),
             rows: 0,
+            most: ROOM,
             last: None,
+            bounds,
             all: &all,
         };
         move |path| {
@@ -136,10 +139,12 @@ struct Mine<'a> {
     searcher: Searcher,
     enough: usize,
     found: Searched,
-    /// Rows that are kept.
+    /// Rows that are kept, and from how many on it is looked which of them are still wanted.
     rows: usize,
+    most: usize,
     /// No row of a file that comes after this one is wanted: files before it have enough.
     last: Option<PathBuf>,
+    bounds: &'a Bounds,
     all: &'a Mutex<Searched>,
 }
 
@@ -151,11 +156,15 @@ impl Mine<'_> {
         let wanted = self.last.as_ref().is_none_or(|last| by_bytes(&path, last).is_lt());
         let enough = if wanted { self.enough } else { 0 };
         let mut sink = Collect { hits: FileHits::default(), mode: self.query.mode, enough };
-        match self.searcher.search_path(&self.query.matcher, &path, &mut sink) {
+        let searched = File::open(&path).and_then(|file| {
+            let file = Bounded { file, bounds: self.bounds };
+            self.searcher.search_reader(&self.query.matcher, file, &mut sink)
+        });
+        match searched {
             Ok(()) if sink.hits.matches > 0 => {
                 self.rows += sink.hits.rows.len();
                 self.found.hits.push(FileHits { path, ..sink.hits });
-                if self.rows > ROOM && self.rows > 4 * self.enough {
+                if self.rows > self.most {
                     self.drop_rows();
                 }
             }
@@ -172,12 +181,16 @@ impl Mine<'_> {
         for hits in &mut self.found.hits {
             if before >= self.enough {
                 hits.rows = Vec::new();
-            } else {
-                self.last = Some(hits.path.clone());
+                continue;
             }
             before += hits.matches as usize;
             self.rows += hits.rows.len();
+            if before >= self.enough {
+                self.last = Some(hits.path.clone());
+            }
         }
+        // What is kept may be much, with the lines around matches: it is not sorted again for each file.
+        self.most = ROOM.max(self.rows.saturating_mul(2));
     }
 }
 
@@ -186,6 +199,18 @@ impl Drop for Mine<'_> {
         let mut all = lock(self.all);
         all.hits.append(&mut self.found.hits);
         all.skipped += self.found.skipped;
+    }
+}
+
+/// A file that ends when the search is over, however large it is.
+struct Bounded<'a> {
+    file: File,
+    bounds: &'a Bounds,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.bounds.over() { Ok(0) } else { self.file.read(buffer) }
     }
 }
 

@@ -116,6 +116,21 @@ async fn the_first_of_many_matches_are_shown() {
     }
 }
 
+/// Lines around matches are more rows, but no fewer matches.
+#[tokio::test]
+async fn context_costs_no_match() {
+    let bench = Bench::new();
+    let far = format!("hit\n{}", "x\n".repeat(50));
+    bench.write("a.log", &far.repeat(30));
+    for n in 0..20 {
+        bench.write(&format!("b{n:02}"), "hit\n");
+    }
+    let output = bench.call("search_files", json!({"pattern": "hit", "context": 20})).await;
+    assert!(output.content.contains(r#""total_count":50"#) && !output.content.contains("\"truncated\""));
+    // The text is bounded by others; what was found for it is counted.
+    assert_eq!(output.view.summary, "50 matches");
+}
+
 #[tokio::test]
 async fn files_by_name_newest_first() {
     let bench = bench();

@@ -30,7 +30,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
     let place = match offer.grant.scope {
         // A command is tied to its folder whatever the scope.
         _ if offer.grant.width == Width::Command => "",
-        Scope::Session if what.starts_with("exactly ") => ", anywhere",
+        Scope::Session if what.contains("exactly “") => ", anywhere",
         Scope::Session => "",
         Scope::Project => ", in this project",
         Scope::Global => ", in every folder",
