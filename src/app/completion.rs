@@ -13,7 +13,7 @@ use crate::config::schema;
 use crate::llm::Effort;
 
 /// Rows of the popup at most.
-const LIMIT: usize = 50;
+const LIMIT: usize = 500;
 
 /// Makes the popup fit what is written before the cursor.
 pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {

@@ -64,8 +64,9 @@ fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
             lines.extend(calls.filter(|call| has(call, words)).map(|call| line(&paste::harmless(&call), Role::Dim)));
         }
         Body::Tool(result) if is_hit => {
-            let texts = [&result.view.output, &result.content];
-            if let Some(text) = texts.into_iter().find(|text| has(text, words)) {
+            let diffs = result.view.diffs.iter().map(|diff| &diff.unified);
+            let mut texts = diffs.chain([&result.view.output, &result.content]);
+            if let Some(text) = texts.find(|text| has(text, words)) {
                 let clean = paste::harmless(text);
                 let all: Vec<&str> = clean.lines().collect();
                 let hit = all.iter().position(|line| has(line, words)).unwrap_or_default();

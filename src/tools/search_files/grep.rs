@@ -4,19 +4,23 @@ use super::Bounds;
 use super::SearchCall;
 use super::find::{self, Names, Walked, by_bytes};
 use crate::lock::lock;
+use crate::tools::file::encoding::Encoding;
 use crate::tools::paths;
 use crate::tools::spec::ToolError;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 /// Characters of a line in the result.
 pub const LINE_CHARS: usize = 500;
 /// Rows that a thread keeps before it looks which of them are still wanted.
 const ROOM: usize = 1_000;
+/// Bytes of a file that is searched once more in its own encoding.
+const DECODED: u64 = 16 * 1024 * 1024;
 /// A line longer than this, or a larger file when matches may span lines, is not searched.
 const HEAP: usize = 64 * 1024 * 1024;
 
@@ -155,22 +159,34 @@ impl Mine<'_> {
         }
         let wanted = self.last.as_ref().is_none_or(|last| by_bytes(&path, last).is_lt());
         let enough = if wanted { self.enough } else { 0 };
-        let mut sink = Collect { hits: FileHits::default(), mode: self.query.mode, enough };
-        let searched = File::open(&path).and_then(|file| {
-            let file = Bounded { file, bounds: self.bounds };
-            self.searcher.search_reader(&self.query.matcher, file, &mut sink)
-        });
-        match searched {
-            Ok(()) if sink.hits.matches > 0 => {
-                self.rows += sink.hits.rows.len();
-                self.found.hits.push(FileHits { path, ..sink.hits });
+        match self.one(&path, enough) {
+            Ok(hits) if hits.matches > 0 => {
+                self.rows += hits.rows.len();
+                self.found.hits.push(FileHits { path, ..hits });
                 if self.rows > self.most {
                     self.drop_rows();
                 }
             }
-            Ok(()) => {}
+            Ok(_) => {}
             Err(_) => self.found.skipped += 1,
         }
+    }
+
+    fn one(&mut self, path: &Path, enough: usize) -> io::Result<FileHits> {
+        let sink = || Collect { hits: FileHits::default(), mode: self.query.mode, enough, odd: false };
+        let mut first = sink();
+        let mut file = Bounded { file: File::open(path)?, bounds: self.bounds, plain: true };
+        self.searcher.search_reader(&self.query.matcher, &mut file, &mut first)?;
+        // In another encoding the same words have other bytes.
+        if !file.plain
+            && (first.hits.matches == 0 || first.odd)
+            && let Some(text) = from_before_unicode(path)
+        {
+            let mut second = sink();
+            self.searcher.search_slice(&self.query.matcher, text.as_bytes(), &mut second)?;
+            return Ok(second.hits);
+        }
+        Ok(first.hits)
     }
 
     /// Keeps the rows of the first `enough` matches only.
@@ -202,15 +218,33 @@ impl Drop for Mine<'_> {
     }
 }
 
+/// The text of a file in an encoding from before Unicode; `None` for any other, and for a large one.
+fn from_before_unicode(path: &Path) -> Option<String> {
+    let about = std::fs::metadata(path).ok().filter(|about| about.len() <= DECODED)?;
+    let mut bytes = Vec::with_capacity(about.len() as usize);
+    File::open(path).ok()?.take(DECODED).read_to_end(&mut bytes).ok()?;
+    match Encoding::of(&bytes) {
+        found @ Encoding::Legacy(_) => found.decode(&bytes).map(Cow::into_owned),
+        Encoding::Utf8 | Encoding::Utf16(_) => None,
+    }
+}
+
 /// A file that ends when the search is over, however large it is.
 struct Bounded<'a> {
     file: File,
     bounds: &'a Bounds,
+    /// All that was read is ASCII.
+    plain: bool,
 }
 
 impl Read for Bounded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.bounds.over() { Ok(0) } else { self.file.read(buffer) }
+        if self.bounds.over() {
+            return Ok(0);
+        }
+        let count = self.file.read(buffer)?;
+        self.plain &= buffer[..count].is_ascii();
+        Ok(count)
     }
 }
 
@@ -218,6 +252,8 @@ struct Collect {
     hits: FileHits,
     mode: Mode,
     enough: usize,
+    /// A row is not UTF-8.
+    odd: bool,
 }
 
 impl Collect {
@@ -227,6 +263,7 @@ impl Collect {
             return;
         }
         let text = String::from_utf8_lossy(line.trim_ascii_end());
+        self.odd |= matches!(text, Cow::Owned(_));
         let text = match text.char_indices().nth(LINE_CHARS) {
             Some((at, _)) => format!("{}…", &text[..at]),
             None => text.into_owned(),

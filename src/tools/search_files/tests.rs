@@ -132,6 +132,26 @@ async fn context_costs_no_match() {
 }
 
 #[tokio::test]
+async fn words_are_found_in_other_encodings() {
+    let bench = Bench::new();
+    let text = "eins Äpfel für alle\nzwei Größe der Tür\n";
+    let (latin, _, _) = encoding_rs::WINDOWS_1252.encode(text);
+    let wide: Vec<u8> = [0xFEFF].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for (name, bytes) in [("latin", latin.as_ref()), ("utf8", text.as_bytes()), ("wide", &wide)] {
+        std::fs::write(bench.path(name), bytes).unwrap();
+    }
+    for (pattern, line) in
+        [("Äpfel", "eins Äpfel für alle"), ("T.r$", "zwei Größe der Tür"), ("zwei", "zwei Größe der Tür")]
+    {
+        let found = search(&bench, json!({"pattern": pattern})).await;
+        let lines: Vec<_> = found["matches"].as_array().unwrap().iter().map(|hit| &hit["content"]).collect();
+        assert_eq!(lines, [line, line, line], "{pattern}: {found}");
+    }
+    let counts = search(&bench, json!({"pattern": "Größe", "output_mode": "count"})).await;
+    assert_eq!(counts["total_count"], 3, "{counts}");
+}
+
+#[tokio::test]
 async fn files_by_name_newest_first() {
     let bench = bench();
     let old = std::time::SystemTime::now() - Duration::from_secs(3_600);
