@@ -30,7 +30,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
     let place = match offer.grant.scope {
         // A command is tied to its folder whatever the scope.
         _ if offer.grant.width == Width::Command => "",
-        Scope::Session if what.contains("exactly “") => ", anywhere",
+        Scope::Session if entries.iter().any(|entry| exact_command(entry).is_some()) => ", anywhere",
         Scope::Session => "",
         Scope::Project => ", in this project",
         Scope::Global => ", in every folder",
@@ -45,6 +45,11 @@ fn classes(approval: &Approval) -> String {
     effects.iter().map(|effect| policy::label(effect)).collect::<Vec<_>>().join(", ")
 }
 
+/// The command of a line of `permissions.yaml` that means no other: `terminal(rm -rf build)`.
+fn exact_command(entry: &str) -> Option<&str> {
+    entry.strip_prefix("terminal(")?.strip_suffix(')').filter(|command| !command.contains('*'))
+}
+
 /// A line of `permissions.yaml` in words: `terminal(git push *)`, `file.write(src/**)`.
 fn words(entry: &str) -> String {
     let Some((subject, argument)) = entry.strip_suffix(')').and_then(|rest| rest.split_once('(')) else {
@@ -54,7 +59,7 @@ fn words(entry: &str) -> String {
     let path = below.map_or_else(|| argument.to_owned(), |folder| format!("anything in {folder}/"));
     match (subject, argument.strip_suffix(" *")) {
         ("terminal", Some(start)) if !start.contains('*') => format!("commands that begin with “{start}”"),
-        ("terminal", None) if !argument.contains('*') => format!("exactly “{argument}”"),
+        ("terminal", None) if exact_command(entry).is_some() => format!("exactly “{argument}”"),
         ("terminal", _) => format!("commands like “{argument}”"),
         ("file.write", _) => format!("writing {path}"),
         ("file.delete", _) => format!("deleting {path}"),
